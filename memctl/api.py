@@ -331,7 +331,7 @@ class Memory:
         memory, snapshot = self._memory, self._read(at)
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
-        wanted = rehydrate.Wanted(task=task, section=known_section(snapshot, section), reader=memory.actor)
+        wanted = rehydrate.RehydrationRequest(task=task, section=known_section(snapshot, section), reader=memory.actor)
         sources = supply.sources(memory, snapshot, at)
         draft = rehydrate.draft(snapshot, memory.now, wanted, sources, count, last_work.room(most))
         pack = budget_fill.fill(draft if memory.is_trusted else draft.foreign, form, most, count)

@@ -111,7 +111,7 @@ class _MemoryTools:
             "state": memory.state,
             "learning": memory.learn,
         }
-        return _written("recorded", by_type[type](title, **fields))
+        return _describe_outcome("recorded", by_type[type](title, **fields))
 
     def update(
         self,
@@ -126,9 +126,9 @@ class _MemoryTools:
             raise MemctlError("no change was given", "give values, add or resolution")
         memory, lines = self._open(ctx), list[str]()
         if values or add:
-            lines.append(_written("changed", memory.edit(id, values, add=add)))
+            lines.append(_describe_outcome("changed", memory.edit(id, values, add=add)))
         if resolution:
-            lines.append(_written("resolved", memory.resolve(id, resolution=resolution)))
+            lines.append(_describe_outcome("resolved", memory.resolve(id, resolution=resolution)))
         return "\n".join(lines)
 
     def hand_over(
@@ -143,7 +143,7 @@ class _MemoryTools:
         """Hand work to another agent, with the ownership of sections (2.1); returns the package for it."""
         memory = self._open(ctx)
         made = memory.hand_over(to, reason=reason, sections=sections, immediate=next, success_criteria=success)
-        return f"{_written('recorded', made.written)}\n\n{made.package}"
+        return f"{_describe_outcome('recorded', made.written)}\n\n{made.package}"
 
     def record_text(self, id: str, ctx: _Ctx) -> str:
         return self._resource(ctx, Memory.text, id)
@@ -238,7 +238,7 @@ def _line(memory: Memory, record: Record, mark: str = "") -> str:
     return f"{about}: {said}" if said else about
 
 
-def _written(what: str, written: Written) -> str:
+def _describe_outcome(what: str, written: Written) -> str:
     if written.pending:
         return f"{what} {written.id}; its commit is pending: {written.pending}"
     return (

@@ -125,7 +125,7 @@ class Memory(msgspec.Struct):
         return fill(self.draft(budget, family, task), form, budget, COUNTERS[family].tokens)
 
     def draft(self, budget: int, family: str = "gpt", task: str = "") -> PackDraft:
-        wanted, count = rehydrate.Wanted(task=task), COUNTERS[family].tokens
+        wanted, count = rehydrate.RehydrationRequest(task=task), COUNTERS[family].tokens
         return rehydrate.draft(self.snapshot, NOW, wanted, SOURCES, count, last_work.room(budget))
 
 

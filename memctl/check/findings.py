@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from memctl.check.render_digest import Remembering
+from memctl.check.render_digest import CachedRenderer
 from memctl.check.rules import RULES, Rule
 from memctl.pages.render import Renderer
 from memctl.record import frontmatter, ids, pages
@@ -88,8 +88,8 @@ class Subject:
         self._lines: dict[tuple[str, str], dict[str, int]] = {}
 
     @cached_property
-    def making(self) -> Remembering:
-        return Remembering(self.snapshot, self._making)
+    def making(self) -> CachedRenderer:
+        return CachedRenderer(self.snapshot, self._making)
 
     @cached_property
     def names(self) -> list[str]:

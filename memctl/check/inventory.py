@@ -17,13 +17,11 @@ _KNOWN = re.compile(
     r"|templates/[^/]+\.(?:md|j2)|docs/(?:[^/]+\.md|\.gitignore)|checkpoints/[^/]+/[^/]+\.(?:json|md)"
     r"|handoffs/\d{4}-\d{2}/HND-[^/]+\.package\.txt"
 )
-
-
 _MODEL = "take it out; `git config --global memctl.semanticModel NAME` sets yours"
 
 
-def foreign(subject: Subject) -> Iterator[Finding]:
-    """Every file of the memory is a regular file of a kind that memctl knows."""
+def unknown_files(subject: Subject) -> Iterator[Finding]:
+    """Report each file that memctl does not know, or that is no regular file."""
     for path in (*subject.others, *subject.leftovers):
         if files.is_temporary(path):
             hint = "`memctl commit` deletes it; if Git has it, `git rm` it"
@@ -33,25 +31,22 @@ def foreign(subject: Subject) -> Iterator[Finding]:
             continue
         found = list(special(subject, path))
         yield from found
-        if not found and _KNOWN.fullmatch(path) is None and not _is_of_session(path):
+        is_known = _KNOWN.fullmatch(path) or session_page.is_page(path) or session_page.is_trail(path)
+        if not (found or is_known):
             yield Finding("MEM501", path, 1, "memctl does not know this file", _hint(path))
 
 
 def unused_settings(subject: Subject) -> Iterator[Finding]:
-    """No setting is in config.yaml that only users can make."""
+    """Report each setting in config.yaml that only users can make."""
     if subject.snapshot.config.semantic_model:
         line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
         yield Finding("MEM512", CONFIG, line, "semantic_model is not used: a repository must not name a model", _MODEL)
 
 
-def overdue(subject: Subject) -> Iterator[Finding]:
-    """No change waits for its commit for long."""
+def overdue_commits(subject: Subject) -> Iterator[Finding]:
+    """Report each change that has waited for its commit for too long."""
     for path, what in subject.overdue:
         yield Finding("MEM513", path, 1, what, "`memctl commit` makes it, `memctl status` lists all that waits")
-
-
-def _is_of_session(path: str) -> bool:
-    return session_page.is_page(path) or session_page.is_trail(path)
 
 
 def special(subject: Subject, path: str) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from memctl.pages import freshness
 
 
 def expiry(subject: Subject) -> Iterator[Finding]:
-    """Nothing open has expired, and nothing was recorded in the future."""
+    """Report each open record that has expired, and each record of the future."""
     catalogue = subject.snapshot.catalogue
     for record in catalogue.select([("expires_at", "<=", subject.now)], "id")[0]:
         if record.is_open:
@@ -20,8 +20,8 @@ def expiry(subject: Subject) -> Iterator[Finding]:
         yield Finding("MEM404", record.path, line, f"timestamp: {record.timestamp} is in the future")
 
 
-def superseding(subject: Subject) -> Iterator[Finding]:
-    """Yield a record that is superseded says so, and by what."""
+def replacements(subject: Subject) -> Iterator[Finding]:
+    """Report each superseded record whose status or link does not say so."""
     for record in subject.snapshot.records:
         if record.superseded_by and record.status != "superseded" and "superseded" in record.kind.statuses:
             line = subject.line_of(record.path, "status")
@@ -32,8 +32,8 @@ def superseding(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM403", record.path, line, "its status is superseded, but superseded_by is empty")
 
 
-def finishing(subject: Subject) -> Iterator[Finding]:
-    """Yield what is finished is closed, and what waits waits for something open."""
+def completion(subject: Subject) -> Iterator[Finding]:
+    """Report each finished task that is active, and each link to a blocker that is closed."""
     for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
             line = subject.line_of(record.path, "completion_percentage")
@@ -51,8 +51,8 @@ def finishing(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM407", record.path, line, f"blocked_by: {identifier} is {other.status}")
 
 
-def declared(subject: Subject) -> Iterator[Finding]:
-    """Nothing severe is open in a section that is declared finished."""
+def declared_completion(subject: Subject) -> Iterator[Finding]:
+    """Report each section that is declared finished and has severe open issues."""
     outline = subject.snapshot.outline
     for page in outline.sections:
         if page.completion_percentage == 100:
@@ -65,7 +65,7 @@ def declared(subject: Subject) -> Iterator[Finding]:
 
 
 def overview(subject: Subject) -> Iterator[Finding]:
-    """Somebody has read the project's page since much was recorded."""
+    """Report a project's page that is older than many records."""
     project = subject.snapshot.outline.project
     number = freshness.records_since_overview(subject.snapshot)
     if project is not None and number >= freshness.MANY_RECORDS:

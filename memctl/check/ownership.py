@@ -17,16 +17,16 @@ from memctl.text.phrases import some
 _LISTED = 3  # files of a section that a finding names
 
 
-def owned(subject: Subject) -> Iterator[Finding]:
-    """Nothing staged lies in a section that another agent has for itself."""
+def owned_sections(subject: Subject) -> Iterator[Finding]:
+    """Report each staged file in a section that another agent owns."""
     staged = subject.staged
     if staged is not None and guard.forbidding(staged.state, staged.agent, subject.now):
         yield from _memory(subject, staged)
         yield from _code(subject, staged)
 
 
-def answered(subject: Subject) -> Iterator[Finding]:
-    """Sections are whose the answers of handoffs say, unless they went on to somebody else since."""
+def answered_handoffs(subject: Subject) -> Iterator[Finding]:
+    """Report each handoff whose answer and ownership contradict, unless a later handoff explains it."""
     state = subject.agreed
     if state is None or not team_handoffs.concerns(state):
         return
@@ -37,7 +37,7 @@ def answered(subject: Subject) -> Iterator[Finding]:
 
 
 def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Pages and records, as they were and as they become."""
+    """Yield findings for pages and records, by their sections before the change and after it."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
 
     def parent(marker: str) -> str:
@@ -54,8 +54,7 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
 
 
 def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Yield files that the globs of sections cover; found at the section's page, since they lie outside of
-    the memory."""
+    """Yield findings for code that globs of sections cover, each at its section's page."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:
         held = staged.state.live(page.id, subject.now)

@@ -28,7 +28,7 @@ def readable(subject: Subject) -> Iterator[Finding]:
 
 
 def identities(subject: Subject) -> Iterator[Finding]:
-    """Yield ids and memory_ids are given out once."""
+    """Report each id and memory_id that two records have."""
     for code, key in (("MEM104", "id"), ("MEM105", "memory_id")):
         holders: dict[str, list[Record]] = defaultdict(list)
         for record in subject.snapshot.records:
@@ -41,7 +41,7 @@ def identities(subject: Subject) -> Iterator[Finding]:
 
 
 def links(subject: Subject) -> Iterator[Finding]:
-    """Links lead somewhere, and stand at both ends."""
+    """Report each link that leads nowhere, or is missing at its other end."""
     by_memory_id = {record.memory_id for record in subject.snapshot.records}
     for record in subject.snapshot.records:
         if record.parent_memory_id is None or record.parent_memory_id in by_memory_id:
@@ -73,7 +73,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
 
 
 def circles(subject: Subject) -> Iterator[Finding]:
-    """No record supersedes, blocks or contains itself, directly or by way of others."""
+    """Report each circle of records that supersede, block or contain each other."""
     by_memory_id = {record.memory_id: record.id for record in subject.snapshot.records}
     graphs: dict[str, dict[str, list[str]]] = {
         "superseded_by": _graph(subject, "superseded_by", "supersedes"),
@@ -130,8 +130,8 @@ def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
     return [list(circle) for circle in found]
 
 
-def accepted(subject: Subject) -> Iterator[Finding]:
-    """Yield what was decided stays as it was put."""
+def accepted_decisions(subject: Subject) -> Iterator[Finding]:
+    """Report each accepted decision whose text was changed."""
     for path in subject.changed:
         record = subject.snapshot.catalogue.find(ids.id_in_path(path) or "")
         before = subject.earlier(path) if record and record.path == path else None
@@ -163,7 +163,7 @@ def _changed(subject: Subject, record: Record, old: Record, old_body: str) -> Fi
 
 
 def sizes(subject: Subject) -> Iterator[Finding]:
-    """No record is too long for a pack."""
+    """Report each record that is too long for a pack."""
     for path in subject.snapshot.catalogue.heavy(_MIN_WEIGHT):
         tokens = subject.counter.tokens(subject.snapshot.read(path))
         if tokens > _MAX_TOKENS:
@@ -171,7 +171,7 @@ def sizes(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Open records are of use to whoever reads them later."""
+    """Report each open record that lacks what a later reader needs."""
     rules = (("MEM114", hints.missing_reason), ("MEM115", hints.doubt), ("MEM116", hints.raw_output))
     for record in subject.snapshot.open_records:
         if record.kind.reason or record.kind is LEARNING:
@@ -182,7 +182,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
 
 
 def control_characters(subject: Subject) -> Iterator[Finding]:
-    """No record or page contains a control character."""
+    """Report each control character in a record or page."""
     snapshot = subject.snapshot
     for path in (*snapshot.catalogue.with_controls(), *(page.path for page in snapshot.outline.pages)):
         text = snapshot.read(path)

@@ -16,7 +16,7 @@ _FEW = 10  # references without a file that are listed one by one, whatever else
 
 
 def code_of_pages(subject: Subject) -> Iterator[Finding]:
-    """Yield what pages say of code leads to one file or folder."""
+    """Report each code reference of a page that leads to no file or folder, or to several."""
     beyond: list[tuple[str, str, str]] = []
     for page in subject.snapshot.outline.pages:
         start = subject.body_line(page.path, page.body)
@@ -36,7 +36,7 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
 
 
 def code_of_records(subject: Subject) -> Iterator[Finding]:
-    """Yield what open records say of code is there, down to the line."""
+    """Report each code reference of an open record whose file or line does not exist."""
     beyond: list[tuple[str, str, str]] = []
     referring = [(record, ref) for record in subject.snapshot.open_records for ref in record.code_refs]
     names = subject.snapshot.files.names() if referring else frozenset()
@@ -52,7 +52,7 @@ def code_of_records(subject: Subject) -> Iterator[Finding]:
 
 
 def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
-    """Findings where a page or record refers, in its `code_refs`, to a line that the file does not have."""
+    """Report where a page or record refers, in its `code_refs`, to a line that the file does not have."""
     lengths = subject.lengths(file for _, _, file in found)
     for path, reference, file in found:
         last = pages.last_line(reference)
@@ -64,7 +64,7 @@ def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> I
 
 
 def sections(subject: Subject) -> Iterator[Finding]:
-    """Yield the section that a record belongs to is there, once the project has any."""
+    """Report each record of a section that does not exist, in a project with sections."""
     if not subject.snapshot.outline.pages:
         return
     for record in subject.snapshot.records:
@@ -77,7 +77,7 @@ def sections(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
-    """Yield the § markers and ids in the text of pages lead somewhere."""
+    """Report each § marker and id in the text of a page that leads nowhere."""
     for page in subject.snapshot.outline.pages:
         for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
             if mention.text.startswith("§4."):
@@ -92,7 +92,7 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_records(subject: Subject) -> Iterator[Finding]:
-    """Yield the § markers and ids in the text of open records lead somewhere."""
+    """Report each § marker and id in the text of an open record that leads nowhere."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, found in subject.snapshot.catalogue.mentions().items():
@@ -116,7 +116,7 @@ def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None
 
 
 def suspects(subject: Subject) -> Iterator[Finding]:
-    """Pages agree with the code they refer to, as far as anybody has looked."""
+    """Report each reviewed page whose code has changed since."""
     for page in subject.snapshot.outline.pages:
         for drift in freshness.changed_files(subject.snapshot, page):
             line = subject.line_of(page.path, "reviewed", drift.stamped)
@@ -125,7 +125,7 @@ def suspects(subject: Subject) -> Iterator[Finding]:
 
 
 def globs(subject: Subject) -> Iterator[Finding]:
-    """Yield every glob of a section covers something."""
+    """Report each glob of a section that covers no file."""
     for page in subject.snapshot.outline.sections:
         if (beyond := len(page.paths) - _MOST_GLOBS) > 0:
             line = subject.line_of(page.path, "paths", page.paths[_MOST_GLOBS])

@@ -16,7 +16,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 
 
-class Remembering(Renderer):
+class CachedRenderer(Renderer):
     """A renderer that keeps digests of what it renders, and takes a document that still has that digest for done."""
 
     def __init__(self, snapshot: Snapshot, making: Callable[[], Renderer]) -> None:

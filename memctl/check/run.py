@@ -27,7 +27,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (records.identities, ("MEM104", "MEM105")),
     (records.links, ("MEM106", "MEM107")),
     (records.circles, ("MEM108",)),
-    (records.accepted, ("MEM109",)),
+    (records.accepted_decisions, ("MEM109",)),
     (credentials.secrets, ("MEM110", "MEM113")),
     (records.sizes, ("MEM111",)),
     (records.control_characters, ("MEM112",)),
@@ -41,23 +41,23 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (references.globs, ("MEM209",)),
     (structure.readable, ("MEM301", "MEM102", "MEM103")),
     (structure.numbers, ("MEM302",)),
-    (structure.belonging, ("MEM303", "MEM304")),
+    (structure.hierarchy, ("MEM303", "MEM304")),
     (structure.status, ("MEM305",)),
     (structure.contents, ("MEM311", "MEM312")),
     (structure.lengths, ("MEM306", "MEM307")),
-    (structure.rendered, ("MEM308", "MEM309", "MEM310", "MEM313", "MEM314")),
+    (structure.stale_documents, ("MEM308", "MEM309", "MEM310", "MEM313", "MEM314")),
     (lifecycle.expiry, ("MEM401", "MEM404")),
-    (lifecycle.superseding, ("MEM402", "MEM403")),
-    (lifecycle.finishing, ("MEM406", "MEM407")),
-    (lifecycle.declared, ("MEM405",)),
+    (lifecycle.replacements, ("MEM402", "MEM403")),
+    (lifecycle.completion, ("MEM406", "MEM407")),
+    (lifecycle.declared_completion, ("MEM405",)),
     (lifecycle.overview, ("MEM408",)),
-    (inventory.foreign, ("MEM501", "MEM502", "MEM511")),
+    (inventory.unknown_files, ("MEM501", "MEM502", "MEM511")),
     (inventory.unused_settings, ("MEM512",)),
-    (inventory.overdue, ("MEM513",)),
+    (inventory.overdue_commits, ("MEM513",)),
     (sessions.checkpoints, ("MEM103", "MEM505", "MEM506")),
     (sessions.pages, ("MEM102", "MEM103", "MEM507", "MEM508", "MEM509", "MEM510")),
-    (ownership.owned, ("MEM601",)),
-    (ownership.answered, ("MEM602",)),
+    (ownership.owned_sections, ("MEM601",)),
+    (ownership.answered_handoffs, ("MEM602",)),
 )
 
 
@@ -65,7 +65,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
 _SETTLED: tuple[object, ...] = (
     *(records.identities, records.links, records.circles, records.contents),
     *(references.sections, references.mentions_of_records),
-    *(lifecycle.superseding, lifecycle.finishing),
+    *(lifecycle.replacements, lifecycle.completion),
 )
 
 
@@ -175,7 +175,7 @@ def _of_settings(subject: Subject) -> Iterator[Ignored]:
     if texts:
         lines = subject.lines_of(CONFIG, KEY)
         for number, text in enumerate(texts):
-            yield _parsed(text, "*", CONFIG, _line(lines, number))
+            yield _parse(text, "*", CONFIG, _line(lines, number))
 
 
 def _of_file(subject: Subject, path: str) -> Iterator[Ignored]:
@@ -186,7 +186,7 @@ def _of_file(subject: Subject, path: str) -> Iterator[Ignored]:
         return
     lines = subject.lines_of(path, KEY) if texts else []
     for number, text in enumerate(texts if isinstance(texts, list) else [texts]):
-        yield _parsed(str(text), path, path, _line(lines, number))
+        yield _parse(str(text), path, path, _line(lines, number))
 
 
 def _line(lines: Sequence[int], number: int) -> int:
@@ -194,7 +194,7 @@ def _line(lines: Sequence[int], number: int) -> int:
     return lines[min(number, len(lines) - 1)] if lines else 1
 
 
-def _parsed(text: str, pattern: str, path: str, line: int) -> Ignored:
+def _parse(text: str, pattern: str, path: str, line: int) -> Ignored:
     before, _, reason = text.partition(":")
     code, *given = before.split(maxsplit=1) or [""]
     if _CODE.fullmatch(code) is None or not (reason.strip() or ":" not in text):

@@ -19,8 +19,7 @@ _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:
 
 
 def pages(subject: Subject) -> Iterator[Finding]:
-    """Yield every page of a session can be read, is the only one of that session, and its files are those of the
-    project."""
+    """Report each page of a session that can't be read, is a copy, or lists files outside of the project."""
     found: dict[str, SessionPage] = {}
     for path in subject.snapshot.names(session_page.FOLDER):
         if session_page.is_page(path) or session_page.is_trail(path):
@@ -60,7 +59,7 @@ def _other_of(subject: Subject, path: str) -> str:
 
 
 def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding]:
-    """Yield a page that names a list of its files has one, and such a list has its page."""
+    """Report each page without its list of files, and each such list without its page."""
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
     for path, page in found.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
@@ -76,7 +75,7 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
 
 
 def checkpoints(subject: Subject) -> Iterator[Finding]:
-    """Every checkpoint can be read, lists files of the project, and each workflow has one newest checkpoint."""
+    """Report each checkpoint that can't be read, lists files outside of the project, or is one of two newest."""
     numbers: dict[str, list[Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
         found = yield from _checkpoint(subject, path)

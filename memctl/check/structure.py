@@ -20,7 +20,7 @@ _RENUMBER = "`memctl renumber` gives the later one another number"
 
 
 def readable(subject: Subject) -> Iterator[Finding]:
-    """Yield every page can be read."""
+    """Report each page that can't be read."""
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
     for fault in subject.snapshot.outline.faults:
         message = f"{fault.field}: {fault.message}" if fault.field else fault.message
@@ -28,7 +28,7 @@ def readable(subject: Subject) -> Iterator[Finding]:
 
 
 def numbers(subject: Subject) -> Iterator[Finding]:
-    """Yield a marker leads to one place."""
+    """Report each marker that two pages have."""
     holders: dict[str, str] = {}
     for page in subject.snapshot.outline.pages:
         if page.id in holders:
@@ -45,8 +45,8 @@ def numbers(subject: Subject) -> Iterator[Finding]:
             holders.setdefault(part.id, place)
 
 
-def belonging(subject: Subject) -> Iterator[Finding]:
-    """Yield every section has details, and all details a section."""
+def hierarchy(subject: Subject) -> Iterator[Finding]:
+    """Report each section without details, and each page of details without a section."""
     outline = subject.snapshot.outline
     broken = any(pages.kind_at(fault.path) is pages.SECTION for fault in outline.faults)
     for page in outline.sections:
@@ -62,7 +62,7 @@ def belonging(subject: Subject) -> Iterator[Finding]:
 
 
 def status(subject: Subject) -> Iterator[Finding]:
-    """Yield the declared status is what the sections make."""
+    """Report a declared completion that differs from that of the sections."""
     project = subject.snapshot.outline.project
     made = subject.snapshot.outline.mean_percentage
     broken = any(name.startswith("§2") for name in subject.broken_pages)
@@ -75,7 +75,7 @@ def status(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Level 1 says what it must, and levels 1 and 2 hold no code."""
+    """Report what level 1 lacks, and code on levels 1 and 2."""
     outline = subject.snapshot.outline
     if outline.project is not None:
         given = content_fields.content(pages.PROJECT, outline.project.body)
@@ -97,7 +97,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
 
 
 def lengths(subject: Subject) -> Iterator[Finding]:
-    """Pages keep within the tokens of their level, as a model reads them: without the targets of links."""
+    """Report each page with more or fewer tokens than its level should have, without the targets of links."""
     is_small = len(subject.snapshot.records) < _FEW
     for page in subject.snapshot.outline.pages:
         least, most = levels.LIMITS[page.kind.level]
@@ -116,8 +116,8 @@ def lengths(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM307", page.path, 1, message)
 
 
-def rendered(subject: Subject) -> Iterator[Finding]:
-    """Yield the documents are what the memory says, and nothing else."""
+def stale_documents(subject: Subject) -> Iterator[Finding]:
+    """Report each document that is missing, stale, edited by hand, or of no page."""
     if not subject.snapshot.config.docs or not subject.names:
         return
     found = documents.compare(subject.making)

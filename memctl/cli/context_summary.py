@@ -12,7 +12,7 @@ from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import context_summary, phase
-from memctl.pack.context_summary import BUDGET, DECISIONS, Enforced, Returned, Violation
+from memctl.pack.context_summary import BUDGET, DECISIONS, AgentResult, Enforced, Violation
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
@@ -120,7 +120,7 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
     return REFUSED if violations else OK
 
 
-def _saved(given: str, found: Returned, enforced: Enforced, counter: Counter) -> dict[str, Any]:
+def _saved(given: str, found: AgentResult, enforced: Enforced, counter: Counter) -> dict[str, Any]:
     """Return in tokens how much was returned, how much is passed on, and how much was left out by type."""
     returned_tokens = counter.tokens(given, "json" if found.discarded else "markdown")
     saving = max(0.0, 1 - enforced.tokens / returned_tokens) if returned_tokens else 0.0
@@ -128,7 +128,7 @@ def _saved(given: str, found: Returned, enforced: Enforced, counter: Counter) ->
     return {"tokens_returned": returned_tokens, "saving": round(saving, 3), "discarded": discarded}
 
 
-def _data(enforced: Enforced, found: Returned) -> dict[str, Any]:
+def _data(enforced: Enforced, found: AgentResult) -> dict[str, Any]:
     return {
         "decision": enforced.decision,
         "context_summary": enforced.text,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
     from memctl.store.memory import Memory
+    from memctl.store.sequence import Sequence as IdSequence
 
 _FORMATS = ("adr", "jsonl")
 _TRACKERS = ("beads", "backlog")  # which only come in
@@ -74,30 +75,35 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     if format_ == "adr":
         _import_adr(memory, Path(source), flags, is_strict=strict)
         return
-    if format_ in _TRACKERS:
-        _import_tracker(memory, format_, source, flags, is_strict=strict)
-        return
-    if strict:
+    if strict and format_ not in _TRACKERS:
         raise MemctlError("--strict needs a format", "JSON Lines and Markdown are always imported all or none", USAGE)
-    if Path(source).is_dir():
+    if format_ != "backlog" and Path(source).is_dir():
         hint = f"say what is in it: `memctl import adr {source}`, or `memctl import backlog {source}`"
         raise MemctlError(f"{source} is a folder", hint, USAGE)
-    text = read(source)
-    from memctl.exchange import markdown
+    text = "" if format_ == "backlog" else read(source)
 
-    if markdown.is_markdown(source, text):
-        _import_markdown(memory, source, text, flags)
-        return
-    lines = text.split("\n")
-    _carry_out(memory, lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), lines), flags)
+    def bring(sequence: IdSequence, snapshot: Snapshot) -> Imported:
+        if format_ in _TRACKERS:
+            from memctl.exchange import trackers
+
+            if format_ == "backlog":
+                return trackers.import_backlog(memory, sequence, snapshot, Path(source), is_strict=strict)
+            return trackers.import_beads(memory, sequence, snapshot, text.split("\n"), is_strict=strict)
+        from memctl.exchange import markdown
+
+        if markdown.is_markdown(source, text):
+            return markdown.import_text(memory, sequence, snapshot, text, source)
+        return jsonl.import_lines(memory, sequence, snapshot, text.split("\n"))
+
+    _carry_out(memory, bring, flags)
 
 
-def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str, Any]) -> None:
+def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], Imported], flags: dict[str, Any]) -> None:
     """Run an import and report it: what was imported, what was skipped, what was read differently."""
     found: list[Imported] = []
 
-    def plan(sequence: Any) -> Change:
-        found.append(bring(sequence))
+    def plan(sequence: IdSequence) -> Change:
+        found.append(bring(sequence, load.disk(memory)))
         return found[-1].change
 
     with report.working("importing"):
@@ -185,35 +191,6 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
     else:
         for line in lines:
             output.json_text(line)
-
-
-def _import_tracker(memory: Memory, tool: str, source: str, flags: dict[str, Any], *, is_strict: bool) -> None:
-    from memctl.exchange import trackers
-
-    lines = read(source).split("\n") if tool == "beads" else []
-
-    def bring(sequence: Any) -> Imported:
-        snapshot = load.disk(memory)
-        if tool == "beads":
-            return trackers.import_beads(memory, sequence, snapshot, lines, is_strict=is_strict)
-        return trackers.import_backlog(memory, sequence, snapshot, Path(source), is_strict=is_strict)
-
-    _carry_out(memory, bring, flags)
-
-
-def _import_markdown(memory: Memory, source: str, text: str, flags: dict[str, Any]) -> None:
-    from memctl.exchange import markdown
-
-    notes: list[str] = []
-
-    def plan(sequence: Any) -> Any:
-        change, found = markdown.import_text(memory, sequence, load.disk(memory), text, source)
-        notes[:] = found
-        return change
-
-    report.carry_out(memory, plan, flags)
-    for line in notes:
-        output.note(output.plain(f"note: {source}: {line}"))
 
 
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_strict: bool) -> None:

@@ -149,7 +149,7 @@ def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, o
         call = settings.hook_call(host, _program(asked), is_own=bool(option), windows=os.name == "nt")
     form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
     declined = () if asked.user or asked.uninstall else host_files.declined_rules(host, os.environ)
-    listed = Allowed(form.listed(is_project=not asked.user), groups, declined)
+    listed = Allowed(form.list_entries(is_project=not asked.user), groups, declined)
     is_guarded = repository is not None and repository.own_setting(file_recall.SETTING).lower() == file_recall.DENY
     hooked = with_guard(host) if is_guarded and not asked.uninstall else host
     edits = [host_files.settings_edit(file, shown, top, hooked, call, originals, listed)]

@@ -57,7 +57,7 @@ def rehydrate_command(
     open records as far as they fit, and the rest by id and title.
     """
     memory, snapshot = memory_access.read(ctx, at)
-    wanted = rehydrate.Wanted(
+    wanted = rehydrate.RehydrationRequest(
         task=task,
         section=known_section(snapshot, section),
         since=timestamps.parse_option(since, memory.now) if since else "",

@@ -380,14 +380,14 @@ def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: 
         return
     lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
     report.outcome(memory, result, flags, lines)
-    output.note(_summary_line(summary))
+    output.note(_figures(summary))
     if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
     if left:
         output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
 
 
-def _summary_line(summary: SessionSummary) -> str:
+def _figures(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
     open_errors = [one for one in summary.errors if one.is_open]
     figures = summary.metrics

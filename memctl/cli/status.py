@@ -72,6 +72,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
     }
     data |= status_figures.of(memory, snapshot)
     if asked is not None:
+        repository = memory.repository
         data["at_work"] = status_figures.at_work(memory)
         data["trusted"], data["hook_commits"] = memory.is_trusted, None
         faults = settings.faults(memory)
@@ -107,7 +108,8 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
             for one in handoff.waiting(snapshot, memory.actor)
         ]
         data["commits_blocked_by"] = memory.repository.under_way() or None
-        data["locks"] = _locks(memory)
+        found = locks.present(repository.git_dir, repository.common_dir, repository.branch()[0])
+        data["locks"] = ["; ".join(locks.describe(lock)) for lock in found]
         data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
         data["upstream"] = _upstream(memory, asked)
     return data
@@ -162,12 +164,6 @@ def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
     for record in snapshot.records:
         memory_ids.setdefault(record.id, []).append(record.memory_id)
     return {identifier: found for identifier, found in memory_ids.items() if len(found) > 1}
-
-
-def _locks(memory: Memory) -> list[str]:
-    repository = memory.repository
-    found = locks.present(repository.git_dir, repository.common_dir, repository.branch()[0])
-    return ["; ".join(locks.describe(lock)) for lock in found]
 
 
 def _upstream(memory: Memory, asked: StatusProcess) -> dict[str, Any] | None:

@@ -140,7 +140,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
         readers=tuple(map(agent_name, given["readers"])) or None,
         force=given["force"],
     )
-    carry_out(memory, ownership.acquire(claim), given, lambda result: _describe_all(result.step.state, markers))
+    carry_out(memory, ownership.acquire(claim), given, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command("release", ("memctl own release §2.1", "Give it back."), group=own_command,)  # fmt: skip
@@ -171,7 +171,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     plan = ownership.transfer(markers, memory.actor, to, memory.now, force=force, reason=given["reason"] or "")
-    carry_out(memory, plan, given, lambda result: _describe_all(result.step.state, markers))
+    carry_out(memory, plan, given, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command(
@@ -260,7 +260,7 @@ def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
     return (*row, item.readers or "all", item.lock_reason) if restricted else (*row, item.lock_reason)
 
 
-def _describe_all(state: State, markers: tuple[str, ...]) -> str:
+def _ownership_lines(state: State, markers: tuple[str, ...]) -> str:
     return "\n".join(_describe(state.section_ownership_map[marker]) for marker in markers)
 
 

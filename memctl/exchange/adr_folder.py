@@ -385,15 +385,11 @@ def _other_ends(
             if name == "superseded_by":
                 values["status"] = SUPERSEDED
             if file in origins and not is_told:
-                origins[file] = _with_other(origins[file], name, other)
+                # What another file says, its own need not say.
+                noted = {name: [*getattr(origins[file], name), other]}
+                origins[file] = msgspec.structs.replace(origins[file], **noted)
                 values[KEY] = msgspec.to_builtins(origins[file])
     return [(there[file], values) for file, values in changes.items()]
-
-
-def _with_other(origin: AdrOrigin, name: str, other: str) -> AdrOrigin:
-    """Return an origin that notes what another file says; its own need not say it then."""
-    files = [*getattr(origin, name), other]
-    return msgspec.structs.replace(origin, **{name: files})
 
 
 def _notes(item: AdrFile) -> list[str]:

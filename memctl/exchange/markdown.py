@@ -13,9 +13,9 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange import jsonl
+from memctl.exchange.batch import Imported
 from memctl.exchange.rows import SOURCE_ID
 from memctl.record import content_fields, ids, timestamps
-from memctl.record.change import Change
 from memctl.record.kinds import KINDS, Kind
 from memctl.record.snapshot import Snapshot
 from memctl.statements import labels, reader
@@ -129,11 +129,8 @@ def _statements(text: str) -> list[tuple[Statement, RecordValues]]:
     return [(one, found) for one in reader.read(text) if (found := as_record(one))]
 
 
-def import_text(
-    memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str
-) -> tuple[Change, list[str]]:
-    """Return the Change that adds what a text states under labels, and notes; what is a record by its title is passed
-    over.
+def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str) -> Imported:
+    """Return what adding what a text states under labels comes to; what is a record by its title is passed over.
 
     Raises MemctlError if it states nothing, or, naming lines, if anything of it can't be added.
     """
@@ -169,7 +166,8 @@ def import_text(
         number = f"{len(rest):,} lines, the first of them {rest[0]}" if len(rest) > 1 else f"line {rest[0]}"
         notes.append(f"under no label, and not imported: {number}")
     imported = jsonl.import_lines(memory, sequence, snapshot, lines)
-    return imported.change, [*notes, *links.notes, *imported.notes]
+    noted = tuple(f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes))
+    return msgspec.structs.replace(imported, notes=noted)
 
 
 class _Links:

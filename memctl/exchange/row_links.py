@@ -100,24 +100,21 @@ class RowLinks:
         own = one.values["id"]
         for relation, other_end in OTHER_END.items():
             for target in list(one.values.get(relation) or ()):
+                other = self._by_id.get(target)
                 if target == own:
                     one.values[relation].remove(target)
                     self._problems.add_link(f"{one.place}: {relation}: {target} is the record itself")
-                elif (other := self._by_id.get(target)) is not None:
+                elif other is not None:
                     ends = other.values.setdefault(other_end, [])
                     ends += [] if own in ends else [own]
                     self._supersede(other if relation == "supersedes" else one, relation)
-                record = self._record(target) if one.record is None and target != own else None
-                if record is not None:
-                    self._change(record, other_end, own, one.place)
+                if one.record is None and target != own:
+                    record = other.record if other is not None else self._snapshot.find(target)
+                    if record is not None:  # it is in the memory already
+                        self._change(record, other_end, own, one.place)
         for relation in OTHER_END:
             if one.values.get(relation) == []:
                 del one.values[relation]
-
-    def _record(self, identifier: str) -> Record | None:
-        """Return the record of an id that is in the memory already."""
-        found = self._by_id.get(identifier)
-        return found.record if found is not None else self._snapshot.find(identifier)
 
     def _supersede(self, old: Row, relation: str) -> None:
         if relation in ("supersedes", "superseded_by"):

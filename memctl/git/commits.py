@@ -108,7 +108,10 @@ def commit_on_ref(
     try:
         hooks = repository.hooks_of_commit()
         identities = _admitted(repository, prepared, repository.branch()[1], hooks, by_agent=by_agent)
-        if _filtered(repository, files) or any(content is not None and b"\r" in content for content in files.values()):
+        settings = repository.settings()
+        if _filtered(repository, files, settings) or any(
+            content is not None and b"\r" in content for content in files.values()
+        ):
             files = {path: _as_stored(repository, path, content) for path, content in files.items()}
         importer.give(ref, parent, files, message, identities)
         try:
@@ -169,8 +172,8 @@ def forbid_if_unsafe(repository: Repository) -> None:
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None], hooks: Sequence[Path]) -> bool:
-    encoding = repository.settings().get("i18n.commitencoding", "utf-8")
-    if repository.flag("commit.gpgsign") or encoding.lower() != "utf-8":
+    settings = repository.settings()
+    if repository.flag("commit.gpgsign") or settings.get("i18n.commitencoding", "utf-8").lower() != "utf-8":
         return True
     if hooks and repository.flag("memctl.verify", default=True) and _others_have_hooks(repository, hooks):
         return True
@@ -180,7 +183,7 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None],
     # Git would turn CR LF into LF here; and a path with a line end needs quoting that is not worth having.
     if any(content is not None and b"\r" in content for content in files.values()) or any("\n" in p for p in files):
         return True
-    return _filtered(repository, files)
+    return _filtered(repository, files, settings)
 
 
 def _others_have_hooks(repository: Repository, files: Sequence[Path]) -> bool:
@@ -191,13 +194,13 @@ def _others_have_hooks(repository: Repository, files: Sequence[Path]) -> bool:
     return not all(hooks.is_ours_alone(repository, file) for file in files if file.name in COMMIT_HOOKS)
 
 
-def _filtered(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
+def _filtered(repository: Repository, files: Mapping[str, bytes | None], settings: Mapping[str, str]) -> bool:
     """Return whether attributes make Git store something other than the bytes on disk."""
     folders = {""}
     for path in files:
         parts = path.split("/")[:-1]
         folders.update("/".join(parts[: i + 1]) for i in range(len(parts)))
-    global_file = repository.settings().get("core.attributesfile") or os.path.join(
+    global_file = settings.get("core.attributesfile") or os.path.join(
         os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git", "attributes"
     )
     candidates = [repository.top / folder / ".gitattributes" for folder in folders]

@@ -33,7 +33,7 @@ class StatusProcess:
 
     def __init__(self, repository: Repository, prefix: str) -> None:
         self.started = time.time_ns()
-        self._repository, self._prefix = repository, prefix
+        self.repository, self.prefix = repository, prefix
         self._names = UntrackedNames(repository, prefix)
         self._untracked = self._names.recall()
         self._args = [*_STATUS, *(_ALL if self._untracked is None else _TRACKED), prefix]
@@ -53,7 +53,7 @@ class StatusProcess:
         """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""
         items = self._said
         if self._untracked and not ignored:  # which of them are ignored, a file outside of the folder may have changed
-            items = git.read([*_STATUS, *_ALL, self._prefix], self._repository.top).split(b"\0")
+            items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
         found = []
         for item in items:
             count = _FIELDS_BEFORE_PATH.get(item[:1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -226,6 +225,8 @@ def texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tupl
     Bytes that are not UTF-8 are in the texts as `surrogateescape` gives them. Raises GitFailed for what Git takes
     for binary.
     """
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="memctl-") as name:
         folder = Path(name)
         for version, text in zip(_NAMES, (ours, base, theirs), strict=True):

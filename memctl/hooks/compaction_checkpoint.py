@@ -39,7 +39,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         workflow = versions.workflow_for(memory, snapshot, state.task.goal)
         last = versions.newest_of(snapshot, workflow)
         is_own = last is not None and _is_own(memory, state, last)
-        task = _merged(state, last if is_own else None)
+        task = _merge_task(state, last if is_own else None)
         saved = _saved_for(snapshot, workflow, state, event)
         made.extend([saved] if saved else [])
         if saved or not is_said(task.goal):
@@ -73,7 +73,7 @@ def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: st
     return next((one for one in found if one.checkpoint_id == state.saving[1]), None)
 
 
-def _merged(state: SessionState, last: Checkpoint | None) -> TaskState:
+def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
     """Return the session's task, with what its agent saved of it by a command since the last compaction.
 
     A task that the agent named otherwise is called so from then on.

@@ -21,7 +21,7 @@ from memctl.store.session_dir import SessionDir
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
-class _Left(msgspec.Struct, frozen=True):
+class _JobNote(msgspec.Struct, frozen=True):
     """What an event's note says; `agent` is as it was then, and `moment` tells it from all others."""
 
     what: str
@@ -66,7 +66,7 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
     its marks in config.yaml, for a setting without a meaning, for a Git hook that is edited, and for a full disk.
     """
     try:
-        left = msgspec.convert(entry, _Left)
+        left = msgspec.convert(entry, _JobNote)
         host, do = HOSTS[left.host], _DOING[left.what]
         payload = msgspec.convert(left.event[:NOTED], Payload)  # an older memctl noted more of it
     except (msgspec.ValidationError, KeyError) as error:

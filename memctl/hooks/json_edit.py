@@ -75,7 +75,7 @@ def spans(text: str, at: int) -> list[JsonSpan]:
     return _spans(_plain(text), at)
 
 
-def put(text: str, at: int, value: Any, key: str = "") -> str:
+def insert(text: str, at: int, value: Any, key: str = "") -> str:
     """Return the text with a value behind the last one in the object or list at `at`; in an object under `key`."""
     plain = _plain(text)
     found, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
@@ -107,7 +107,7 @@ def replace(text: str, span: JsonSpan, value: Any) -> str:
     return text[: span.value] + written.replace("\n", newline + inner) + text[span.end :]
 
 
-def take(text: str, at: int, number: int) -> str:
+def remove(text: str, at: int, number: int) -> str:
     """Return the text without a member or element of what begins at `at`, and without the comma and space that it
     brought."""
     bare, plain = _bare(text), _plain(text)
@@ -121,14 +121,14 @@ def take(text: str, at: int, number: int) -> str:
         after = text[end:right] if comma < 0 else text[end:comma] + text[comma + 1 : right]
         if comma < 0 and not is_first:
             comma = bare.find(",", left, start)
-            return _joined(text[:comma] + text[comma + 1 : start], after + text[right:])
-        return _joined(text[:start], after + text[right:])
+            return _join(text[:comma] + text[comma + 1 : start], after + text[right:])
+        return _join(text[:start], after + text[right:])
     if not is_last:
         return text[:start] + text[right:]
     return text[:left] + text[right if is_first else end :]
 
 
-def _joined(before: str, after: str) -> str:
+def _join(before: str, after: str) -> str:
     """Return what stood around a value that is gone, without the empty line that it leaves."""
     before = before.rstrip(" \t")
     if after.lstrip(" \t")[:1] in ("\r", "\n"):

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from memctl.git import private
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.store.session_dir import SessionDir
@@ -43,9 +44,11 @@ def note(
     named = environ.get(host.process, "")
     process = (int(named) if named.isdecimal() else 0) if host.process else _caller()
     found = Alive(host.name, payload.transcript, str(place), process)
-    from memctl.store import files  # once a session
-
-    files.replace_private(file, json.dumps(found))
+    private.make_folder(folder.path)
+    hidden = file.with_name(f".{_FILE}-{os.getpid()}")
+    with open(private.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as stream:
+        stream.write(json.dumps(found))
+    os.replace(hidden, file)
 
 
 def read(folder: SessionDir) -> Alive | None:

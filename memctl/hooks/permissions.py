@@ -42,7 +42,7 @@ class Form(NamedTuple):
             for group, of in COMMANDS.items()
         }
 
-    def listed(self, *, is_project: bool) -> dict[str, list[str]]:
+    def list_entries(self, *, is_project: bool) -> dict[str, list[str]]:
         """Return what the list in the settings has, by group."""
         if not self.file:
             return self.rules()

@@ -154,7 +154,7 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     from memctl.store import access
 
     snapshot = agent_view.readable(memory, load.disk(memory))
-    wanted = rehydrate.Wanted(since=since, is_resumed=room < _ROOM)
+    wanted = rehydrate.RehydrationRequest(since=since, is_resumed=room < _ROOM)
     work = last_work.room(room, _ROOM)
     draft = rehydrate.draft(snapshot, memory.now, wanted, supply.sources(memory, snapshot, None), size, work)
     if since and not draft.items() and not draft.others:

@@ -117,7 +117,7 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
     if not isinstance(hooks, dict):
         raise MemctlError(f"{name}: `hooks` is not an object", "nothing was changed")
     if "hooks" not in values:
-        text = json_edit.put(text, _at(text, []), {}, "hooks")
+        text = json_edit.insert(text, _at(text, []), {}, "hooks")
     for event, group in hook_groups(host, call).items():
         present = hooks.get(event, [])
         if not isinstance(present, list):
@@ -125,8 +125,8 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
         place = next((one for one in _places(values) if one[0] == event), None)
         if place is None:
             if event not in hooks:
-                text = json_edit.put(text, _at(text, ["hooks"]), [], event)
-            text = json_edit.put(text, _at(text, ["hooks", event]), group)
+                text = json_edit.insert(text, _at(text, ["hooks"]), [], event)
+            text = json_edit.insert(text, _at(text, ["hooks", event]), group)
             continue
         _, number, hook = place
         ours: list[str | int] = ["hooks", event, number, "hooks"]
@@ -159,11 +159,11 @@ def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Col
         for depth, step in enumerate(path):
             above: list[str | int] = [*path[:depth]]
             if json_edit.value_at(text, [*above, step]) is None:
-                text = json_edit.put(text, _at(text, above), [] if depth == len(path) - 1 else {}, step)
-        text = json_edit.put(text, _at(text, [*path]), item)
+                text = json_edit.insert(text, _at(text, above), [] if depth == len(path) - 1 else {}, step)
+        text = json_edit.insert(text, _at(text, [*path]), item)
     for item in gone:
         while item in (now := list_at(text, path, name)):
-            text = json_edit.take(text, _at(text, [*path]), now.index(item))
+            text = json_edit.remove(text, _at(text, [*path]), now.index(item))
             for depth in range(len(path), 0, -1):
                 if json_edit.spans(text, _at(text, [*path[:depth]])):
                     break
@@ -189,7 +189,7 @@ def _without_hook(text: str, place: tuple[str, int, int]) -> str:
     """Return settings without one hook, and without the lists and objects that are empty then."""
     event, group, hook = place
     inner: list[str | int] = ["hooks", event, group, "hooks"]
-    text = json_edit.take(text, _at(text, inner), hook)
+    text = json_edit.remove(text, _at(text, inner), hook)
     above: list[tuple[list[str | int], str | int]] = [(["hooks", event], group), (["hooks"], event), ([], "hooks")]
     for outer, last in above:  # a group without hooks, an event without groups, `hooks` without events
         if json_edit.spans(text, _at(text, inner)):
@@ -201,9 +201,9 @@ def _without_hook(text: str, place: tuple[str, int, int]) -> str:
 def _without(text: str, path: list[str | int], last: str | int) -> str:
     at = _at(text, path)
     if isinstance(last, int):
-        return json_edit.take(text, at, last)
+        return json_edit.remove(text, at, last)
     keys = [span.key for span in json_edit.spans(text, at)]
-    return json_edit.take(text, at, len(keys) - 1 - keys[::-1].index(last))
+    return json_edit.remove(text, at, len(keys) - 1 - keys[::-1].index(last))
 
 
 def _at(text: str, path: list[str | int]) -> int:

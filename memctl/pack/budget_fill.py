@@ -13,7 +13,18 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack.draft import FOREIGN, NOTICED, Contents, Item, Left, LeftOut, PackDraft, PackNote, PackPart, harmless
+from memctl.pack.draft import (
+    FOREIGN,
+    NOTICED,
+    Contents,
+    Item,
+    OmittedGroup,
+    OmittedItem,
+    PackDraft,
+    PackNote,
+    PackPart,
+    harmless,
+)
 from memctl.record.kinds import KINDS
 from memctl.text.markdown import one_line
 
@@ -46,7 +57,7 @@ class Pack(msgspec.Struct, frozen=True):
     budget: int
     format: str
     parts: dict[str, list[str]]
-    left_out: list[Left]
+    left_out: list[OmittedItem]
 
     def included(self) -> list[str]:
         return [identifier for part in self.parts.values() for identifier in part]
@@ -71,7 +82,7 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
         notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
         items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
         form = suited(min(notes + items, budget), inter_agent=inter_agent)
-    filling = _Filling(draft, form, budget, count)
+    filling = _PackBuilder(draft, form, budget, count)
     best: tuple[_Frame, list[Item]] | None = None
     frames = list(_frames(draft))
     for frame in frames:
@@ -125,7 +136,7 @@ def _frames(draft: PackDraft) -> Iterator[_Frame]:
         yield _Frame(less(project=project, opening=(), closing=()), has_titles=False, has_parts=False)
 
 
-class _Filling:
+class _PackBuilder:
     """One draft on its way into one format and budget."""
 
     def __init__(self, draft: PackDraft, form: str, budget: int, count: CountTokens) -> None:
@@ -143,7 +154,7 @@ class _Filling:
         self._large = [item for item in self._in_turn() if self._costs[item.key] > self._largest][:_NAMED]
         self._whole = draft.whole() if draft.whole else iter(())
         self._made: list[Item] = []  # of the items of `others` those that were asked for
-        self._left_of: tuple[frozenset[str] | None, list[Left]] = None, []  # what some keys leave out
+        self._left_of: tuple[frozenset[str] | None, list[OmittedItem]] = None, []  # what some keys leave out
         self._totals: Counter[tuple[str, str]] = Counter()  # and how much of it is of each section and kind
         self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # as asked last
 
@@ -262,7 +273,7 @@ class _Filling:
         self._lines_of = asked, lines
         return lines
 
-    def _line_limit(self, left: Sequence[Left], width: int, least: int, *, alone: bool) -> tuple[int, float]:
+    def _line_limit(self, left: Sequence[OmittedItem], width: int, least: int, *, alone: bool) -> tuple[int, float]:
         """Return how many lines their share of the budget holds, at least `least`, and the tokens of one by a sample.
 
         Without a whole item beside them the lines are all there is, and may take what they need.
@@ -283,14 +294,15 @@ class _Filling:
         keys = {item.key for item in kept}
         large = self._large if frame.has_titles else []
         parts: list[tuple[PackPart, list[Item]]] = []
-        left: list[Left] = []
+        left: list[OmittedItem] = []
         if frame.has_parts:
             leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
-            proposed = [item for item in kept if item.is_proposed and not item.has_changed]
+            # Excerpts, of which nothing is made later, keep the order of their relevance.
+            proposed = [item for item in kept if self.draft.whole and item.is_proposed and not item.has_changed]
             within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, kept)
             parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
             left = self.left_out(kept)[len(large) :]
-        totals = self._totals - Counter((item.section, _left(item).kind) for item in large)
+        totals = self._totals - Counter((item.section, _as_omitted(item).kind) for item in large)
         sizes = Counter[str]()
         for item in kept:
             sizes[item.kind] += self._costs[item.key]
@@ -324,19 +336,19 @@ class _Filling:
             room -= self._costs[item.key]
         return leading
 
-    def left_out(self, kept: list[Item]) -> list[Left]:
+    def left_out(self, kept: list[Item]) -> list[OmittedItem]:
         """Return what is not packed: first what was chosen and did not fit, then the rest."""
         keys = frozenset(item.key for item in kept)
         if self._left_of[0] != keys:  # a text is made some dozens of times, and there may be 10,000 of these
             items = {item.key: item for item in (*self._large, *self.draft.items())}
-            chosen = [self._left(item, _left(item)) for item in items.values() if item.key not in keys]
+            chosen = [self._with_reason(item, _as_omitted(item)) for item in items.values() if item.key not in keys]
             made = zip(self.draft.others, self._made, strict=False)
-            chosen += [self._left(item, left) for left, item in made if item.key not in keys]
+            chosen += [self._with_reason(item, left) for left, item in made if item.key not in keys]
             left = [*chosen, *self.draft.others[len(self._made) :]]
             self._left_of, self._totals = (keys, left), Counter((each.section, each.kind) for each in left)
         return self._left_of[1]
 
-    def _left(self, item: Item, left: Left) -> Left:
+    def _with_reason(self, item: Item, left: OmittedItem) -> OmittedItem:
         """Return what is left out, with why if it is for its size."""
         is_large = self._costs[item.key] > self._largest
         return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
@@ -375,23 +387,23 @@ def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
         yield PackNote("too_large", "Too large for this budget", titles, essential=True)
 
 
-def _left(item: Item) -> Left:
-    return Left(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
+def _as_omitted(item: Item) -> OmittedItem:
+    return OmittedItem(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
 
 
 def _groups(
-    left: list[Left], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
-) -> list[LeftOut]:
+    left: list[OmittedItem], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
+) -> list[OmittedGroup]:
     """Return what is left out by section and kind, with what is listed of it; if nothing is, all of it in one group."""
     if not left:
         return []
     if not listed:
-        return [LeftOut((), len(left), command="memctl list" if all(kind for _, kind in totals) else "")]
+        return [OmittedGroup((), len(left), command="memctl list" if all(kind for _, kind in totals) else "")]
 
     def group(section: str, kind: str) -> tuple[str, str]:
         return (section, "") if section in sections else ("", kind)
 
-    groups: dict[tuple[str, str], list[Left]] = {group(*key): [] for key in totals}
+    groups: dict[tuple[str, str], list[OmittedItem]] = {group(*key): [] for key in totals}
     counts = Counter[tuple[str, str]]()
     for key, number in totals.items():
         counts[group(*key)] += number
@@ -400,17 +412,19 @@ def _groups(
     return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
 
 
-def _group(marker: str, kind: str, listed: tuple[Left, ...], more: int, sections: Mapping[str, str]) -> LeftOut:
+def _group(
+    marker: str, kind: str, listed: tuple[OmittedItem, ...], more: int, sections: Mapping[str, str]
+) -> OmittedGroup:
     if marker:
         name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --section {marker[1:]}"
-        return LeftOut(listed, more, name, "section", marker, command)
+        return OmittedGroup(listed, more, name, "section", marker, command)
     if kind:
-        return LeftOut(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --type {kind}")
-    return LeftOut(listed, more)
+        return OmittedGroup(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --type {kind}")
+    return OmittedGroup(listed, more)
 
 
 @lru_cache(maxsize=4096)  # one text is made some dozens of times, with more or fewer of the same lines
-def _shortened(left: Left, width: int) -> Left:
+def _shortened(left: OmittedItem, width: int) -> OmittedItem:
     title = one_line(left.title)
     if not width or len(title) <= width:
         return left

@@ -309,7 +309,7 @@ _GOES_ON = (*_FILES, "task_id", "phase", "status", "decision", "context_summary"
 _NAMES_A_FILE = ("path", "file", "file_path", "filename")
 
 
-class Returned(msgspec.Struct, frozen=True):
+class AgentResult(msgspec.Struct, frozen=True):
     """What goes on: the text to summarise, the decision if one is given apart, paths; and what does not, by name."""
 
     text: str
@@ -320,7 +320,7 @@ class Returned(msgspec.Struct, frozen=True):
     discarded: dict[str, str] = {}
 
 
-def parse(text: str) -> Returned:
+def parse(text: str) -> AgentResult:
     """Return what a sub-agent returned; raises MemctlError for an object that is broken or says nothing."""
     if text.lstrip().startswith("{"):
         try:
@@ -336,10 +336,10 @@ def parse(text: str) -> Returned:
         if found:
             around = (text[: match.start()] + text[match.end() :]).strip()
             return msgspec.structs.replace(found, discarded={**found.discarded, "text around": around})
-    return Returned(text)
+    return AgentResult(text)
 
 
-def _of_object(data: dict[str, Any]) -> Returned:
+def _of_object(data: dict[str, Any]) -> AgentResult:
     findings = data.get("findings")
     summary = "\n".join(_texts(data.get("context_summary"))) or "\n".join(_texts(findings))
     open_errors = [f"- Error: {message}" for message in _open_errors(data.get("errors"))]
@@ -350,7 +350,7 @@ def _of_object(data: dict[str, Any]) -> Returned:
     paths = [path for name in _FILES for path in _paths(data.get(name), is_path=True)]
     raw = {f"findings.{name}": value for name, value in findings.items()} if isinstance(findings, dict) else {}
     raw |= {name: value for name, value in data.items() if name not in _GOES_ON and not (name == "findings" and raw)}
-    return Returned(
+    return AgentResult(
         text,
         decision if decision in DECISIONS else "",
         str(data.get("task_id") or ""),

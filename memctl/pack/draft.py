@@ -102,7 +102,7 @@ NOTICED = PackNote("notice", "", NOTICE, essential=True)
 FOREIGN = PackNote("notice", "", FOREIGN_NOTICE, essential=True)
 
 
-class Left(msgspec.Struct, frozen=True):
+class OmittedItem(msgspec.Struct, frozen=True):
     """Something that is not in a pack and could be: its id, its title, why if that is not plain.
 
     Of a record also its type, and the marker of the section that it belongs to.
@@ -123,13 +123,13 @@ class Left(msgspec.Struct, frozen=True):
 REST = PackPart("more", "Also open")
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class OmittedGroup(msgspec.Struct, frozen=True):
     """What is left out of one section or kind: those that are listed, how many more there are, and what lists them.
 
     `name` is what people call it and `element` what programs do; both are "" for things of no kind, or of several.
     """
 
-    listed: tuple[Left, ...]
+    listed: tuple[OmittedItem, ...]
     more: int
     name: str = ""
     element: str = ""
@@ -159,7 +159,7 @@ class PackDraft(msgspec.Struct, frozen=True):
     prefix: str = ""
     opening: tuple[PackNote, ...] = ()
     closing: tuple[PackNote, ...] = ()
-    others: tuple[Left, ...] = ()
+    others: tuple[OmittedItem, ...] = ()
     whole: Callable[[], Iterator[Item]] | None = None
     rest: PackPart = REST
     sections: Mapping[str, str] = {}
@@ -190,7 +190,7 @@ class Contents(msgspec.Struct, frozen=True):
 
     draft: PackDraft
     parts: Sequence[tuple[PackPart, Sequence[str]]]
-    left_out: Sequence[LeftOut] = ()
+    left_out: Sequence[OmittedGroup] = ()
     sizes: Mapping[str, int] = {}
 
 

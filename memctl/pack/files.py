@@ -8,7 +8,7 @@ from itertools import islice
 from memctl.errors import MemctlError
 from memctl.git.introductions import last_commits
 from memctl.pack.budget_fill import Pack
-from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
+from memctl.pack.draft import NOTICED, Item, OmittedItem, PackDraft, PackNote, PackPart
 from memctl.record.snapshot import Snapshot
 from memctl.sources import facts
 from memctl.sources.load_plan import NO_ROOM, OUTLINE, Choice
@@ -88,11 +88,11 @@ def _items(
     return items, missing
 
 
-def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, str]) -> list[Left]:
+def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, str]) -> list[OmittedItem]:
     """Return the best of the files that are not in the pack, each with its score, its tokens and why."""
     others = (choice for choice in found.files if choice.path not in packed)
     return [
-        Left(
+        OmittedItem(
             choice.path,
             f"score {choice.score.score:g}, {choice.tokens.tokens:,} tokens",
             missing.get(choice.path) or choice.left_out or NO_ROOM,

@@ -187,10 +187,10 @@ def _recorded(memory: Memory, sequence: Ids, asked: HandoffRequest, made: Packag
     }
     content: dict[str, str | list[str]] = {
         **{field.record or field.name: list(asked.lines.get(field.name, ())) for field in FIELDS},
-        **{name: _named(made.parts[name]) for name in _PARTS},
+        **{name: _record_lines(made.parts[name]) for name in _PARTS},
         "reason": asked.reason,
         "context_summary": asked.summary,
-        "in_progress": _named([*made.parts["current_task_state"], *made.parts["changed_since"]]),
+        "in_progress": _record_lines([*made.parts["current_task_state"], *made.parts["changed_since"]]),
         "ownership_transfers": list(asked.transfers),
         "expertise_match": made.expertise,
         "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
@@ -200,6 +200,6 @@ def _recorded(memory: Memory, sequence: Ids, asked: HandoffRequest, made: Packag
     return msgspec.structs.replace(change, writes=(change.writes[0], package))
 
 
-def _named(records: Sequence[Record]) -> list[str]:
+def _record_lines(records: Sequence[Record]) -> list[str]:
     named = [f"{record.id} {one_line(record.title)}" for record in records[:_LISTED]]
     return [*named, f"and {len(records) - _LISTED:,} more"] if len(records) > _LISTED else named

@@ -19,7 +19,7 @@ import msgspec
 from memctl.pack import compaction, items, last_work, phase
 from memctl.pack.budget_fill import CountTokens
 from memctl.pack.compaction import ContextBlock
-from memctl.pack.draft import Item, Left
+from memctl.pack.draft import Item, OmittedItem
 from memctl.pack.handoff_request import (
     BINDING,
     CHANGED,
@@ -196,7 +196,7 @@ class Scope(msgspec.Struct, frozen=True):
     pages: tuple[Item, ...]
     prior: tuple[Item, ...]
     keeps: Mapping[str, str]
-    left: tuple[Left, ...]
+    left: tuple[OmittedItem, ...]
     sizes: Mapping[str, int]
 
 
@@ -231,7 +231,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
         prior=tuple(one for one in prior if one.kind != "checkpoint" or not (subject.sections or has_checkpoint)),
         keeps=keeps,
         left=tuple(
-            Left(records[key].id, records[key].title, why, records[key].memory_type)
+            OmittedItem(records[key].id, records[key].title, why, records[key].memory_type)
             for key, why in reversed(gone.items())
             if why and key in records
         ),

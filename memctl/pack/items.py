@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack.draft import PROPOSED, Item, Left
+from memctl.pack.draft import PROPOSED, Item, OmittedItem
 from memctl.record.kinds import SEVERITIES, STATE
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -138,8 +138,8 @@ def without(item: Item, heading: str) -> tuple[Item, str]:
     return msgspec.structs.replace(item, body=rest), found.body.strip("\n")
 
 
-def left(record: Record) -> Left:
-    return Left(record.id, record.title, kind=record.memory_type, section=record.place)
+def omit(record: Record) -> OmittedItem:
+    return OmittedItem(record.id, record.title, kind=record.memory_type, section=record.place)
 
 
 # Shares of how well the best matches. From CLOSE on something bears on a task: of the pages, sessions and checkpoints

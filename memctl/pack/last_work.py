@@ -80,7 +80,7 @@ def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
             continue
 
 
-def left(
+def collect(
     snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens, *, is_resumed: bool = False
 ) -> list[Item]:
     """Return the last session and a pending checkpoint, in a share of `limit` tokens that leaves room for tasks.
@@ -109,7 +109,7 @@ def prior(
     `ranked` is what search found for the task. With globs only sessions that changed a file which these cover.
     """
     ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
-    last = left(snapshot, ended, int(limit / _LEFT), count)
+    last = collect(snapshot, ended, int(limit / _LEFT), count)
     bearing = [items.of_result(snapshot, one) for one in items.places(ranked) if one.kind != "page"]
     known = {item.id for item in last}
     return fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)

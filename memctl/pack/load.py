@@ -18,7 +18,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.pack import items
 from memctl.pack.budget_fill import CountTokens
-from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
+from memctl.pack.draft import NOTICED, Item, OmittedItem, PackDraft, PackNote, PackPart
 from memctl.pack.items import Sources
 from memctl.pages.navigate import Place
 from memctl.record import ids
@@ -88,7 +88,7 @@ class Ways(msgspec.Struct, frozen=True):
     count: CountTokens
     sources: Sources
 
-    def loaded(self, marker: str) -> Item:
+    def load(self, marker: str) -> Item:
         """Return a place as an item: a file by its text, or if that is large its summary."""
         place = self.place(marker)
         if place.level < 4 or place.path.endswith("/"):
@@ -104,23 +104,23 @@ class Ways(msgspec.Struct, frozen=True):
         return Item("file", path.removeprefix("§4."), "", self.summary(path), (("shown", "summary"),), path)
 
 
-def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> tuple[PackDraft, list[Left]]:
+def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> tuple[PackDraft, list[OmittedItem]]:
     """Find everything that directives ask for: a draft of what was found, and what was not, with why."""
     found: list[Item] = []
-    unknown: list[Left] = []
+    unknown: list[OmittedItem] = []
     records: list[Record] = []
     for target, way in [
-        *((name, ways.loaded) for name in asked.load),
+        *((name, ways.load) for name in asked.load),
         *((p, ways.summarized) for p in asked.summarize),
     ]:
         try:
-            if way == ways.loaded and ids.kind_of(target) is not None:
+            if way == ways.load and ids.kind_of(target) is not None:
                 records.append(snapshot.resolve(target))
             else:
                 found.append(way(target))
         except MemctlError as error:
             why = f"{error.message}; {error.hint}" if error.hint else error.message
-            unknown.append(Left(target, "", " ".join(why.split())))
+            unknown.append(OmittedItem(target, "", " ".join(why.split())))
     origins = ways.sources.origins(records)
     found = [*(items.of_record(snapshot, record, origins) for record in records), *found]
     missing = [f"- {left.id}: {left.why}" for left in unknown]

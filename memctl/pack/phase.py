@@ -79,7 +79,7 @@ def standing(
     mild = [record for record in issues if severity_rank(record) > _HIGH]
     elsewhere = [r for r in everything if r.memory_type == "issue" and severity_rank(r) <= _HIGH and r not in severe]
     lines = [
-        *_ignored(mild, elsewhere),
+        *_issues_not_weighed(mild, elsewhere),
         *(f"Blocked for all agents: {one_line(text)}" for text in blockers),
         *_of_pages(snapshot, sections),
         *_of_states(snapshot, states),
@@ -117,7 +117,7 @@ def binding(records: Sequence[Record]) -> list[Record]:
     return sorted(found, key=ORDERS["importance"][0], reverse=True)
 
 
-def _ignored(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
+def _issues_not_weighed(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
     """Yield what is open and does not weigh, in one line: issues below high, and severe ones of other sections."""
     lines = [
         f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"

@@ -83,7 +83,7 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
         root="system_prompt",
         opening=tuple(opening),
         closing=tuple(_closing(snapshot, asked, [*states, *of_task], sections, count)),
-        others=tuple(items.left(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
+        others=tuple(items.omit(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
         made=now,
     )
 
@@ -102,7 +102,7 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
         root="relevant_context",
         prefix=query.strip("\n"),
         opening=(NOTICED,),
-        others=tuple(items.left(record) for record in low),
+        others=tuple(items.omit(record) for record in low),
         made=now,
     )
 
@@ -134,7 +134,7 @@ def _executive(snapshot: Snapshot, now: str, count: CountTokens, sources: Source
     """Level 1, or if it is larger than it may be, its first lines."""
     text = sources.executive()
     if count(text) > EXECUTIVE:
-        text = "\n".join([*rehydrate.project(snapshot), rehydrate.held(current_records(snapshot, now))])
+        text = "\n".join([*rehydrate.project(snapshot), rehydrate.count_by_type(current_records(snapshot, now))])
     body = headings.take_title(text)[1].strip("\n")
     return (Item("page", PROJECT_ID, snapshot.config.project, body, (), PROJECT_ID),)
 

@@ -52,7 +52,7 @@ TITLES = {
 BESIDES = PackPart("besides", "Besides the task")
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class RehydrationRequest(msgspec.Struct, frozen=True):
     """What a pack is to be about; empty fields ask for nothing.
 
     `section` is a marker, its pages are packed too; `since` a canonical time from which on records of any weight count
@@ -78,11 +78,16 @@ class Wanted(msgspec.Struct, frozen=True):
         return " ".join(f"--{name} {value}" for name, value in given.items() if value)
 
 
-NOTHING_SPECIAL = Wanted()
+NOTHING_SPECIAL = RehydrationRequest()
 
 
 def draft(
-    snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources, count: CountTokens, work: int = last_work.WORK
+    snapshot: Snapshot,
+    now: str,
+    wanted: RehydrationRequest,
+    sources: Sources,
+    count: CountTokens,
+    work: int = last_work.WORK,
 ) -> PackDraft:
     """Return everything that a rehydration could hold; where work was left, in at most `work` tokens by `count`."""
     everything = current_records(snapshot, now)
@@ -91,7 +96,7 @@ def draft(
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
     is_resumed = wanted.is_resumed
-    left = [] if wanted.narrowed_by else last_work.left(snapshot, ended, work, count, is_resumed=is_resumed)
+    left = [] if wanted.narrowed_by else last_work.collect(snapshot, ended, work, count, is_resumed=is_resumed)
     active = _active(current, about, sources)
     chosen = choose(current, now, wanted, about.records)
     known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
@@ -124,7 +129,7 @@ def draft(
             *_remarks(snapshot, wanted, len(everything) - len(current), sources.blockers(), rest),
         ),
         closing=tuple(closing),
-        others=tuple(items.left(record) for record in rest),
+        others=tuple(items.omit(record) for record in rest),
         whole=lambda: _whole(snapshot, rest, sources, about),
         rest=BESIDES if about.is_met else REST,
         sections={page.id: page.title for page in (*snapshot.outline.sections, *snapshot.outline.details)},
@@ -139,7 +144,7 @@ def current_records(snapshot: Snapshot, now: str) -> list[Record]:
 
 
 def choose(
-    current: list[Record], now: str, wanted: Wanted = NOTHING_SPECIAL, matching: Sequence[Record] = ()
+    current: list[Record], now: str, wanted: RehydrationRequest = NOTHING_SPECIAL, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
     """Return the records that the rules select, by part, most important first.
 
@@ -226,7 +231,7 @@ def _weighed(item: Item, about: Bearing) -> Item:
 
 
 def _remarks(
-    snapshot: Snapshot, wanted: Wanted, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
+    snapshot: Snapshot, wanted: RehydrationRequest, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
 ) -> Iterator[PackNote]:
     """Yield what an option leaves out, what keeps everybody from going on, critical issues that do not bear on the
     task, and handoffs that wait for the reader: a line each."""
@@ -286,7 +291,7 @@ def notes(
         yield PackNote("unreadable", "", f"{files}; `memctl status` says why.", essential=True)
     if lines := list(project(snapshot)):
         yield PackNote("summary", "", "\n".join(lines))
-    yield PackNote("records", "", held(current))
+    yield PackNote("records", "", count_by_type(current))
     if line := continuity(snapshot, now, [one.ended for one in ended]):
         yield PackNote("continuity", "", line)
 
@@ -304,7 +309,7 @@ def project(snapshot: Snapshot) -> Iterator[str]:
         yield "Priorities: " + "; ".join(first_sentence(item).rstrip(".") for item in priorities[:_PRIORITIES]) + "."
 
 
-def held(current: Sequence[Record]) -> str:
+def count_by_type(current: Sequence[Record]) -> str:
     """Return how many open records there are of each type."""
     counts: dict[str, int] = {}
     for record in current:

@@ -111,7 +111,7 @@ class Snapshot:
 
     def once_called(self, identifier: str) -> list[Record]:
         """Return the records that once had an id that now belongs to another."""
-        return self.catalogue.renamed(identifier)
+        return self.catalogue.with_alias(identifier)
 
     def meant_under_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
         """Return the record that a link of `record` means by an id that now belongs to another, or None.

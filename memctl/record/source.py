@@ -129,7 +129,7 @@ class Catalogue(Protocol):
         """Return the records with an id, with the retrievals of this clone; there are several if clones gave it out
         twice."""
 
-    def renamed(self, identifier: str) -> list[Record]:
+    def with_alias(self, identifier: str) -> list[Record]:
         """Return the records that once had an id and have another one now."""
 
     def find(self, identifier: str) -> Record | None:

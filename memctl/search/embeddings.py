@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = lazy_regex(r"[A-Za-z_]\w*")
 _SETTING = "memctl.semanticModel"
+_AT_ONCE = 1_000  # texts that the model is given
 _HINT = f"`git config --global {_SETTING} NAME`: a folder of a static model (model2vec's form), or a package with one"
 
 
@@ -141,14 +142,11 @@ def _stored(snapshot: Snapshot, model: Model) -> tuple[list[str], numpy.ndarray[
     keys = {path: model.key(text) for path, text in texts.items()}
     known = snapshot.texts.recall(list(keys.values()))
     missing = [path for path, key in keys.items() if key not in known]
-    for batch in _batches(missing):
+    for start in range(0, len(missing), _AT_ONCE):
+        batch = missing[start : start + _AT_ONCE]
         made = model.vectors([texts[path] for path in batch]).astype(numpy.float16)
         new = {keys[path]: vector.tobytes() for path, vector in zip(batch, made, strict=True)}
         snapshot.texts.keep(new)
         known |= new
     stored = b"".join(known[key] for key in keys.values())
     return list(texts), numpy.frombuffer(stored, numpy.float16).reshape(len(texts), -1).astype(numpy.float32)
-
-
-def _batches(paths: list[str], size: int = 1000) -> Iterator[list[str]]:
-    return (paths[start : start + size] for start in range(0, len(paths), size))

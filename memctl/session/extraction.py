@@ -322,10 +322,10 @@ def _each_sentence(text: str) -> Iterator[str]:
             yield from (
                 row.text
                 for row in lines.lines_of(unit.text)
-                if len(row.text.split()) >= _CELL and not lines.is_labelled(row.text)
+                if len(row.text.split()) >= _CELL and not lines.role_of(row.text)
             )
         else:
-            is_bare = unit.form == units.SENTENCE and not lines.is_labelled(unit.text)
+            is_bare = unit.form == units.SENTENCE and not lines.role_of(unit.text)
             yield cues.NUMBERED.sub("", _MOMENT.sub("", units.without_marks(unit.text))) if is_bare else ""
 
 

@@ -9,10 +9,7 @@ from functools import partial
 
 import msgspec
 
-from memctl.record.task_state import CREATED as CREATED
-from memctl.record.task_state import DELETED as DELETED
-from memctl.record.task_state import MODIFIED as MODIFIED
-from memctl.record.task_state import READ as READ
+from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import shell
 from memctl.session.shell import ShellCommand
 

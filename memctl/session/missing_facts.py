@@ -12,8 +12,8 @@ import msgspec
 
 from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
+from memctl.record.task_state import MODIFIED, READ
 from memctl.session import grades
-from memctl.session.file_actions import MODIFIED, READ
 from memctl.session.grades import Dimension
 from memctl.session.page_builder import text
 from memctl.session.probes import ARTIFACT, Probe

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session.extraction import Extract
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ
 from memctl.session.summary import SessionSummary
 from memctl.statements import labels, plans, units, wishes
 from memctl.text.characters import redacted_line

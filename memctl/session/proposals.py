@@ -18,7 +18,6 @@ from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
 from memctl.statements import labels
 from memctl.statements.records import as_record
-from memctl.statements.statement import Statement
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.similar import comparable
@@ -199,7 +198,10 @@ def _learning(found: Extract, where: str) -> Proposal:
 def _state(summary: SessionSummary) -> list[Proposal]:
     """Return the state of the work as one record, if the session mentioned it."""
     steps = summary.next_steps
-    told = next((one for one in reversed(summary.found) if one.statement and _is_task(one.statement)), None)
+    told = next(
+        (one for one in reversed(summary.found) if (made := one.statement) and made.kind == STATE.name and made.title),
+        None,
+    )
     said = _labelled(told)[0] if told else {}
     title = told.statement.title if told and told.statement else summary.intent
     if not steps and not summary.tasks and summary.completion is None:
@@ -217,11 +219,6 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     given = {name: value for name, value in content.items() if value}
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
     return [Proposal(STATE.name, _title(title or f"Session {summary.id}"), values, given, bool(steps), is_sure=True)]
-
-
-def _is_task(made: Statement) -> bool:
-    """Return whether a statement names the task that the work is on."""
-    return made.kind == STATE.name and bool(made.title)
 
 
 def _title(text: str) -> str:

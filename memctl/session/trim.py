@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -115,11 +116,11 @@ def _each_line(change: Callable[[str], str], *headings: str) -> Callable[[Sessio
 
 
 def _short_lines(length: int, *headings: str) -> Callable[[SessionPage], SessionPage]:
-    return _each_line(lambda line: _cut(line, length), *headings)
+    return _each_line(partial(_cut, length=length), *headings)
 
 
-def _without(is_dropped: Callable[[str], bool], *headings: str) -> Callable[[SessionPage], SessionPage]:
-    return _each_line(lambda line: "" if is_dropped(line) else line, *headings)
+def _unless_implied(line: str) -> str:
+    return "" if line.endswith(IMPLIED) else line
 
 
 def _cut(line: str, length: int) -> str:
@@ -133,13 +134,13 @@ _TALK = (session_page.ISSUES, session_page.LEARNINGS, session_page.ERRORS)
 # What goes first is what can be found again: how errors were resolved, then words on files, then what was only implied.
 _TALK_FIRST = (
     _short_lines(300, *_TALK),
-    _without(lambda line: line.startswith(RESOLVED), session_page.ERRORS),
+    _each_line(lambda line: "" if line.startswith(RESOLVED) else line, session_page.ERRORS),
     _short_words(60),
     _short_lines(150, *_TALK),
-    _without(lambda line: line.endswith(IMPLIED), *_TALK),
+    _each_line(_unless_implied, *_TALK),
 )
 _DECISIONS_LAST = (
-    _without(lambda line: line.endswith(IMPLIED), session_page.DECISIONS),
+    _each_line(_unless_implied, session_page.DECISIONS),
     _short_lines(300, session_page.DECISIONS, session_page.STATE, session_page.NEXT),
     _short_lines(80, *_TALK, session_page.SAID),
     _short_lines(150, session_page.DECISIONS, session_page.STATE, session_page.NEXT),

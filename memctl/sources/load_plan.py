@@ -89,7 +89,7 @@ def verdict(score: float, outline: str, room: Room) -> str:
     return PRELOAD if score >= PRELOAD_SCORE and not outline else JUST_IN_TIME
 
 
-def chosen(
+def choose(
     files: Iterable[ScoredFile],
     room: Room,
     estimate: Callable[[Content], Count],

@@ -15,7 +15,7 @@ from memctl.search.filters import Filters
 from memctl.sources import file_search, recency, task
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import Generated
-from memctl.sources.load_plan import Choice, Room, ScoredFile, chosen
+from memctl.sources.load_plan import Choice, Room, ScoredFile, choose
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, by_task, score
 from memctl.sources.sizes import TokenSizes
@@ -93,7 +93,7 @@ def priorities(
     sizes = TokenSizes(counter, sources.files, sources.cache, sources.known)
     by_text = frozenset(path for path, content in contents.items() if content.facts.is_generated)
     is_generated = Generated(memory.repository, contents.keys(), by_text)
-    choices = tuple(chosen(scored, room, sizes.known, sizes.count, wish.shown, is_generated.reason))
+    choices = tuple(choose(scored, room, sizes.look_up, sizes.count, wish.shown, is_generated.reason))
     sizes.keep()
     refusals = tuple(sorted(sources.refusals.items()))
     return Priorities(choices, tuple(sorted(active)), refusals, tuple(sorted(texts.left_out.items())))

@@ -36,7 +36,7 @@ class TokenSizes:
         self._known = known
         self._counted: dict[source_facts.Key, bytes] = {}
 
-    def known(self, content: Content) -> Count:
+    def look_up(self, content: Content) -> Count:
         """Return the tokens of a content as far as they are known without reading it."""
         key = self._key(content)
         packed = self._known.get(key) or self._counted.get(key)
@@ -56,7 +56,7 @@ class TokenSizes:
                 if data is not None and self._files.is_settled(path):
                     count = self._counter.count(data.decode(errors="replace"), content.facts.kind)
                     self._counted[key] = _ENCODE(count)
-        return self.known(content)
+        return self.look_up(content)
 
     def keep(self) -> None:
         """Keep in the cache what was counted."""

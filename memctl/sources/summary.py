@@ -60,7 +60,7 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Fil
     if number < 0:
         raise MemctlError(f"the summary of {path} does not fit into {budget:,} tokens", "give a larger --budget", USAGE)
     shown = page.text(number)
-    left_out = page.missing(page.chosen(number))
+    left_out = page.count_missing(page.choose(number))
     return FileSummary(path, shown, tokens(shown), page.size, page.lines, page.of_file, left_out)
 
 
@@ -74,17 +74,17 @@ class _Page(msgspec.Struct, frozen=True):
     lines: int
     of_file: Count
 
-    def chosen(self, number: int) -> frozenset[int]:
+    def choose(self, number: int) -> frozenset[int]:
         """Return the places of the `number` rows that matter most."""
         return frozenset(sorted(range(len(self.rows)), key=lambda place: self.rows[place].rank)[:number])
 
-    def missing(self, chosen: Collection[int]) -> int:
+    def count_missing(self, chosen: Collection[int]) -> int:
         """Return how many lines are left out."""
         return sum(1 for place, row in enumerate(self.rows) if place not in chosen and not row.is_rest)
 
     def text(self, number: int) -> str:
         """Return the head, the `number` rows that matter most in the file's order, and what is left out."""
-        chosen, group = self.chosen(number), ""
+        chosen, group = self.choose(number), ""
         figures = f"{self.lines:,} lines, {self.size:,} bytes, {self.of_file.tokens:,} tokens ({self.of_file.source})"
         found = [f"# {self.path}", figures, *([self.about] if self.about else [])]
         for place, row in enumerate(self.rows):
@@ -93,7 +93,7 @@ class _Page(msgspec.Struct, frozen=True):
             elif place in chosen:
                 found += ["", f"{row.group}:", row.text] if row.group != group else [row.text]
                 group = row.group
-        missing = self.missing(chosen)
+        missing = self.count_missing(chosen)
         less = f"{quantity(missing, 'more line')} of this view left out; " if missing else ""
         return "\n".join([*found, "", f"{less}`memctl show §4.{self.path}` loads all {self.lines:,} lines.", ""])
 

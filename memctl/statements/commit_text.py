@@ -5,8 +5,7 @@ Only a body with a reason, or with what was not taken, makes a decision of it: m
 
 from __future__ import annotations
 
-import msgspec
-
+from memctl.statements.sentences import Choice
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 
@@ -26,13 +25,6 @@ _WHY = lazy_regex(
 )
 
 
-class Commit(msgspec.Struct, frozen=True):
-    """The subject of a commit's message, and its body in one line."""
-
-    subject: str
-    body: str
-
-
 def is_step(title: str) -> bool:
     """Return whether a title is about tests, documents or other work on the way."""
     return _STEP.match(title, _prefix(title)) is not None or _STEP.match(title) is not None
@@ -43,7 +35,7 @@ def _prefix(subject: str) -> int:
     return match.end() if match else 0
 
 
-def read(message: str) -> Commit | None:
+def read(message: str) -> Choice | None:
     """Return what the message of a commit decides and why, None if it does not say why or is about a mere step.
 
     Of one that addresses a review it is the first thing that was done.
@@ -54,4 +46,4 @@ def read(message: str) -> Commit | None:
     if not text or is_step(subject) or not _WHY.search(text):
         return None
     what = _REVIEW.sub("", subject[_prefix(subject) :], count=1) or parts[0]
-    return Commit(what[:1].upper() + what[1:], text)
+    return Choice(what[:1].upper() + what[1:], text)

@@ -12,11 +12,13 @@ from functools import lru_cache
 import msgspec
 
 from memctl.statements import commit_text, findings, plans, wishes
+from memctl.statements.sentences import DECISION, Choice
+from memctl.statements.wishes import CONSTRAINT
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import stems
 
 USER, AGENT, COMMIT, EDIT, ACTION = "user", "agent", "commit", "edit", "action"
-DECISION, CONSTRAINT, LEARNING, ISSUE = "decision", "constraint", "learning", "issue"
+LEARNING, ISSUE = "learning", "issue"
 _CHOICES = (DECISION, CONSTRAINT)
 _LOOKED_BACK = 60  # statements with which a new one is compared
 _LOOKED_AT = 2_000  # characters
@@ -133,10 +135,10 @@ class _DialogueReader:
         if self._said is not None and wishes.is_assent(turn.text):
             wish = wishes.agreement(turn.text, self._said.text)
             if wish is not None:
-                self._unheeded = self._add(_of_wish(wish, turn))
+                self._unheeded = self._add(_of_choice(wish, USER, turn))
                 self._uncommitted = self._unheeded
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
-            self._wished = self._add(_of_wish(wish, turn, is_sure=wish.kind == CONSTRAINT))
+            self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wish.kind == CONSTRAINT))
             self._uncommitted = self._wished if wish.kind == DECISION else self._uncommitted
         if wish is None and (symptom := wishes.symptom_in(turn.text)):
             self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number, is_sure=True))
@@ -158,9 +160,9 @@ class _DialogueReader:
         if commit is None:
             return
         if entry is None or place is None:
-            self._add(FreeStatement(DECISION, commit.subject, AGENT, turn.number, commit.body))
+            self._add(_of_choice(commit, AGENT, turn))
         elif not entry[0].reason:
-            self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.body), entry[1])
+            self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.reason), entry[1])
 
     def _drop_symptoms(self) -> None:
         """Drop what the last two prompts say is wrong: files are changed for it."""
@@ -202,5 +204,5 @@ class _DialogueReader:
         return len(self._found) - 1
 
 
-def _of_wish(wish: wishes.Wish, turn: Turn, *, is_sure: bool = False) -> FreeStatement:
-    return FreeStatement(wish.kind, wish.text, USER, turn.number, wish.reason, wish.alternatives, is_sure)
+def _of_choice(choice: Choice, by: str, turn: Turn, *, is_sure: bool = False) -> FreeStatement:
+    return FreeStatement(choice.kind, choice.text, by, turn.number, choice.reason, choice.alternatives, is_sure)

@@ -198,12 +198,6 @@ def label_of(line: Line) -> Label | None:
     return None
 
 
-def is_labelled(line: str) -> bool:
-    """Return whether a line begins with a label that is known."""
-    found = label_of(parse(1, line))
-    return found is not None and bool(found.role)
-
-
 def role_of(line: str) -> str:
     """Return the role of the label at the beginning of a line, "" if there is none."""
     found = label_of(parse(1, line))

@@ -75,11 +75,15 @@ _LONGEST_CHOICE = 2_000  # characters
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What is chosen, in its words, why, and what is not taken; "" and none if that is unsaid."""
+    """What is chosen, in its words, why, and what is not taken; "" and none if that is unsaid.
+
+    The kind is that of the dialogue: a decision, or a constraint that holds from now on.
+    """
 
     text: str
     reason: str = ""
     alternatives: tuple[str, ...] = ()
+    kind: str = DECISION
 
 
 def reason_of(sentence: str) -> tuple[str, str]:

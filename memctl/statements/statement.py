@@ -145,7 +145,7 @@ def _statement(
     given = {labels.MOMENT: found.moment, labels.SEVERITY: found.label.severity, labels.NUMBER: found.label.number}
     values: Values = {name: value for name, value in given.items() if value}
     title, content = _of_title(found, " ".join(words.split()), values)
-    more = [_unread(passage, found.kind) for passage in found.more]
+    more = [Unread(one.line, one.last, one.label.name, nearest_label(one.label.name, found.kind)) for one in found.more]
     for name, passage in fields:
         if name in VALUES or (name, found.kind) == ("status", DECISION):
             value = _value(name, passage)
@@ -246,10 +246,6 @@ def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
         parts = re.split(r"[,;\n]", "\n".join(text.items()))
         return tuple(part.strip(" `#*_-") for part in parts if part.strip(" `#*_-")) or None
     return said or None
-
-
-def _unread(text: Passage, kind: str) -> Unread:
-    return Unread(text.line, text.last, text.label.name, nearest_label(text.label.name, kind))
 
 
 def nearest_label(name: str, kind: str) -> str:

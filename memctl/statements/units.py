@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from memctl.statements.lines import is_labelled
+from memctl.statements.lines import role_of
 from memctl.text.headings import CODE_SPAN
 from memctl.text.markdown import one_line
 
@@ -167,7 +167,7 @@ def _heading(line: str) -> str | None:
 
 def _continues(line: str) -> bool:
     """Return whether a line goes on with the paragraph or item before it. One that begins with a label does not."""
-    if ":" in line and _BEGINS.match(line) and is_labelled(line):
+    if ":" in line and _BEGINS.match(line) and role_of(line):
         return False
     if line[:1].isalpha():
         return True

@@ -9,14 +9,13 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-import msgspec
-
 from memctl.statements import units
+from memctl.statements.sentences import DECISION, Choice
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, words_of
 
-DECISION, CONSTRAINT = "decision", "constraint"
+CONSTRAINT = "constraint"
 _LONGEST_PROMPT = 3_000  # characters; more is pasted
 _LONGEST_ASSENT, _LONGEST = 120, 400  # characters of an assent, and of a sentence
 _LAST, _BEGINNING = 6, 40  # sentences in which an offer stands; characters that say what is to be done
@@ -129,15 +128,6 @@ _SAYS_NOTHING = STOP_WORDS.union(_EMPTY_WORDS.split())
 _INSISTS = lazy_regex(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """What a user states: its kind (DECISION or CONSTRAINT), in their own words, why, and what it is not."""
-
-    kind: str
-    text: str
-    reason: str = ""
-    alternatives: tuple[str, ...] = ()
-
-
 def insists(sentence: str) -> bool:
     """Return whether a sentence begins with a word that makes it binding, such as NEVER."""
     return _INSISTS.search(sentence) is not None
@@ -155,7 +145,7 @@ def is_step(text: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def wish_in(prompt: str) -> Wish | None:
+def wish_in(prompt: str) -> Choice | None:
     """Return what a prompt states beyond its step: of several demands or wishes the first, with what it
     goes on to say."""
     if len(prompt) > _LONGEST_PROMPT:
@@ -164,7 +154,7 @@ def wish_in(prompt: str) -> Wish | None:
     for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
         for sentence in said:
             if _is_stated(sentence, pattern, kind) and has_object(sentence):
-                return Wish(kind, sentence[: 2 * _LONGEST])
+                return Choice(sentence[: 2 * _LONGEST], kind=kind)
     return None
 
 
@@ -206,7 +196,7 @@ def is_assent(prompt: str) -> bool:
     )
 
 
-def agreement(prompt: str, proposed: str) -> Wish | None:
+def agreement(prompt: str, proposed: str) -> Choice | None:
     """Return what an assent agrees to: the options that it names, or what the message before offers; None for a mere
     step.
 
@@ -219,7 +209,7 @@ def agreement(prompt: str, proposed: str) -> Wish | None:
         return None
     if named := _NAMED_CHOICE.search(prompt):
         reason = _sentence_on(named["name"], proposed)
-        return Wish(DECISION, one_line(prompt), reason) if reason or has_object(prompt) else None
+        return Choice(one_line(prompt), reason) if reason or has_object(prompt) else None
     said = [unit.text for unit in units.sentences(proposed)]
     asked = [sentence for sentence in said[-_LAST:] if sentence.endswith("?")]
     is_bare = _ONLY_ASSENT.fullmatch(prompt) is not None
@@ -230,12 +220,12 @@ def agreement(prompt: str, proposed: str) -> Wish | None:
     if is_step(" ".join(offer.split()[:_LAST])):
         return None
     if has_object(offer):
-        return Wish(DECISION, offer[:1].upper() + offer[1:])
+        return Choice(offer[:1].upper() + offer[1:])
     text = _proposal(said)
     own = next((unit.text for unit in units.sentences(prompt) if has_object(unit.text)), "")
     if not is_bare and own and offer:
-        return Wish(DECISION, own, text)
-    return Wish(DECISION, text) if text else None
+        return Choice(own, text)
+    return Choice(text) if text else None
 
 
 def _proposal(said: Sequence[str]) -> str:
@@ -244,14 +234,14 @@ def _proposal(said: Sequence[str]) -> str:
     return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
 
 
-def _options_named(names: str, proposed: str) -> Wish | None:
+def _options_named(names: str, proposed: str) -> Choice | None:
     """Return the options that somebody names, and those that are not taken."""
     options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
     if not wanted or any(name not in options for name in wanted):
         return None
     others = tuple(text for name, text in options.items() if name not in wanted)
-    return Wish(DECISION, "; ".join(options[name] for name in wanted), "", others)
+    return Choice("; ".join(options[name] for name in wanted), "", others)
 
 
 def _sentence_on(name: str, proposed: str) -> str:

@@ -105,16 +105,16 @@ class StoredCatalogue:
         return access.with_counts(self._counts, found), number
 
     def with_id(self, identifier: str) -> list[Record]:
-        return access.with_counts(self._counts, self._named(identifier))
+        return access.with_counts(self._counts, self._with_id(identifier))
 
-    def renamed(self, identifier: str) -> list[Record]:
+    def with_alias(self, identifier: str) -> list[Record]:
         asked = "aliases <> '' AND instr(aliases, ?) AND id <> ? ORDER BY path"
         return access.with_counts(self._counts, self._records(asked, f",{identifier},", identifier))
 
     def find(self, identifier: str) -> Record | None:
-        return next(iter(self._named(identifier)), None)
+        return next(iter(self._with_id(identifier)), None)
 
-    def _named(self, identifier: str) -> list[Record]:
+    def _with_id(self, identifier: str) -> list[Record]:
         kind = ids.kind_of(identifier)
         if kind is None:
             return []

@@ -187,9 +187,13 @@ def _clean(text: str) -> str:
 
 def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:
     """Return the memory nearest to `start`, looking upwards within its worktree; raises MemctlError if
-    there is none."""
-    _, folder = place.find(start)
-    memory = Memory(folder, open_repository(folder.parent), environ, read_config(folder))
+    there is none. Where Git was `asked` about it, it has been found already."""
+    if asked is None:
+        _, folder = place.find(start)
+        repository = open_repository(folder.parent)
+    else:
+        repository, folder = asked.repository, asked.repository.top / asked.prefix
+    memory = Memory(folder, repository, environ, read_config(folder))
     memory.asked = asked
     return memory
 

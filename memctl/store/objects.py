@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memctl.git import index, trees
+from memctl.git import history, index, trees
 from memctl.git.trees import TreeEntry
 from memctl.record.config import Config
 from memctl.record.config import parse as parse_config
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store import cache_update, files
 from memctl.store.cache import Cache
 from memctl.store.cache_update import ParsedFile
@@ -35,6 +36,13 @@ def at_revision(memory: Memory, name: str) -> InGit:
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
     """Return the memory of a commit or tree by its id. Messages call it `name`; `known` entries are not read again."""
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known)
+
+
+def anywhere(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
+    """Return the memory of the newest commit of any ref that touched one of some files, whose paths are below the
+    worktree's top; None if no commit did."""
+    found = history.commits(memory.repository, paths, "--all", 1) if paths else []
+    return Snapshot(at_revision(memory, found[0].commit)) if found else None
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:

@@ -21,13 +21,13 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
     for number in range(_TRIES):
         is_fetched = done.has_state and number == 0
         theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, there, tracking)
-        new = _joined(memory, done.upstream.branch, theirs)
+        new = _merge_ref(memory, done.upstream.branch, theirs)
         if not push or new == theirs or refs.push(repository, remote, there, new, theirs):
             return done
     raise MemctlError(f"{_TRIES} pushes of {there} failed, because others pushed first")
 
 
-def _joined(memory: Memory, branch: str, theirs: str) -> str:
+def _merge_ref(memory: Memory, branch: str, theirs: str) -> str:
     """Return the commit that has the changes of both, and let the ref of the branch be at it.
 
     While a batch is open here, the ref stays where it is, and nothing of it is given away.

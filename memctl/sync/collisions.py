@@ -41,12 +41,12 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
     """
     changed = {path: leaf for path, leaf in ours.items() if base.get(path) != leaf and _is_text(path, leaf)}
     new = [{path: leaf for path, leaf in side.items() if path not in base} for side in (ours, theirs)]
-    shared = _shared(*new)
+    shared = _same_names(*new)
     if not shared:
         return ours, ()
     sides = [_texts(memory, side) for side in (changed, {path: theirs[path] for path in shared.values()})]
     taken = {ids.id_in_path(path) or "" for path in (*base, *ours, *theirs)}
-    records, published = map(_parsed, sides)
+    records, published = map(_parse_records, sides)
     holders = list(_records(shared, records, published, taken))
     holders += _pages(memory, shared, sides[0], {*base, *ours, *theirs})
     if not holders:
@@ -80,7 +80,7 @@ class _Ours:
         return ()
 
 
-def _shared(ours: Leaves, theirs: Leaves) -> dict[str, str]:
+def _same_names(ours: Leaves, theirs: Leaves) -> dict[str, str]:
     """Return the new files of ours that go by a name which a new one of theirs goes by too, each with that one's path.
 
     Pages of one path are taken for the same page.
@@ -142,7 +142,7 @@ def _texts(memory: Memory, leaves: Leaves) -> dict[str, str]:
     return {path: frontmatter.clean_newlines(text) for path, text in texts.items() if found[leaves[path].blob]}
 
 
-def _parsed(texts: Mapping[str, str]) -> dict[str, Record]:
+def _parse_records(texts: Mapping[str, str]) -> dict[str, Record]:
     """Return the records among some files; what can't be read is left out."""
     found = {}
     for path, text in texts.items():

@@ -62,16 +62,16 @@ def assemble(
         in_docs = [path for path in both if path.startswith(f"{FOLDER}/") and base_files.get(path) != our_files[path]]
         raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], documents=bool(in_docs))
     subtree = tree_merge.tree_at(repository, ours, memory.prefix)
-    changes = _tracked(memory, merge_tree.changes(sides[1], merged.files))
+    changes = _below_top(memory, merge_tree.changes(sides[1], merged.files))
     memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
     tree = tree_merge.edited(repository, rest, {**memories, **changes})
     snapshot = load.near_worktree(memory, tree)
     if fixed := _fix_links(memory, snapshot, merged):
-        tree = tree_merge.edited(repository, tree, _tracked(memory, fixed))
+        tree = tree_merge.edited(repository, tree, _below_top(memory, fixed))
         snapshot = load.near_worktree(memory, tree)
-    rendered, warning = _rendered(memory, snapshot)
+    rendered, warning = _render_documents(memory, snapshot)
     if rendered:
-        tree = tree_merge.edited(repository, tree, _tracked(memory, rendered))
+        tree = tree_merge.edited(repository, tree, _below_top(memory, rendered))
     made = MergeCommit("", merged.both, renamed, merged.lost, merged.revived, warning)
     text = message.compose([_change(memory, upstream, made)])
     signed = repository.flag("commit.gpgsign")
@@ -109,7 +109,7 @@ def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) ->
     return tree_merge.merge(repository, trees[:-2], trees[-2], trees[-1])
 
 
-def _tracked(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, Leaf | None]:
+def _below_top(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, Leaf | None]:
     return {memory.tracked(path): leaf for path, leaf in changes.items()}
 
 
@@ -126,7 +126,7 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
     return {write.path: Leaf(merged.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
 
 
-def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
+def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
     """Return the documents of a merged memory that differ from those in it (None: to be deleted), and a warning."""
     if not documents.belong_here(memory, snapshot.config):
         return {}, ""

@@ -17,7 +17,6 @@ from memctl.record import handoff
 from memctl.record.handoff import ACCEPTED, OFFERED, Handoff
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.sync.merge_commit import MergeCommit
 from memctl.sync.result import SyncResult
 from memctl.team import handoffs as team_handoffs
 from memctl.team import ownership, ref_state, remote_state
@@ -106,14 +105,15 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
         step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.concerns(state) else None
         return step if step and step.title else Step(state, "sync", "")
 
-    before, agreed = _exchanged(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
-    lines = team_handoffs.settled(handoffs(), before, memory.now)[1] if team_handoffs.concerns(before) else []
-    if done.made and (answered := _gave_way(done.made)):
+    before, agreed = _exchange(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
+    lines = team_handoffs.settle_state(handoffs(), before, memory.now)[1] if team_handoffs.concerns(before) else []
+    # Of records with another status on each side one answer, or other status, was one too many.
+    if answered := {item.id for item in done.made.lost if item.loss.key == "status"} if done.made else set():
         lines += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
     return msgspec.structs.replace(agreed, settled=tuple(lines))
 
 
-def _exchanged(
+def _exchange(
     memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool, is_fetched: bool
 ) -> tuple[State, Agreed]:
     """Return the state of both, merged, and what the plan has made of it."""
@@ -126,11 +126,6 @@ def _exchanged(
     taken = remote_state.take_in(memory, remote, is_fetched=is_fetched)
     outcome = ref_state.update(memory, plan, Terms())
     return outcome.before, Agreed(outcome.step.state, taken.theirs, taken.lost)
-
-
-def _gave_way(made: MergeCommit) -> set[str]:
-    """Return the records of which two answers, or other statuses, were one too many."""
-    return {item.id for item in made.lost if item.loss.key == "status"}
 
 
 def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[str]:

@@ -16,7 +16,6 @@ from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 from memctl.store.sessions_ref import REF
 from memctl.sync import merge_tree
-from memctl.sync.collisions import Leaves
 from memctl.sync.result import SyncResult
 from memctl.text import credentials
 from memctl.write import commit, redact_file
@@ -47,7 +46,7 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     """
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
-    texts, unfit, names = _judged(memory, since)
+    texts, unfit, names = _find_credentials(memory, since)
     messages = git.read(["log", "--no-show-signature", "--format=%B", *since], repository.top).decode(errors="replace")
     names += (_MESSAGE,) if credentials.is_in(messages) else ()
     if not names and not unfit:
@@ -81,7 +80,7 @@ def _redacted_commit(memory: Memory, tree: str, parent: str) -> str:
     return refs.commit_tree(memory.repository, tree, [parent] if parent else [], text, memory.commit_moment)
 
 
-def _judged(memory: Memory, since: list[str]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
     """Look at all files of some commits.
 
     Returns the texts without credentials of those that have some, by blob; why files can't be pushed, by blob; and the
@@ -129,7 +128,7 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
     for number in range(_TRIES):
         is_fetched = done.has_state and number == 0
         theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, REF, tracking)
-        new = _joined(memory, remote, theirs, dry_run=dry_run)
+        new = _merge_ref(memory, remote, theirs, dry_run=dry_run)
         taken = new != before and bool(theirs)
         may = Publishable(theirs, new)
         if push and new != theirs:
@@ -164,7 +163,7 @@ def _held_back(found: Publishable) -> str:
     return f"pages of sessions that are not pushed: {', '.join([*named[:_SHOWN], *more])}" if named else ""
 
 
-def _joined(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
+def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
     """Return the commit that has what both have; but for a dry run the ref is at it. "" if neither has any."""
     repository = memory.repository
     with lock.hold(repository.shared / "lock"):
@@ -172,20 +171,20 @@ def _joined(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
         if not theirs or refs.has(repository, ours, theirs):
             return ours
         goes_on = not ours or refs.has(repository, theirs, ours)
-        new = theirs if goes_on else _merged(memory, remote, ours, theirs)
+        new = theirs if goes_on else _merge_commits(memory, remote, ours, theirs)
         if not dry_run and not refs.swap(repository, REF, new, ours):
             raise MemctlError(f"{REF} keeps being moved by other processes", "try again")
         return new
 
 
-def _merged(memory: Memory, remote: str, ours: str, theirs: str) -> str:
+def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
     """Return a commit after both: all files of both, and a page that both have changed by the rules for a later
     summary."""
     repository = memory.repository
     base = next(iter(tree_merge.bases(repository, ours, theirs)), "")
     changes: dict[str, Leaf | None] = {}
     for prefix in _memories(memory, ours, theirs):
-        sides = [_leaves(memory, side, prefix) for side in (base, ours, theirs)]
+        sides = [tree_merge.leaves(repository, one, prefix) if one else {} for one in (base, ours, theirs)]
         combined = merge_tree.merge(memory, *sides, apart=False)
         kept = {path: leaf for path in combined.conflicts if (leaf := sides[1].get(path) or sides[2].get(path))}
         wanted = {**combined.files, **kept}
@@ -193,10 +192,6 @@ def _merged(memory: Memory, remote: str, ours: str, theirs: str) -> str:
     tree = tree_merge.edited(repository, tree_merge.tree_at(repository, ours), changes)
     change = commit.with_author(memory, Change(op="sync", title=f"sessions with {remote}"))
     return refs.commit_tree(repository, tree, (ours, theirs), message.compose([change]), memory.commit_moment)
-
-
-def _leaves(memory: Memory, commit: str, prefix: str) -> Leaves:
-    return tree_merge.leaves(memory.repository, commit, prefix) if commit else {}
 
 
 def _memories(memory: Memory, *commits: str) -> list[str]:

@@ -83,7 +83,7 @@ def _tail(state: TaskState) -> list[str]:
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of the text: those of the state as far as they are shown, and what the reader has to
     know of it."""
-    yield Part("Missing, ask for it", "", "", [Line(text) for text in missing])
+    yield Part("Missing, ask for it", lines=[*map(Line, missing)])
     early: list[Line] = []
     for part in parts(state):
         if part.tag == "user_messages":
@@ -94,11 +94,11 @@ def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> It
         elif part.item == "step":
             part = part._replace(lines=[_step_line(line) for line in part.lines])
         elif part.tag == "critical_decisions":
-            yield Part("Drift, the environment is not as it was", "", "", [Line(text) for text in drift])
+            yield Part("Drift, the environment is not as it was", lines=[*map(Line, drift)])
             drift = ()
         yield part
-    yield Part("Drift, the environment is not as it was", "", "", [Line(text) for text in drift])
-    yield Part("The user said before that", "", "", early, from_end=True)
+    yield Part("Drift, the environment is not as it was", lines=[*map(Line, drift)])
+    yield Part("The user said before that", lines=early, from_end=True)
 
 
 def _step_line(line: Line) -> Line:

@@ -86,7 +86,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
     if not given.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
         given = msgspec.structs.replace(given, phases=(*(before.phases if before else ()), named))
-    made = _made(
+    made = _checkpoint(
         memory,
         number,
         {
@@ -246,7 +246,7 @@ def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Chec
     )
 
 
-def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint:
+def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint:
     """Return the checkpoint; its mark follows from all that it says."""
     values |= {
         "format": FORMAT,

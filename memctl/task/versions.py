@@ -16,7 +16,7 @@ from memctl.record import checkpoint, ids, timestamps
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import load, sessions_ref
+from memctl.store import objects, sessions_ref
 from memctl.store.memory import Memory
 from memctl.task import events
 
@@ -155,9 +155,9 @@ def elsewhere(memory: Memory, snapshot: Snapshot, reference: str, workflow: str 
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(everywhere(memory, snapshot, workflow))[-1:]
     for version in known:
-        for commit in history.commits(memory.repository, [memory.tracked(version.path)], "--all", 1):
+        if there := objects.anywhere(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
-                return checkpoint.parse(load.near_worktree(memory, commit.commit).read(version.path), version.path)
+                return checkpoint.parse(there.read(version.path), version.path)
     return None
 
 

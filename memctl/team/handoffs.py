@@ -124,9 +124,9 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
     def plan(state: State) -> Step:
         owned = state.section_ownership_map
         if back := [name for name in given.who.sections if name in owned and given.is_back(owned[name])]:
-            raise _answered(given, f"{', '.join(back)} went back to {given.giver}")
+            raise _answered_elsewhere(given, f"{', '.join(back)} went back to {given.giver}")
         if given.work(state):
-            raise _answered(given, f"{taker} is at work by it")
+            raise _answered_elsewhere(given, f"{taker} is at work by it")
         state = join(give_back_sections(state, given, declined)).state
         accepted = tuple(s for s in given.who.sections if (held := state.live(s, given.now)) and given.is_by(held))
         state = agents.only_working(state, accepted, taker)
@@ -147,13 +147,13 @@ def give_back(given: Transfer, op: str) -> Plan:
 
     def plan(state: State) -> Step:
         if given.work(state):
-            raise _answered(given, f"{given.taker} is at work by it")
+            raise _answered_elsewhere(given, f"{given.taker} is at work by it")
         return Step(give_back_sections(state, given, given.who.sections), op, given.handoff)
 
     return plan
 
 
-def _answered(given: Transfer, why: str) -> MemctlError:
+def _answered_elsewhere(given: Transfer, why: str) -> MemctlError:
     return MemctlError(
         f"{given.handoff} was answered in another clone or on another branch: {why}",
         "`memctl sync` brings the answer here, or merge the branch that has it",
@@ -204,7 +204,7 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Itera
                 yield found
 
 
-def settled(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
+def settle_state(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
     """Return a state with ownership, and who is at work, as the answers of handoffs say, and a line for each change."""
     state, lines = _renamed(handoffs, state, now)
     for one in contradictions(handoffs, state, now):
@@ -217,7 +217,7 @@ def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
     """Return the plan that settles a state."""
 
     def plan(state: State) -> Step:
-        after, lines = settled(handoffs, state, now)
+        after, lines = settle_state(handoffs, state, now)
         return Step(after, "settle", "; ".join(lines))
 
     return plan
@@ -256,7 +256,7 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
     """Yield what of a state is not as the answer of a handoff says."""
     status, who = one.record.status, one.parties
 
-    def changed(why: str, after: str, made: State, answer: str = "") -> Contradiction:
+    def contradiction(why: str, after: str, made: State, answer: str = "") -> Contradiction:
         nonlocal state
         state, said = made, f"{one.record.id} is {status}{answer}"
         return Contradiction(one, f"{said}, and {why}", f"{said}: {after}", made)
@@ -272,7 +272,7 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
         if not is_taken and given.is_by(held) and is_live:
             owner = "" if is_free else given.giver
             made = agents.only_working(give_back_sections(state, given, (section,)), (section,), owner)
-            yield changed(held.told, _becomes(section, owner, given.taker), made, answer)
+            yield contradiction(held.told, _becomes(section, owner, given.taker), made, answer)
         elif is_taken and given.is_back(held) and (is_live or is_free):
             again = held.passed(given.taker, given.now, given.why)
             again = msgspec.structs.replace(again, expires_at=None) if is_free else again
@@ -280,17 +280,17 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
             was = held.owner_agent_id if held.acquired_at != held.expires_at else ""
             made = state.with_(section_ownership_map={**state.section_ownership_map, section: again})
             why = held.told if was else f"nobody owns {section}"
-            yield changed(why, _becomes(section, given.taker, was), made)
+            yield contradiction(why, _becomes(section, given.taker, was), made)
         elif is_taken and is_live and any(section in work.sections for work in at_work.values()):
             is_offered_on = held.previous_owner == given.taker and handoff_in(held.lock_reason)
             if held.owner_agent_id != given.taker and not is_offered_on:
                 where = f"at work on {section}, which is {_possessive(held.owner_agent_id)}"
                 made = agents.only_working(state, (section,), held.owner_agent_id)
-                yield changed(f"{given.taker} is {where}", f"{given.taker} is no longer {where}", made)
+                yield contradiction(f"{given.taker} is {where}", f"{given.taker} is no longer {where}", made)
     if status != ACCEPTED and (at_work := given.work(state)):
         work = state.active_agents[given.taker].handoffs
         made = agents.set_work(state, given.taker, {name: work[name] for name in work if name not in at_work})
-        yield changed(f"{given.taker} is at work by it", f"{given.taker} is no longer at work by it", made)
+        yield contradiction(f"{given.taker} is at work by it", f"{given.taker} is no longer at work by it", made)
 
 
 def _becomes(section: str, owner: str, was: str) -> str:

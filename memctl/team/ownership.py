@@ -61,7 +61,7 @@ def acquire(claim: Claim) -> Plan:
                     continue
                 raise refusal(foreign)
             taken += [foreign.owner_agent_id] if foreign else []
-            owned[section] = _owned(claim, section, name, owned.get(section), held)
+            owned[section] = _new_ownership(claim, section, name, owned.get(section), held)
             granted.append(section)
         ways: list[str] = [owned[section].ownership_type for section in granted] or [claim.ownership_type or EXCLUSIVE]
         title = f"{', '.join(claim.sections)} {', '.join(dict.fromkeys(ways))}"
@@ -162,7 +162,7 @@ def refuse_no_reason(force: bool, reason: str) -> None:
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 
 
-def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:
+def _new_ownership(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:
     """Return the new ownership; one that the agent has already keeps what is not given anew, when it began, who was
     before."""
     own = held if held and held.owner_agent_id == name else None

@@ -93,7 +93,7 @@ def put_back(memory: Memory, batch: Batch) -> None:
         if now == wanted or (now != before and path.startswith(f"{DOCUMENTS}/")):  # these are rendered anew
             continue
         texts = [_text(memory, blob) for blob in (before, now, wanted)]
-        text = texts[2] if now == before else _merged(*texts)
+        text = texts[2] if now == before else _merge(*texts)
         if text is not None:
             writes.append(Write(path, text, texts[1]))
         elif not wanted and now == before:
@@ -116,7 +116,7 @@ def _text(memory: Memory, blob: str) -> str | None:
     return None if content is None else content.decode(errors="replace")
 
 
-def _merged(before: str | None, now: str | None, wanted: str | None) -> str | None:
+def _merge(before: str | None, now: str | None, wanted: str | None) -> str | None:
     if before is None or now is None or wanted is None:
         return None
     merged = merge.merge(before, now, wanted)

@@ -150,6 +150,8 @@ def _groups(entries: Sequence[PendingEntry]) -> list[list[PendingEntry]]:
 
     The disk has nothing of what was undone.
     """
+    if len(entries) == 1 and not entries[0].undone:
+        return [list(entries)]
     groups: list[list[PendingEntry]] = []
     for entry in (entry for entry in entries if not entry.undone):
         paths = set(entry.change.paths)
@@ -187,13 +189,14 @@ def _commit_group(
     changes = [entry.change for entry in group]
     if refused:
         return _postpone(group, msgspec.structs.replace(refused, warning=documents.refresh(memory, changes)[1]))
-    prepared = _prepare(memory, change.paths, variables)  # Git looks while the documents are rendered
+    own = change.paths
+    prepared = _prepare(memory, own, variables)  # Git looks while the documents are rendered
     rendered, warning = documents.refresh(memory, changes)
     try:
-        paths = dict.fromkeys((*change.paths, *rendered))
+        paths = dict.fromkeys((*own, *rendered))
         if not (is_fresh or allow_secret or any(entry.allow_secret for entry in group)):
-            _refuse_credentials(memory, change.paths)
-        name = commit_paths(memory, paths, changes, least=change.paths, is_fresh=is_fresh, prepared=prepared)
+            _refuse_credentials(memory, own)
+        name = commit_paths(memory, paths, changes, least=own, is_fresh=is_fresh, prepared=prepared)
     except commits.CommitPending as error:
         for_all = isinstance(error, commits.AllPending)
         return _postpone(

@@ -15,7 +15,7 @@ from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handof
 from memctl.record.kinds import HANDOFF
 from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.record.snapshot import Snapshot
-from memctl.store import load
+from memctl.store import load, objects
 from memctl.store.memory import Memory
 from memctl.team import handoffs, ref_state, remote_state
 from memctl.team.ref_state import Terms
@@ -43,11 +43,9 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
-        of_it = [path for path in paths if ids.id_in_path(path) == wanted]
-        for commit in history.commits(memory.repository, of_it, "--all", 1) if of_it else ():
-            there = load.near_worktree(memory, commit.commit)
-            if record := there.find(wanted):
-                return there, handoff.of(there, record)
+        there = objects.anywhere(memory, [path for path in paths if ids.id_in_path(path) == wanted])
+        if there and (record := there.find(wanted)):
+            return there, handoff.of(there, record)
     return snapshot, handoff.of(snapshot, snapshot.resolve(reference))
 
 
@@ -98,19 +96,19 @@ def answer(
     return HandoffAnswer(done, one, where, tuple(held.told for held in stays))
 
 
-class Settled(msgspec.Struct, frozen=True):
+class Settlement(msgspec.Struct, frozen=True):
     """What settling handoffs has done, a line each, and what of this clone's state was replaced by a remote's."""
 
     lines: list[str]
     lost: tuple[str, ...] = ()
 
 
-def settle(memory: Memory, remote: str = "") -> Settled:
+def settle(memory: Memory, remote: str = "") -> Settlement:
     """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
     found = handoff.read_all(load.disk(memory))[0]
     plan = handoffs.settle(found, memory.now)
     outcome = remote_state.update(memory, remote, plan, Terms()) if remote else ref_state.update(memory, plan, Terms())
-    return Settled(handoffs.settled(found, outcome.before, memory.now)[1], outcome.lost)
+    return Settlement(handoffs.settle_state(found, outcome.before, memory.now)[1], outcome.lost)
 
 
 def _refuse(

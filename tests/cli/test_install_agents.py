@@ -97,7 +97,7 @@ def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, 
     put(file, FORMS[form])
     memctl("install", "claude-code", "--yes")
     text = file.read_text(encoding="utf-8-sig")
-    changed = json_edit.put(text, json_edit.value_at(text, []) or 0, "later", "added")
+    changed = json_edit.insert(text, json_edit.value_at(text, []) or 0, "later", "added")
     put(file, changed.encode())
     memctl("install", "claude-code", "--uninstall", "--yes")
     old: dict[str, Any] = json.loads(FORMS[form].removeprefix(b"\xef\xbb\xbf") or b"{}") if FORMS[form] else {}

@@ -7,7 +7,7 @@ import pytest
 
 from memctl.pack import budget_fill
 from memctl.pack.budget_fill import fill
-from memctl.pack.draft import NOTICED, Item, ItemField, Left, PackDraft, PackNote, PackPart
+from memctl.pack.draft import NOTICED, Item, ItemField, OmittedItem, PackDraft, PackNote, PackPart
 from memctl.pack.formats import short
 from tests.generated import COUNTERS
 
@@ -38,7 +38,7 @@ DRAFT = PackDraft(
         PackNote("next", "Next actions", "- Write it", of="d"),
         PackNote("next", "Next actions", "never", of="gone"),
     ),
-    others=(Left("ISS-2025-11-04-001", "Slow", "too large"),),
+    others=(OmittedItem("ISS-2025-11-04-001", "Slow", "too large"),),
     made="2025-11-04T14:32:00Z",
     source="ada",
     target="bob",
@@ -268,6 +268,6 @@ def test_a_text_is_squeezed_without_losing_words(text: str, squeezed: str) -> No
 
 def test_what_is_left_out_twice_under_one_id_is_told_twice() -> None:
     """Two clones may have given the same id; and a file may be called `more`."""
-    others = tuple(Left(name, title) for name, title in (("more", "a file"), ("x", "One"), ("x", "Other")))
+    others = tuple(OmittedItem(name, title) for name, title in (("more", "a file"), ("x", "One"), ("x", "Other")))
     text = fill(PackDraft("shop", (), others=others), "yaml", 5_000, COUNTERS["gpt"].tokens).text
     assert text.endswith("LEFT OUT:\n  more: a file\n  x: One\n  x 2: Other\n")

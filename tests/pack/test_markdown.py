@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from memctl.pack.draft import NOTICED, Contents, Item, Left, LeftOut, PackDraft, PackNote, PackPart
+from memctl.pack.draft import NOTICED, Contents, Item, OmittedGroup, OmittedItem, PackDraft, PackNote, PackPart
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.text.markdown import contained
@@ -26,7 +26,7 @@ def entry(body: str = "", number: int = 1, **changes: Any) -> Item:
     return memory(({**values, **changes}, body)).item(values["id"])
 
 
-def packed(parts: dict[str, list[str]], *, listed: Sequence[Left] = (), unlisted: int = 0) -> str:
+def packed(parts: dict[str, list[str]], *, listed: Sequence[OmittedItem] = (), unlisted: int = 0) -> str:
     """A pack of these parts, without a task."""
     made = tuple((PackPart(name, TITLES[name], ()), tuple(texts)) for name, texts in parts.items() if texts)
     notes = (
@@ -34,7 +34,7 @@ def packed(parts: dict[str, list[str]], *, listed: Sequence[Left] = (), unlisted
         PackNote("task", "Chosen for the task", "mend\nthe login"),
     )
     named = ("Issues", "issues", "", "memctl list --type issue") if listed else ()
-    left_out = (LeftOut(tuple(listed), unlisted, *named),) if listed or unlisted else ()
+    left_out = (OmittedGroup(tuple(listed), unlisted, *named),) if listed or unlisted else ()
     return markdown.markdown_pack(Contents(PackDraft("shop", (), opening=notes), made, left_out))
 
 
@@ -140,13 +140,13 @@ def test_no_heading_of_a_body_stands_beside_those_of_the_pack(body: str) -> None
 @pytest.mark.parametrize("body", HOSTILE)
 def test_no_body_swallows_what_follows(body: str) -> None:
     texts = [markdown.markdown_item(entry(body)), markdown.markdown_item(entry("```\n# code\n```", 2, title="Next"))]
-    text = packed({"issue": texts}, listed=[Left("ISS-2025-11-04-003", "Login is slow")])
+    text = packed({"issue": texts}, listed=[OmittedItem("ISS-2025-11-04-003", "Login is slow")])
     assert headings(text)[-2:] == [("h3", "Next"), ("h2", "Left out")]
 
 
 def test_a_pack_names_project_task_parts_and_what_is_left_out() -> None:
     parts: dict[str, list[str]] = {"state": [], "decision": ["### D"], "issue": ["### I"], "learning": []}
-    text = packed(parts, listed=[Left("ISS-2025-11-04-007", "Other\nissue", "too large")], unlisted=1200)
+    text = packed(parts, listed=[OmittedItem("ISS-2025-11-04-007", "Other\nissue", "too large")], unlisted=1200)
     assert headings(text) == [
         ("h1", "Memory of shop"),
         ("h2", "Key decisions"),

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.pack.context_summary import Returned, enforce, parse
+from memctl.pack.context_summary import AgentResult, enforce, parse
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 
@@ -38,7 +38,7 @@ RETURNED = {
 }
 
 
-def parsed(**data: Any) -> Returned:
+def parsed(**data: Any) -> AgentResult:
     return parse(msgspec.json.encode(data).decode())
 
 
@@ -107,7 +107,7 @@ def test_an_object_in_a_block_of_json_is_found() -> None:
 
 def test_other_text_is_the_text() -> None:
     for text in ("Use JWT.", '```json\n{"a": 1}\n```', ""):
-        assert parse(text) == Returned(text)
+        assert parse(text) == AgentResult(text)
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_a_broken_or_empty_object_is_refused(text: str) -> None:
 
 def test_an_object_that_is_nested_too_deep_in_a_text_stays_text() -> None:
     text = f'Use JWT.\n```json\n{{"context_summary": {"[" * 900}"x"{"]" * 900}}}\n```\n'
-    assert parse(text) == Returned(text)
+    assert parse(text) == AgentResult(text)

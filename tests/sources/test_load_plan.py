@@ -15,7 +15,7 @@ from memctl.sources.load_plan import (
     Room,
     ScoredFile,
     budget_of,
-    chosen,
+    choose,
     verdict,
 )
 from memctl.sources.score import Score
@@ -35,7 +35,7 @@ def choices(files: list[tuple[float, int]], room: Room = ROOM, why: str = "") ->
     def counted(content: Content) -> Count:
         return Count(content.facts.size, "counted", 0)
 
-    return list(chosen(scored, room, counted, lambda _, content: counted(content), 0, lambda path: why))
+    return list(choose(scored, room, counted, lambda _, content: counted(content), 0, lambda path: why))
 
 
 def test_the_budget_is_seventy_percent_of_the_active_half() -> None:

@@ -20,14 +20,14 @@ def test_a_figure_says_whether_it_was_counted(repo: Path) -> None:
     content = facts.gather(repo, files, cache, {}, None)["app.py"]
     counter = Counter(family_of("gpt"))
     sizes = TokenSizes(counter, files, cache, source_facts.recall(cache))
-    about = sizes.known(content)
+    about = sizes.look_up(content)
     assert (about.source, about.error) == ("size x 0.231", 0.3)
     counted = sizes.count("app.py", content)
     assert counted == counter.count((repo / "app.py").read_text(), "python")
     sizes.keep()
     (repo / "app.py").unlink()
     again = TokenSizes(counter, files, cache, source_facts.recall(cache))
-    assert again.known(content) == again.count("app.py", content) == counted, "it is not read again"
+    assert again.look_up(content) == again.count("app.py", content) == counted, "it is not read again"
     other = TokenSizes(Counter(family_of("claude")), files, cache, source_facts.recall(cache))
     assert other.count("app.py", content).source.startswith("size x"), "another family, and the file is gone"
 
@@ -42,7 +42,7 @@ def test_what_is_learnt_of_a_model_makes_what_was_counted_before_out_of_date(rep
     learnt = Learnt(model="gpt-5", ratio=3.0, observations=9, error=0.03, before=0.5, after=0.02)
     counter = Counter(family_of("gpt"), learnt=learnt)
     after = TokenSizes(counter, files, cache, source_facts.recall(cache))
-    assert after.known(content).tokens == math.ceil(content.facts.size * PER_BYTE["python"] * 3)
+    assert after.look_up(content).tokens == math.ceil(content.facts.size * PER_BYTE["python"] * 3)
     assert after.count("app.py", content) == counter.count((repo / "app.py").read_text(), "python") != first
 
 

@@ -71,7 +71,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "severe": {p: sorted(ids(catalogue.severe(p))) for p in PAGES},
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
         "named": {i: ids(catalogue.with_id(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
-        "renamed": {i: ids(catalogue.renamed(i)) for i in FORMER},
+        "renamed": {i: ids(catalogue.with_alias(i)) for i in FORMER},
         "referring": {name: ids(catalogue.referring([name, "none"])) for name in ("src/a.py", "src/b.py", "src/")},
         "selected": {
             (filters, order, reverse): (ids(found), total)

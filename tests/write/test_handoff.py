@@ -230,7 +230,7 @@ def test_what_git_refuses_to_commit_does_not_change_hands(shop: Path, memctl: Me
     before = commits(shop)
     refused = memctl(*OFFER, code=1)
     assert refused.out == ""
-    assert "nothing has changed hands" in refused.err
+    assert "no section was handed over" in refused.err
     assert owner(memctl, shop) == "claude"
     assert offers(memctl, shop) == []
     assert git(shop, "status", "--porcelain") == ""

@@ -103,7 +103,7 @@ def test_ctrl_c_on_a_terminal_says_that_a_handoff_was_taken_back(repo: Path, mem
     os.killpg(running.pid, signal.SIGINT)
     out, err = running.communicate(timeout=30)
     assert (running.returncode, out) == (130, ""), err
-    assert "nothing has changed hands" in err
+    assert "no section was handed over" in err
     assert err.endswith("error: interrupted\n")
     assert commits(repo) == before
     assert "bob" not in memctl("own", "list").out

@@ -95,13 +95,13 @@ def test_text_that_is_in_no_commit_is_not_deleted_or_replaced(repo: Path, memctl
     made = memctl("learn", "Mine")
     file = repo / made.out.split()[1]
     file.write_text(file.read_text() + "\nby hand\n")
-    assert "in no commit" in memctl("delete", made.id, code=1).err
-    assert "in no commit" in memctl("restore", made.id, "--at", "HEAD", code=1).err
+    assert "uncommitted changes" in memctl("delete", made.id, code=1).err
+    assert "uncommitted changes" in memctl("restore", made.id, "--at", "HEAD", code=1).err
     assert "by hand" in file.read_text()
     memctl("restore", made.id, "--at", "HEAD", "--discard")
     assert "by hand" not in file.read_text()
     held = memctl("learn", "Never committed", "--no-commit").id
-    assert "in no commit" in memctl("delete", held, code=1).err
+    assert "uncommitted changes" in memctl("delete", held, code=1).err
 
 
 def test_a_refused_write_leaves_nothing_to_finish(repo: Path, memctl: Memctl) -> None:

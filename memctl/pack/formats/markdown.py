@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from memctl.pack.draft import Contents, Item, Left, LeftOut, PackNote
+from memctl.pack.draft import Contents, Item, OmittedGroup, OmittedItem, PackNote
 from memctl.record.notices import escape_model_tokens
 from memctl.text.markdown import contained, one_line
 
@@ -59,11 +59,11 @@ def _note(note: PackNote) -> str:
 
 
 @lru_cache(maxsize=4096)  # `budget_fill` tries how many of them have room
-def _line(left: Left) -> str:
+def _line(left: OmittedItem) -> str:
     return f"- {left.id} {escape_model_tokens(left.line)}"
 
 
-def _left_out(group: LeftOut) -> str:
+def _left_out(group: OmittedGroup) -> str:
     lines = [f"{escape_model_tokens(group.name)}:"] if group.name else []
     lines += map(_line, group.listed)
     if group.more:

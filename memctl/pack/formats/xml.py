@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from xml.etree import ElementTree
 
-from memctl.pack.draft import Contents, Item, ItemField, LeftOut, PackNote
+from memctl.pack.draft import Contents, Item, ItemField, OmittedGroup, PackNote
 from memctl.text import xml
 from memctl.text.markdown import one_line
 from memctl.text.xml import clean, to_text
@@ -119,7 +119,7 @@ def _field(field: ItemField) -> ElementTree.Element:
     return element
 
 
-def _left_out(group: LeftOut) -> list[str]:
+def _left_out(group: OmittedGroup) -> list[str]:
     lines = []
     for left in group.listed:
         element = ElementTree.Element(_LISTED, {"id": _line(left.id)} | ({"why": _line(left.why)} if left.why else {}))

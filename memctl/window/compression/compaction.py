@@ -16,14 +16,14 @@ import msgspec
 
 from memctl.tokens.messages import PER_MESSAGE
 from memctl.transcript.messages import SYSTEM_ROLES, body_key, is_answer, is_items
-from memctl.window.compression import digest, model
+from memctl.window.compression import digest, model, shorter
 from memctl.window.compression.model import Model
-from memctl.window.compression.result import CompressionStep, CompressionStrategy, refusal, result_of
+from memctl.window.compression.result import CompressionStep, CompressionStrategy, refusal
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation, Lines
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
-from memctl.window.steps import KEPT_TURNS, LEAST_GAIN
+from memctl.window.steps import KEPT_TURNS
 
 _SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many of findings that need not stay
 _STRATEGY = CompressionStrategy.COMPACTION
@@ -178,20 +178,9 @@ def _checked(
     counter: TokenCounter,
     wanted: Sequence[Essential],
     text: str,
-    replaced: Sequence[ContentBlock] = (),
+    replaced: Sequence[ContentBlock],
 ) -> CompressionStep:
     """Return the compaction, unless it loses something or gains too little."""
-    before = conversation.tokens
     new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1], keep=conversation.keep)
-    lost = essentials.missing(wanted, new.blocks)
-    more: dict[str, Any] = {"fidelity_score": round(1 - len(lost) / len(wanted), 3) if wanted else None}
-    why = ""
-    if lost:
-        named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
-        why = f"{len(lost)} things would be lost: {named}"
-    elif new.tokens > before * (1 - LEAST_GAIN):
-        why = f"it would save {before - new.tokens:,} of {before:,} tokens, less than {LEAST_GAIN:.0%}"
-    if why:
-        return CompressionStep(conversation, refusal(_STRATEGY, before, why, text, **more))
-    more["metadata"] = {"blocks": [block.block_id for block in replaced]}
-    return CompressionStep(new, result_of(_STRATEGY, before, new.tokens, text, **more))
+    names = (block.block_id for block in replaced)
+    return shorter.checked(_STRATEGY, conversation, new, wanted, text, conversation.tokens, names)

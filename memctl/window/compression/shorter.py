@@ -6,8 +6,9 @@ becomes; a block that would not shrink by 10 % is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import Any
 
 import msgspec
 
@@ -114,6 +115,29 @@ def progressive(
     return shortener.step(CompressionStrategy.PROGRESSIVE, candidates, free)
 
 
+def checked(
+    strategy: CompressionStrategy,
+    before: Conversation,
+    after: Conversation,
+    wanted: Sequence[Essential],
+    text: str,
+    touched: int,
+    blocks: Iterable[str],
+    **more: Any,
+) -> CompressionStep:
+    """Return a compression of some `blocks`, by their ids; refused if something of `wanted` is lost, or too little
+    gained of the `touched` tokens."""
+    lost, saved = essentials.missing(wanted, after.blocks), before.tokens - after.tokens
+    more["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None
+    if not lost and saved >= touched * LEAST_GAIN:
+        more["metadata"] = {"blocks": list(blocks), **more.get("metadata", {})}
+        return CompressionStep(after, result_of(strategy, before.tokens, after.tokens, text, **more))
+    named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
+    why = f"it would save {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
+    why = f"{len(lost)} things would be lost: {named}" if lost else why
+    return CompressionStep(before, refusal(strategy, before.tokens, why, text, **more))
+
+
 def _is_result(block: ContentBlock) -> bool:
     """Return whether a block is a result of text alone that may become shorter."""
     is_open = not block.do_not_evict and not block.metadata.get("uncounted") and not block.content.startswith(EVICTED)
@@ -145,15 +169,8 @@ class _Shortener:
         if not texts:
             return CompressionStep(conversation, refusal(strategy, before, "no block is worth shortening", **more))
         new = conversation.changed(texts, self._counter)
-        lost = essentials.missing(self._wanted, new.blocks)
-        more["fidelity_score"] = round(1 - len(lost) / len(self._wanted), 3) if self._wanted else None
         touched = sum(block.token_count for block in conversation.blocks if block.block_id in texts)
-        if lost or before - new.tokens < touched * LEAST_GAIN:
-            named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
-            why = f"{len(lost)} things would be lost: {named}" if lost else "it would save less than 10 %"
-            return CompressionStep(conversation, refusal(strategy, before, why, **more))
-        more["metadata"] = {"blocks": list(texts), **more.get("metadata", {})}
-        return CompressionStep(new, result_of(strategy, before, new.tokens, "\n\n".join(texts.values()), **more))
+        return checked(strategy, conversation, new, self._wanted, "\n\n".join(texts.values()), touched, texts, **more)
 
     def _texts(self, candidates: Sequence[_Candidate], free: int | None) -> dict[str, str]:
         """Return the texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.

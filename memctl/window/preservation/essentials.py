@@ -97,8 +97,8 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
     """Return what must survive, each thing once, the task first and of a kind what matters most last.
 
-    `more` are texts that count like what the user says. Of what is replaced the last counts: of statements of the
-    state the last one, of the files that were changed as many as a state has.
+    `more` are texts that count like what the user says. Of the files that were changed the last count, as many as a
+    state has.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])
@@ -110,13 +110,11 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     typed = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TYPED]
     named = [one for text in (*decisions, *happened.open_issues, *typed, *more) for one in named_in(text)]
     files = [*list(happened.files)[-RECENT_FILES:], *happened.changed[-MOST_FILES:]]
-    states = [made for made in happened.statements if made.kind == labels.STATE]
-    stated = [made for made in happened.statements if made.kind != labels.STATE or made is states[-1]]
     found = {
         TASK: [text[:LONGEST_TYPED] for text in prompts[:1]],
         CONSTRAINT: constraints,
         MESSAGE: messages,
-        STATEMENT: [block_of(made) for made in stated if made.end > made.line or made not in known],
+        STATEMENT: [block_of(made) for made in happened.statements if made.end > made.line or made not in known],
         DECISION: decisions,
         ISSUE: happened.open_issues,
         ERROR: [*_of_kind(named, ERROR), *errors],

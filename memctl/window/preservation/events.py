@@ -7,7 +7,7 @@ before them is nowhere else any more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -103,8 +103,16 @@ def of_known(events: list[Event]) -> Happened:
         failures=(*_left_open(events, earlier), *failures.of_events(events)),
         tasks=tuple(progress.tasks_of(events)),
         said=tuple(line for parts in earlier for line in parts.get(SAID, ())),
-        statements=tuple(made for event in events if event.kind in _SPOKEN for made in reader.read(_stated(event))),
+        statements=tuple(_statements(_stated(event) for event in events if event.kind in _SPOKEN)),
     )
+
+
+def _statements(texts: Iterable[str]) -> Iterator[Statement]:
+    """Yield what texts state under labels; of the state of the work what the last text says of it, in all its parts."""
+    found = [reader.read(text) for text in texts]
+    of_state = [number for number, made in enumerate(found) if any(one.kind == labels.STATE for one in made)]
+    for number, made in enumerate(found):
+        yield from (one for one in made if one.kind != labels.STATE or number == of_state[-1])
 
 
 def _stated(event: Event) -> str:

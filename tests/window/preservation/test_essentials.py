@@ -108,6 +108,13 @@ def test_what_is_left_to_do_is_an_open_issue_unless_it_stands_in_code() -> None:
     assert [one.text for one in found if one.kind == ISSUE] == ["the retries of the pool are still open"]
 
 
+def test_of_the_state_of_the_work_the_last_text_counts_in_all_its_parts() -> None:
+    old = assistant(text("## Current state\n- The till rounds up\n\n## Next steps\n1. Ask the bank"))
+    new = assistant(text("## Current state\n- The till rounds once\n\n## Next steps\n1. Tell the shops"))
+    found = [one.text for one in of(user("go on"), old, user("well"), new) if one.kind == essentials.STATEMENT]
+    assert found == ["## Current state - The till rounds once", "## Next steps 1. Tell the shops"]
+
+
 def test_what_a_long_message_names_in_passing_keeps_nothing_from_being_compacted() -> None:
     talk = Talk()
     talk.say("A word before. " + "The sky is grey over the town. " * 40 + "See docs/port.md with 4711 rows.", "ok")

@@ -145,6 +145,7 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
         "DECISIONS:",
         "ISSUES:",
         "LEARNED:",
+        "PROPOSED:",
         "RECORDS:",
         "CRITICAL:",
         "UNMET TASK:",

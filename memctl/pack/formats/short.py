@@ -30,6 +30,7 @@ _PARTS = {
     "learning": "LEARNED",
     "session": "LAST SESSION",
     "more": "ALSO OPEN",
+    "proposed": "PROPOSED",
     "check": "CHECK BEFORE USE",
 }
 _FIELDS = {

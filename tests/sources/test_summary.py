@@ -80,7 +80,7 @@ def test_what_never_enters_is_not_told_of(repo: Path, name: str, content: bytes,
 
 
 def test_a_budget_too_small_for_the_head_is_refused(repo: Path) -> None:
-    with pytest.raises(MemctlError, match="in 5 tokens"):
+    with pytest.raises(MemctlError, match="into 5 tokens"):
         view(repo, "till.py", CODE, 5)
 
 

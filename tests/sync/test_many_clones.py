@@ -100,8 +100,9 @@ def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
         ends = by_memory_id[item["value"]], by_memory_id[item["memory_id"]]
         assert ends[1]["id"] in ends[0]["relates_to"]
         assert ends[0]["id"] in ends[1]["relates_to"]
+    patches = "log", "-p", "--format=%B"
     each = [*carried, *git(last, "for-each-ref", "--format=%(refname)", CHANGES).split()]  # a squash has the last text
-    history = git(last, "log", "-p", "--format=%B", "--first-parent", "-m") + git(last, "log", "-p", "--format=%B", *each)
+    history = git(last, *patches, "--first-parent", "-m") + git(last, *patches, *each)
     for item in of_kind("text"):
         assert f"What {item['value']} has learned." in history
     accesses = Counter(item["memory_id"] for item in of_kind("access"))

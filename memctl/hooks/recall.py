@@ -41,7 +41,11 @@ def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     from memctl.text.fit import length
 
     pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
-    return json.dumps([pack.text, sorted(pack.included())]) if pack and pack.included() else ""
+    if pack is None:
+        return ""
+    # Of records that are all too large for a prompt, titles are given, once.
+    shown = pack.included() or [item.id for item in pack.left_out]
+    return json.dumps([pack.text, sorted(shown)])
 
 
 def for_sub_agent(opened: Callable[[], Memory], prompt: str) -> str:

@@ -265,7 +265,7 @@ class _PackBuilder:
         least = min(len(left), self.draft.least_lines)
         lines = 0, 0
         for width in _WIDTHS:
-            most, line = self._line_limit(left, width, least, alone=not kept)
+            most, line = self._line_limit(frame, kept, width, least)
             guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, kept)) / line)
             lines = _most(partial(self.cost, frame, kept, width=width), self._budget, most, guess, line), width
             if lines[0] >= least:
@@ -273,21 +273,26 @@ class _PackBuilder:
         self._lines_of = asked, lines
         return lines
 
-    def _line_limit(self, left: Sequence[OmittedItem], width: int, least: int, *, alone: bool) -> tuple[int, float]:
+    def _line_limit(self, frame: _Frame, kept: list[Item], width: int, least: int) -> tuple[int, float]:
         """Return how many lines their share of the budget holds, at least `least`, and the tokens of one by a sample.
 
-        Without a whole item beside them the lines are all there is, and may take what they need.
+        Without a whole item beside them the lines are all there is, and may take what they need. What lines take as the
+        pack has them is counted beside the headings of their groups, of no more lines than have room as plain ones.
         """
+        left = self.left_out(kept)
         most = min(len(left), 2 + self._budget // _LINE)
 
-        def cost(number: int) -> int:
+        def plain(number: int) -> int:
             return self._count("".join(f"- {each.id} {_shortened(each, width).line}\n" for each in left[:number]))
 
-        line = max(1.0, cost(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
-        if alone:
+        line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
+        if not kept:
             return most, line
         share = int(self._budget * self.draft.lines)
-        return max(least, _most(cost, share, most, int(share / line), line)), line
+        number = _most(plain, share, most, int(share / line), line)
+        beside = self.cost(frame, kept, 1, width) - int(line)
+        number = _most(lambda most: self.cost(frame, kept, most, width) - beside, share, number, number, line)
+        return max(least, number), line
 
     def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
         """Return the pack with some of the items, and as many lines of what is left out."""

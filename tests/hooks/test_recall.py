@@ -68,6 +68,12 @@ def test_a_prompt_brings_at_most_1500_tokens(session: Session, memctl: Memctl) -
     assert all(counter.tokens(said) <= 1_500 for counter in COUNTERS.values())
 
 
+def test_a_record_too_large_for_a_prompt_is_named_once(session: Session, memctl: Memctl) -> None:
+    large = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice. " * 2_000).id
+    assert f"Too large for this budget: {large}" in asks(session)
+    assert asks(session) == ""
+
+
 def test_a_page_that_bears_on_a_prompt_is_brought(session: Session, memctl: Memctl) -> None:
     memctl("section", "add", "Invoices", "--overview", "Zebra invoices are sent quarterly by the treasury.")
     assert "Zebra invoices" in asks(session, "When does the treasury send zebra invoices?")

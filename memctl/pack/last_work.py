@@ -198,7 +198,7 @@ def _of_session(
         decisions=lines(DECISIONS),
     )
     waiting = "" if known else _waiting(latest, snapshot.catalogue)
-    before = [f"- {_brief(one)}\n" for one in latest[1:]]
+    before = [f"- {_brief(one, snapshot.catalogue)}\n" for one in latest[1:]]
     facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
              ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
     given = tuple(fact for fact in facts if fact[1])
@@ -238,10 +238,13 @@ def _filled(
     return msgspec.structs.replace(made, body=items.screened(snapshot, made.body))
 
 
-def _brief(page: SessionPage) -> str:
-    """Return one line on a session: what it was for, what it decided last, and where to read on."""
+def _brief(page: SessionPage, catalogue: Catalogue) -> str:
+    """Return one line on a session: what it was for, what it decided last that no record says, and where to read on."""
     parts = [cut_at_word(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
-    parts += [f"decided: {cut_at_word(line, _BRIEF)}" for line in page.lines.get(DECISIONS, ())[-1:]]
+    if decided := page.lines.get(DECISIONS, ()):
+        recorded = tuple(map(_key, catalogue.titles("decision")))
+        left = [line for line in decided if not _key(line).startswith(recorded)]
+        parts += [f"decided: {cut_at_word(line, _BRIEF)}" for line in left[-1:]]
     return "; ".join([*(part.rstrip(". ") for part in parts), f"`memctl session show {page.id}`"])
 
 

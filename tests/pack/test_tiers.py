@@ -301,6 +301,10 @@ class TestLastSession:
             assert f"{name} ring" in line
             assert line.endswith(f"`memctl session show {name}`")
         assert len(said) < 9_500
+        decided = lines[0].split("decided: ")[1].split("; `memctl")[0]
+        memctl("decide", decided, "--rationale", "It is what the session settled on.")
+        again = Session(repo, tmp_path / "t.jsonl", "another").said("SessionStart", source="startup")
+        assert f"decided: {decided}" not in again
 
     @pytest.mark.usefixtures("summed_up")
     def test_search_and_a_task_find_it(self, memctl: Memctl) -> None:

@@ -12,11 +12,12 @@ from memctl.cli.command import command, complete_id, limit_option, reading
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, message
 from memctl.history import record_paths
-from memctl.record import ids, timestamps
+from memctl.record import ids
 from memctl.record.kinds import KINDS
 from memctl.store import batches, load, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
+from memctl.text import timestamps
 from memctl.write import remove
 
 

@@ -157,7 +157,7 @@ def filters(opened: Memory, section: str, since: str, until: str, importance: in
     from memctl.search.filters import Filters
 
     def time(given: str, *, whole_day: bool = False) -> str:
-        from memctl.record import timestamps  # mostly no time is asked for
+        from memctl.text import timestamps  # mostly no time is asked for
 
         return timestamps.parse_option(given, opened.now, whole_day=whole_day)
 

@@ -16,7 +16,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import budget_fill, last_work, prompt, rehydrate
 from memctl.pack.supply import places, sources
 from memctl.pages.links import known_section
-from memctl.record import timestamps
+from memctl.text import timestamps
 
 
 @command(

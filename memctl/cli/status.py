@@ -17,10 +17,11 @@ from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, message, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import freshness
-from memctl.record import handoff, timestamps
+from memctl.record import handoff
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, entry_state, files, journal, settings
 from memctl.store.memory import Memory
+from memctl.text import timestamps
 from memctl.text.phrases import quantity, some
 
 _FEW_PAGES = 3  # stale ones that are named

@@ -14,7 +14,6 @@ from memctl.cli.command import Group, command, complete, json_option, options, s
 from memctl.cli.report import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
-from memctl.record import timestamps
 from memctl.record.pages import PROJECT_ID
 from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
@@ -23,6 +22,7 @@ from memctl.team import agents, ownership, ref_state, remote_state
 from memctl.team.ownership import Claim
 from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
 from memctl.team.state import TYPES, Agent, Ownership, State, agent_name
+from memctl.text import timestamps
 from memctl.write import transaction, two_phase
 
 # The options of every command that changes the shared state.

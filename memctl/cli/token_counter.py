@@ -12,10 +12,10 @@ import click
 from memctl.cli import memory_access, output
 from memctl.cli.command import Command, F
 from memctl.errors import MemctlError
-from memctl.record import timestamps
 from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.text import timestamps
 from memctl.tokens import count
 from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of

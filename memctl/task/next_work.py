@@ -8,7 +8,6 @@ from contextlib import suppress
 import msgspec
 
 from memctl.git import git
-from memctl.record import timestamps
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.record import Record
@@ -18,6 +17,7 @@ from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import SHARED_WRITE, State
+from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
 _CRITICAL = "critical"

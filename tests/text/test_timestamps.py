@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import timestamps
+from memctl.text import timestamps
 
 NOW = "2025-11-04T14:32:00Z"
 

@@ -12,12 +12,11 @@ from memctl.cli.command import command, complete_id, limit_option, reading
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, message
 from memctl.history import record_paths
-from memctl.record import ids
+from memctl.record import ids, time_input
 from memctl.record.kinds import KINDS
 from memctl.store import batches, load, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
-from memctl.text import timestamps
 from memctl.write import remove
 
 
@@ -59,7 +58,7 @@ def log_command(
     beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.now(memory)
     found = batches.commits(memory, [path, *former], revision, most, given_up=given_up, beside=beside)
     if since:
-        earliest = timestamps.parse_option(since, memory.now)
+        earliest = time_input.parse(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]
     current = _bringer(memory, path, at) if id else ""
     if as_json:

@@ -157,9 +157,9 @@ def filters(opened: Memory, section: str, since: str, until: str, importance: in
     from memctl.search.filters import Filters
 
     def time(given: str, *, whole_day: bool = False) -> str:
-        from memctl.text import timestamps  # mostly no time is asked for
+        from memctl.record import time_input  # mostly no time is asked for
 
-        return timestamps.parse_option(given, opened.now, whole_day=whole_day)
+        return time_input.parse(given, opened.now, whole_day=whole_day)
 
     archived, everything = named.pop("archived"), named.pop("everything")
     return Filters(

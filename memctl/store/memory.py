@@ -55,9 +55,10 @@ class Memory:
         """MEMCTL_NOW in canonical form and in Unix seconds, if it is set."""
         if not self.environ.get("MEMCTL_NOW"):
             return None
+        from memctl.record import time_input
         from memctl.text import timestamps
 
-        fixed = timestamps.fixed_now(self.environ)
+        fixed = time_input.fixed_now(self.environ)
         return None if fixed is None else (fixed, timestamps.to_epoch(fixed))
 
     @cached_property

@@ -10,8 +10,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import freshness, repository_paths
 from memctl.pages.repository_paths import file_named
+from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import Filters
 from memctl.sources import file_search, recency, task
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import Generated

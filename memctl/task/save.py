@@ -17,11 +17,11 @@ from memctl.record import checkpoint
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
+from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, RecordReference, Step, TaskState
-from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.task import environment, progress, versions

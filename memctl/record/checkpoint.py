@@ -81,7 +81,7 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
     @property
     def number(self) -> Version:
         found = version_in(self.checkpoint_id)
-        assert found is not None  # `parse` and `task.save` see to it
+        assert found is not None  # `parse` and `write.task_state` see to it
         return found
 
 

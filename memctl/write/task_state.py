@@ -1,4 +1,6 @@
-"""Save a checkpoint: what was given, what the checkpoint before it had, and what memory, Git and events know.
+"""Save the state of a task, as a checkpoint or into the record of a state.
+
+A checkpoint has what was given, what the checkpoint before it had, and what memory, Git and events know.
 
 A plan that was interrupted must not read like finished work to the next window (rules.md#checkpoints), and what was
 done must not read like a plan: `progress` says which step may become what.
@@ -17,14 +19,14 @@ from memctl.record import checkpoint
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
+from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, RecordReference, Step, TaskState
-from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
-from memctl.task import environment, progress, versions
+from memctl.task import environment, progress, state, versions
 from memctl.task import events as task_events
 from memctl.task.forms import markdown
 from memctl.task.state import of_record as task_state_of
@@ -32,7 +34,7 @@ from memctl.task.versions import Checkpoints
 from memctl.team import ref_state
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
-from memctl.write import transaction
+from memctl.write import edit, transaction
 from memctl.write.commit import Outcome
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
@@ -98,6 +100,30 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     writes = (Write(made.number.path, checkpoint.to_json(made)), Write(made.number.page, markdown(made)))
     # The id is the title: the task may be what somebody asked for in private.
     return Change(op="checkpoint", title=made.checkpoint_id, ids=(made.checkpoint_id,), writes=writes)
+
+
+def update(
+    snapshot: Snapshot, reference: str, given: TaskState, saved: TaskState | None, completion: int | None
+) -> Change:
+    """Return the Change that brings the record of a state up to date: what is given, and the progress of a checkpoint.
+
+    Steps move as in a checkpoint, and next actions replace those of before; a field of the text that does not change
+    stays to the letter. How far it is follows from its steps, unless `completion` (percent) is given. Raises
+    MemctlError for a record that is not a state, and for a step that can't be moved.
+    """
+    record = snapshot.resolve(reference)
+    if record.memory_type != STATE.name:
+        raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
+    before = task_state_of(snapshot, record)
+    if saved is not None:
+        saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
+    made = progress.add(progress.merge(before, saved) if saved else before, given)
+    percent = made.completion if completion is None else completion
+    front = {} if percent is None else {"completion_percentage": percent}
+    title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
+    values, old = state.record_values(made), state.record_values(before)
+    write = edit.rewrite(snapshot, record, front, {name: values[name] for name in values if values[name] != old[name]})
+    return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 
 
 def on_lines(state: TaskState) -> TaskState:

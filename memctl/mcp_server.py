@@ -1,8 +1,8 @@
 """The memory as tools of the Model Context Protocol, for programs that have no hooks and no shell (`memctl mcp`).
 
-Five tools, each over the interface for programs (`api`), so with the locks and refusals that commands have. What is
-written is an agent's: MEMCTL_AGENT's, else that of the program which started the server, and it is refused in a clone
-that its user does not trust. The memory is opened anew at each call: its settings and files change meanwhile.
+Each of the five tools calls the interface for programs (`api`), so it has the locks and refusals of the commands. The
+author of what it writes is MEMCTL_AGENT, else the program that started the server. In a clone that the user does not
+trust, writing is refused. The memory is opened anew at each call, since its settings and files may change meanwhile.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _Ctx = Context[Any, Any]
 
 
 def serve(folder: Path) -> None:
-    """Answer on standard input and output until the client goes."""
+    """Serve the memory around a folder on standard input and output until the client disconnects."""
     server(folder).run("stdio")
 
 
 def server(folder: Path) -> MCPServer[Any]:
-    """Return the server for the memory around a folder."""
+    """Return an MCP server with memctl's five tools for the memory around a folder."""
     given = _MemoryTools(folder)
     tools: list[Tool] = [
         *(_Tool.of(one, _READS) for one in (given.recall, given.why)),
@@ -160,8 +160,10 @@ class _MemoryTools:
 
 
 class _Tool(Tool):
-    """A tool whose errors say what is wrong and what to do. It refuses arguments that it does not know: a model is told
-    so, and writes them where they belong."""
+    """A tool whose errors say what is wrong and what to do.
+
+    It refuses arguments that it does not know: a model is told so, and writes them where they belong.
+    """
 
     @classmethod
     def of(cls, function: Callable[..., str], annotations: ToolAnnotations) -> _Tool:

@@ -39,7 +39,7 @@ class _Answer(msgspec.Struct):
 
 
 class Completions:
-    """Asks one model at one address."""
+    """A provider that sends each prompt to one model at one address."""
 
     def __init__(
         self, settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
@@ -58,7 +58,10 @@ class Completions:
         self.name = f"{one_line_message(settings.model, 100)} at {self._host}"
 
     def answer(self, prompt: str) -> str:
-        """Return the model's answer; raises ProviderFailed. A refusal for too many requests is retried."""
+        """Return the model's answer to a prompt; raises ProviderFailed.
+
+        A request refused for too many requests is retried.
+        """
         until = time.monotonic() + self._settings.timeout_seconds
         limit = "max_tokens"
         for attempt in range(_ATTEMPTS):

@@ -1,8 +1,7 @@
-"""The lines of a text as a reader of labels sees them: their marks, their labels, and how far in they begin.
+"""Parse the lines of a text for a reader of labels: their marks, their labels and their columns.
 
-A label may stand behind marks of any kind and in any order: a quotation's, an item's, a heading's, a time, a step of a
-loop, a sign. A row of a table is a line for each of its cells; below a head of labels a cell has the label of its
-column.
+Any marks in any order may stand before a label: of a quotation, an item, a heading, a time, a numbered step, a symbol.
+Each cell of a table counts as a line; if the table has a head of labels, a cell has the label of its column.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ _LONGEST = 2_000  # characters of a row of a table
 
 
 class Line(msgspec.Struct):
-    """A line: its number, what it says behind its marks, and those marks.
+    """One line: its number, its text behind its marks, and these marks.
 
-    `column` is where it begins: of an item its last mark, else its first character. `level` is that of a heading, 0 for
-    none; `is_code` if it stands in fenced code, where nothing is a mark.
+    `column` is where the text begins; for an item, where its last bullet or number is. `level` is that of a heading, 0
+    for none. `is_code` says that the line is in fenced code, where nothing is a mark.
     """
 
     number: int
@@ -60,11 +59,12 @@ class Line(msgspec.Struct):
 
     @property
     def is_empty(self) -> bool:
+        """Whether the line has neither text nor marks of an item or heading."""
         return not self.text and not self.is_item and not self.level
 
 
 def lines_of(text: str) -> Iterator[Line]:
-    """Yield the lines of a text."""
+    """Yield the lines of a text, parsed; a row of a table yields a line for each cell."""
     found = headings.outside_fences(text)
     head: list[str] = []
     is_of_pairs = False
@@ -119,7 +119,7 @@ def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
 
 
 def parse(number: int, line: str, raw: str | None = None) -> Line:
-    """Return a line without its marks."""
+    """Return a line with its marks taken apart; `raw` is the row of the table if `line` is a cell of it."""
     found = Line(number, line if raw is None else raw)
     if quote := _QUOTE.match(line):
         line = line[quote.end() :]
@@ -170,7 +170,7 @@ class Label(NamedTuple):
 
 
 def label_of(line: Line) -> Label | None:
-    """Return the label that a line begins with: a known one, or what looks like one."""
+    """Return the label that a line begins with, known or only in the form of a label; None if it begins with none."""
     text = line.text
     found = _LABEL.match(text, 0, _LOOKED_AT)
     if found and (found["closed"] or ":" in found[0]):
@@ -220,9 +220,9 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 
 
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
-    """Yield a line, cut where labels stand in it: such a label has the rest of its sentence, and nothing behind it.
+    """Yield a line, cut before each label within it, and how certain each part is (0 to 1).
 
-    In a line that begins with a label it has all up to the next one.
+    If the line begins with a label, each label's text reaches to the next label; else it ends with the sentence.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

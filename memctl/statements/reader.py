@@ -1,11 +1,11 @@
-"""The reader of statements: what a text states under labels, as kinds and fields of records, with the lines it is from.
+"""Read what a text states under labels, as kinds and fields of records, with the numbers of the lines.
 
-A label stands at the beginning of a line, behind marks of any kind (`lines`), and ends the field before it. What has a
-label was meant to be found: it is certain. What is stated in free words is another reader's (`statements.sentences`).
+A label is at the beginning of a line, behind any marks (`lines`), and ends the field before it. A labelled statement is
+certain. `sentences` and `dialogue` read statements in free words.
 
-A list ends where its items are no further in than its label, or at an empty line with text behind it. A statement ends
-with the next one, and at a line that belongs to none of its fields; one whose label is a heading, at the next heading
-of its level that is not a field of it.
+A list ends where an item is no further in than its label, or at an empty line with text after it. A statement ends with
+the next statement, or at a line that belongs to none of its fields. A statement whose label is a heading ends at the
+next heading of that level that is not a field of it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def read(text: str) -> tuple[Statement, ...]:
 
 
 def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], list[Statement]]:
-    """Return the statement of a kind that a whole text makes, what of the text is none of it, and other statements.
+    """Read a text that describes one record of a `kind`: its statement (or None), unread lines, and other statements.
 
-    A heading of level 1 without a label is its title, and so is what stands behind the first label of the kind.
+    The title is a heading of level 1 without a label, or the text behind the first label of the kind.
     """
     reader = _Reader(text, kind)
     found = reader.statements()

@@ -1,4 +1,4 @@
-"""Statements as records: which type, which title, and what of it is a value or a content field (rules.md#records)."""
+"""Turn statements into records: the type, the title, and which parts are values or content (rules.md#records)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _CRITICAL = 8  # of what is called critical: the least that is kept for ever (ru
 
 
 class RecordValues(msgspec.Struct, frozen=True):
-    """A record to be, by the names of rules.md#records: its type, title, front matter values, and content fields.
+    """The values for a new record, by the names of rules.md#records: type, title, front matter values, content fields.
 
-    `untaken` are values of the statement that records have no place for.
+    `untaken` names the values of a statement for which a record has no field.
     """
 
     type: str
@@ -48,7 +48,7 @@ class RecordValues(msgspec.Struct, frozen=True):
 
 
 def as_record(made: Statement) -> RecordValues | None:
-    """Return the record that a statement makes, None if it is of no type, or without a title."""
+    """Return the record that a statement makes; None if its kind makes none, or if it has no title."""
     type_ = RECORD_TYPES.get(made.kind, "")
     whole = made.title or made.text(_FIRST.get(type_, "")).split("\n")[0]
     if not type_ or not whole:

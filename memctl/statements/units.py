@@ -1,6 +1,6 @@
-"""What a text consists of when it is summarised: sentences, code blocks, tables and headings, with their lines.
+"""Cut a text into units for a summary: sentences, code blocks, tables and headings, with the numbers of their lines.
 
-Every line with text in it belongs to one unit, so that whatever a summary leaves out can be named.
+Every line with text belongs to one unit, so a summary can name what it leaves out.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _LOOKED_BACK = 12  # characters, more than an abbreviation has
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A sentence, or a block that is kept or dropped as one: its first line, its text, the heading it stands below.
+    """A sentence, or a block that is kept or dropped as a whole: its first line, its text, the heading above it.
 
-    `item` is the line of the list's item that a sentence is of, 0 if it is of none.
+    `form` is SENTENCE, CODE, TABLE or HEADING. `item` is the line of the list item that holds a sentence, 0 for none.
     """
 
     line: int
@@ -70,11 +70,10 @@ def units(text: str) -> Iterator[Unit]:
 
 
 def sentences(text: str) -> Iterator[Unit]:
-    """Yield the sentences of a text, each on one line without marks; one that ends in a colon has what it announces
-    with it.
+    """Yield the sentences of a text, each on one line without marks.
 
-    That is the beginnings of the items that follow, or the next sentence if none do; one that announces nothing is
-    left out.
+    A sentence that ends with a colon is joined with what follows it: the beginnings of the list items, or else the next
+    sentence. It is left out if nothing follows.
     """
     opened: Unit | None = None
     items: list[Unit] = []
@@ -104,14 +103,14 @@ def sentences(text: str) -> Iterator[Unit]:
 
 
 def without_marks(text: str) -> str:
-    """Return a text on one line, without marks of bold, and without the mark or number of an item before it."""
+    """Return a text on one line, without marks of bold, and without the bullet or number of a list item."""
     line = one_line(text.replace("**", ""))
     match = _ITEM.match(line)
     return line[match.end() :] if match else line
 
 
 def points_back(sentence: str) -> bool:
-    """Return whether a sentence begins with what only the one before it explains, such as "But that is slow."."""
+    """Return whether a sentence begins with a word that only the sentence before explains: "But that is slow."."""
     return _POINTS_BACK.match(sentence) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a user states in a prompt: what is to be, what never is, and which proposal of the agent's they agree to.
+"""Find what a user states in a prompt: a wish, a demand that holds from now on, a symptom, or an assent to a proposal.
 
 A demand for the step at hand (commit, push, look) is not a decision, nor is a question about how something is.
 """
@@ -134,20 +134,19 @@ def insists(sentence: str) -> bool:
 
 
 def constraint_in(prompt: str) -> str:
-    """Return the demand of a prompt that holds from now on, "" if it has none."""
+    """Return the sentence of a prompt with a demand that holds from now on, "" if it has none."""
     wish = wish_in(prompt)
     return wish.text if wish is not None and wish.kind == CONSTRAINT else ""
 
 
 def is_step(text: str) -> bool:
-    """Return whether a text is about what is done next, and leaves nothing that holds later."""
+    """Return whether a text is only about the next step of work, so that nothing in it holds later."""
     return _STEP.search(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def wish_in(prompt: str) -> Choice | None:
-    """Return what a prompt states beyond its step: of several demands or wishes the first, with what it
-    goes on to say."""
+    """Return the first demand that holds from now on, else the first wish in a prompt; None if it has neither."""
     if len(prompt) > _LONGEST_PROMPT:
         return None
     said = [unit.text for unit in units.sentences(prompt)]
@@ -160,7 +159,7 @@ def wish_in(prompt: str) -> Choice | None:
 
 @lru_cache(maxsize=1024)
 def symptom_in(prompt: str) -> str:
-    """Return the symptom that a user reports, "" if a prompt reports none."""
+    """Return the symptom that a user reports in a prompt, "" if there is none."""
     if len(prompt) > _LONGEST_PROMPT:
         return ""
     for text in [unit.text for unit in units.sentences(prompt)][:3]:
@@ -197,10 +196,10 @@ def is_assent(prompt: str) -> bool:
 
 
 def agreement(prompt: str, proposed: str) -> Choice | None:
-    """Return what an assent agrees to: the options that it names, or what the message before offers; None for a mere
-    step.
+    """Return the choice that an assent makes: the options that it names, or what the agent's message `proposed` offers.
 
-    A bare "yes" to several questions, or to one with an "or", says nothing: which of them it is for is not known.
+    None for a mere step, and for a bare "yes" to several questions or to one with an "or", where nobody knows which is
+    meant.
     """
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed)
@@ -255,6 +254,6 @@ def _sentence_on(name: str, proposed: str) -> str:
 
 
 def has_object(text: str) -> bool:
-    """Return whether a text says what it is about: it has two words that say something, or a name in code."""
+    """Return whether a text says what it is about: it has two meaningful words, or a name in code."""
     telling = {word for word in words_of(text[:_LONGEST]) if word not in _SAYS_NOTHING}
     return "`" in text or len(telling) >= _OBJECT

@@ -12,7 +12,8 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Merge the batches' ref of this branch with the remote's; push it if `push`. Raises MemctlError or PushRefused."""
+    """Merge the batches' ref of this branch with the remote's, and push it if `push`; raises MemctlError or
+    PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     there = batches.ref(memory, done.upstream.ref)
     tracking = batches.tracking(memory, done.upstream.ref, remote)

@@ -1,4 +1,4 @@
-"""Make the merge commit of two histories in the object store: no worktree, index or branch is touched."""
+"""Make the merge commit of two histories in the object store; the worktree, the index and branches do not change."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _NAMED = 5  # ids that it names
 
 
 class MergeCommit(msgspec.Struct, frozen=True):
-    """A commit after both histories, and what was decided in it.
+    """A commit that merges two histories, and what the merge decided.
 
-    `both` are the files of the memory that both sides had changed, `revived` those that one side had deleted.
+    `both` are the paths of files of the memory that both sides had changed; `revived` those that one side had deleted
+    and that are kept. `lost` are values of ours that the remote's replaced.
     """
 
     commit: str
@@ -45,10 +46,10 @@ class MergeCommit(msgspec.Struct, frozen=True):
 def assemble(
     memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]
 ) -> tuple[MergeCommit, Snapshot]:
-    """Merge two commits that come from `bases`, and read what came of it; raises MemctlError if files of the user's
-    conflict.
+    """Merge two commits with the merge bases `bases`, and return the commit and the merged memory.
 
-    The files outside of the memory are merged by Git, those of the memory by memctl, and the documents rendered.
+    Git merges the files outside of the memory, memctl those of the memory, and the documents are rendered. Raises
+    MemctlError if files conflict that only a person can merge.
     """
     repository = memory.repository
     sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
@@ -80,8 +81,8 @@ def assemble(
 
 
 def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
-    """Raise MemctlError if the remote's branch is nothing to merge with: no history in common, its memory is gone, or
-    of a newer format."""
+    """Raise MemctlError if the remote's branch can't be merged: no common history, its memory deleted, or a newer
+    format."""
     if not bases:
         shallow = bool(memory.repository.shallow())
         raise MemctlError(
@@ -166,7 +167,7 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
 
 
 def describe(item: LostInFile) -> str:
-    """Return one line: `status: 'open' was replaced by 'resolved'`."""
+    """Describe a replaced value on one line: `status: 'open' was replaced by 'resolved'`."""
     loss = item.loss
     values = [repr(merge_tree.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
     return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} was replaced by {values[1]}"

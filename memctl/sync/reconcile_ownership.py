@@ -1,8 +1,8 @@
-"""Sync the state that agents share, after the branch: the record of a handoff decides who owns its sections.
+"""Sync the coordination state after the branch, and set ownership as the records of handoffs say.
 
-The state itself is merged without a look at records (`team/remote_state.py`). Where that keeps the owner of one answer
-to a handoff while the merge of the branch keeps another answer, the ownership is set as the record says
-(`team/handoffs.py`), in the same push. Sections that the branch's merge has renumbered keep their owner.
+The state is merged without reading records (`team/remote_state.py`). If two clones answered one handoff differently,
+that merge may keep the ownership of one answer while the merge of the branch keeps the other. Then ownership follows
+the record (`team/handoffs.py`), in the same push. Sections that the branch's merge renumbered keep their owner.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from memctl.team.state import Ownership, State
 
 
 class Agreed(msgspec.Struct, frozen=True):
-    """The merged state, the commit that the remote had ("" for none), what of ours gave way, and what was settled."""
+    """The merged coordination state, and the commit that the remote had before ("" for none).
+
+    `lost` describes what of ours the remote's replaced, `settled` which ownership follows a handoff's record now.
+    """
 
     state: State
     theirs: str
@@ -34,7 +37,10 @@ class Agreed(msgspec.Struct, frozen=True):
 
 
 def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Bring the coordination state together too. The branch is done: what goes wrong here is a warning."""
+    """Sync the coordination state with the remote, and return the result with what changed.
+
+    An error becomes a warning in it, since the branch is synced already.
+    """
     remote = done.upstream.remote
     try:
         follow = ownership.follow(owned_before(memory, done)) if dry_run else None  # else the branch has done it
@@ -57,7 +63,7 @@ def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
 
 
 def owned_before(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
-    """Return the ownerships, known only here, of sections of ours that get another number."""
+    """Return the ownerships of sections that the sync renumbers, with the new marker, if only this clone knows them."""
     sections = _sections(planned)
     if not sections:
         return ()

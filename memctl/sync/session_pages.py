@@ -1,6 +1,6 @@
-"""Bring the pages of sessions and checkpoints together that are on a ref of their own (`store.sessions_ref`).
+"""Sync the pages of sessions and checkpoints that are on a ref of their own (`store.sessions_ref`).
 
-They are looked through before a push: rules of before may have let credentials pass into pages of no remote yet.
+They are searched for credentials before a push: older rules may have let some pass into pages that no remote has yet.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _LOCKED = "not readable without what looks like a credential in it"
 
 
 class Publishable(msgspec.Struct, frozen=True):
-    """What may be pushed of a commit.
+    """The commits that may be pushed and kept after a search for credentials.
 
-    `push` is the commit for the remote, `keep` the one for this clone, which comes after it and has all files.
-    `redacted` names what had credentials, `held_back` the files that are in `keep` alone, each with why.
+    `push` is the commit for the remote. `keep` is the commit for this clone: it comes after `push` and has all files.
+    `redacted` are the paths of files that had credentials. `held_back` are files that only `keep` has, each with a
+    reason.
     """
 
     push: str
@@ -39,10 +40,10 @@ class Publishable(msgspec.Struct, frozen=True):
 
 
 def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
-    """Return what may be pushed of what `ours` has that `theirs`, which came before it ("" for none), has not.
+    """Return which commits after `theirs`, an ancestor of `ours` or "", may be pushed.
 
-    If a file or message of a commit in between has a credential, or a file can't be pushed, all of these commits become
-    one: the older ones would bring it along.
+    If a file or message of one of them has a credential, or a file can't be pushed, one commit replaces them all, since
+    the older ones would take it along.
     """
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
@@ -120,7 +121,7 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Bring them together with those of the remote; raises MemctlError or PushRefused."""
+    """Merge the ref with the remote's, and push it if `push`; raises MemctlError or PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)
     before = sessions_ref.now(memory)

@@ -1,12 +1,11 @@
 """Sync a branch with that of a remote: fetch, merge, render, push, and only then update the worktree.
 
-The merge is made as a commit that no branch has yet, and pushed. If another clone was first, that commit is forgotten
-and the next one made after what the other has pushed, so that a race leaves no trace in the history. If the remote or
-a hook refuses, this clone is as it was before.
+The merge is a commit that is pushed before any local branch has it. If another clone pushes first, the commit is
+dropped and made anew on top of what that clone pushed, so a race leaves no trace in the history. If the remote or a
+hook refuses, this clone stays as it was.
 
-No sync publishes what nobody could read or tell apart afterwards. A merge that Git has made may have brought ids
-together that two clones gave out, or markers of a conflict may have been committed. What the remote has already is not
-held against what is pushed.
+A sync refuses to publish unresolved conflict markers and ids that two records share, which a merge by Git may have
+brought. It does not refuse them if the remote has them already.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ Report = Callable[[SyncResult], None]
 def sync(
     memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False, report: Report = lambda _: None
 ) -> SyncResult:
-    """Bring the branch of HEAD, the coordination state and pages of sessions together with those of a remote.
+    """Sync the branch of HEAD, the coordination state and pages of sessions with those of a remote.
 
-    `report` is called once the branch is done; the rest may be interrupted. Raises MemctlError if it can't
-    be done; then this clone is as it was, but for what was fetched, and what had waited for its commit. A dry run
-    raises it where the sync would.
+    `report` is called once the branch is synced, since the rest may be interrupted. Raises MemctlError if the branch
+    can't be synced; then this clone is as it was, except for what was fetched and for writes that had waited for their
+    commit. A dry run raises it where the sync would.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
         branch, _ = _head(memory)
@@ -281,9 +280,10 @@ _RENUMBER = "`memctl renumber` gives each one of its own; then `memctl sync` aga
 
 
 def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
-    """Raise MemctlError if a memory has what is not to be published, and that of the remote's commit does not have it.
+    """Raise MemctlError if a memory has a fault that must not be published, and the remote's commit does not have it.
 
-    Its documents are not looked at: they are rendered from the rest.
+    The faults are unresolved conflicts and ids or page numbers given twice. Documents are not checked: they are
+    rendered.
     """
     found = _unsound(memory, new)
     known = {(one.code, one.path) for one in _unsound(memory, load.near_worktree(memory, theirs))} if found else set()

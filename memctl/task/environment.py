@@ -1,7 +1,6 @@
-"""Where work is done: branch, commit, files not committed; and how that has drifted since a checkpoint.
+"""The environment of a task: branch, commit, uncommitted files; and how it has drifted since a checkpoint.
 
-Resuming fails mostly because something has changed meanwhile (rules.md#checkpoints). Whether services run is not looked
-at.
+Resuming mostly fails because something has changed meanwhile (rules.md#checkpoints). Running services are not checked.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _ACTIONS = {
 
 
 class EnvironmentDrift(msgspec.Struct, frozen=True):
-    """One way in which the environment is another than it was: its `kind`, what it is, and the files or commits."""
+    """One difference between the environment at a checkpoint and now, with the files or commits that it concerns."""
 
     kind: str
     what: str
@@ -42,12 +41,12 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """It on one line, with some of the files or commits."""
+        """The difference on one line, with the first few of the files or commits."""
         return f"{self.what}: {_named(self.items)}" if self.items else self.what
 
 
 def current(memory: Memory) -> Environment:
-    """Return the environment now; the memory's own files don't count."""
+    """Return the environment as it is now; files of the memory are left out."""
     branch, head = memory.repository.branch()
     changed = differences.changed_in_worktree(memory.repository)
     dirty = [TouchedFile(one.path, _ACTIONS[one.status]) for one in changed if not _is_ours(memory, one.path)]
@@ -57,8 +56,11 @@ def current(memory: Memory) -> Environment:
 def touched_since(
     memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[TouchedFile] = ()
 ) -> tuple[TouchedFile, ...]:
-    """Return the files that the work touched since a checkpoint, as far as Git knows: those that differ from HEAD,
-    those of the user's own commits, and then those that are known already. What others committed is none of it."""
+    """Return the files that the work touched since a checkpoint, as far as Git knows, the latest first.
+
+    They are the files that differ from HEAD, those of the user's own commits since then, and those `known` before.
+    Files of other people's commits are left out.
+    """
     found = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):
         mine = memory.environ.get("GIT_AUTHOR_NAME") or memory.repository.settings().get("user.name")
@@ -69,7 +71,7 @@ def touched_since(
 
 
 def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
-    """Return how the environment differs from what a checkpoint says of it."""
+    """Return the differences between the environment that a checkpoint has and the one `now`."""
     missing = [
         one.path
         for one in saved.files

@@ -1,7 +1,7 @@
-"""Events as XML, in the element names of rules.md#events; every field that an event has stands in it.
+"""Write events as XML, with every field that an event has, in the element names of rules.md#events.
 
-A transition becomes a `context_transition`; the events at the two ends of a phase become an `agent_context`, the
-complete context of whoever takes over.
+A transition becomes a `context_transition`. The events at the two ends of a phase become an `agent_context`, the
+complete context for the agent that takes over.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _META = ("event_id", "timestamp", "source_agent", "target_agent", "workflow_id",
 
 
 def event_xml(event: WorkflowEvent, compressions: int) -> str:
-    """Return one event as XML; `compressions` is how many compression events its workflow has had."""
+    """Return one event as XML. `compressions` is the number of compression events of its workflow so far."""
     return indented(_context(event, compressions) if event.event_type in PHASES else _transition(event))
 
 

@@ -1,4 +1,4 @@
-"""Taking up a task from a checkpoint: whether that can be done, and the text to do it with. Nothing is written."""
+"""Resume a task from a checkpoint: whether that is possible, and the text for it. Writes nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WHY = {
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """Something that a state does not say, and whether without it nobody can go on."""
+    """A field that a state lacks, why it is needed, and whether nobody can go on without it."""
 
     what: str
     why: str
@@ -40,10 +40,10 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 def missing(state: TaskState) -> list[Missing]:
-    """Return all that is missing; nothing means that it can be resumed from the state alone, or that it is finished.
+    """Return all that a state lacks for somebody to resume it from the state alone; [] for a finished task.
 
-    It has to say what for, from what, to what end and what binds, and to hide nothing (rules.md#parallel-work). Without
-    a goal it is useless, without a current step doubtful (rules.md#checkpoints).
+    A state has to say its purpose, inputs, outcome and constraints, and must not refer to what only its author knows
+    (rules.md#parallel-work). It is useless without a goal, doubtful without a current step (rules.md#checkpoints).
     """
     if state.next_actions and state.is_finished:
         return []
@@ -79,15 +79,17 @@ _HIDDEN = lazy_regex(
 
 
 def hidden_reference(text: str) -> str:
-    """Return the words by which a text refers to what only those know who were there; "" if it has none."""
+    """Return the words, such as "as discussed", by which a text refers to an earlier conversation; "" if there are
+    none."""
     match = _HIDDEN.search(text)
     return match[0] if match else ""
 
 
 class Resumption(msgspec.Struct, frozen=True):
-    """A checkpoint and all that speaks for or against going on from it.
+    """A checkpoint and what speaks for or against resuming from it.
 
-    `newer` makes it stale; `twins` are of the same version, and neither is newer.
+    `newer` is a later version, which makes it stale. `twins` are ids of the same version, saved at the same time
+    elsewhere.
     """
 
     checkpoint: Checkpoint
@@ -99,7 +101,7 @@ class Resumption(msgspec.Struct, frozen=True):
     closed: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Return why it can't be resumed; with `strict` whatever is missing is a reason."""
+        """Return the reasons why it can't be resumed; with `strict`, every missing field is one."""
         found = []
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")
@@ -110,10 +112,10 @@ class Resumption(msgspec.Struct, frozen=True):
 
 
 def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
-    """Return what speaks for and against resuming from a checkpoint: the one that `reference` names, or the newest of
-    the workflow.
+    """Return the checkpoint that `reference` names, or for "" the newest of the workflow, with all that bears on
+    resuming it.
 
-    Raises MemctlError if there is none, or if it can't be read. One named by its whole id has no twins to mind.
+    Raises MemctlError if there is none, or if it can't be read. `twins` is empty for a checkpoint given by `reference`.
     """
     saved, closed = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
@@ -131,16 +133,16 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 
 
 def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
-    """Return the text with which work goes on from a checkpoint.
+    """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
-    It names references that only somebody who was there understands; what else is missing, the commands say.
+    Of what is missing it names only references to earlier conversations; commands print the rest.
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)
 
 
 def drift_since(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:
-    """Return how the environment and the events have gone on since a checkpoint."""
+    """Return how the environment and the event stream have changed since a checkpoint."""
     now = environment.current(memory)
     withheld = snapshot.withheld.among(one.path for one in now.dirty)
     now = msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in withheld))

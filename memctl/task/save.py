@@ -1,7 +1,7 @@
-"""Save a checkpoint: what was given, what the checkpoint before it had, and what memory, Git and events know.
+"""Save a checkpoint: the given state, on top of the checkpoint before, with records, files and events.
 
-A plan that was interrupted must not read like finished work to the next window (rules.md#checkpoints), and what was
-done must not read like a plan: `progress` says which step may become what.
+A plan that was interrupted must not read like finished work to the next window, and finished work not like a plan
+(rules.md#checkpoints): `progress` decides which status a step may get.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a
 
 
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which workflow a state is of, and what it goes on from.
+    """Options for saving a checkpoint.
 
-    `workflow` is "" for that of whoever is at work (`versions.workflow_for`). `base` is the checkpoint that it goes on
-    from, by its version or id ("": the newest in this worktree), `window` the context window that it was reached in
-    (None: the session's own). A state that `is_whole` takes the place of the one before, so that steps which it does
-    not name are dropped unless they are done; any other says only what is new. `dropped` are steps that are none any
-    more. A writer that `knows_files` names all that the work touched; else Git tells of some. Sizes are tokens.
+    `workflow` "" means the one of the agent at work (`versions.workflow_for`). `base` is the version or id of the
+    checkpoint that the state continues, "" for the newest in this worktree. `window` is the number of the context
+    window, None for the session's own. If the state `is_whole`, it replaces the one before, and steps that it does not
+    name are dropped unless they are done; else it adds to it. `dropped` are steps to remove. If the writer
+    `knows_files`, its list is complete; else Git's knowledge is added. `scs_size` and `aws_size` are sizes in tokens.
     """
 
     workflow: str = ""
@@ -63,7 +63,7 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOptions) -> Change:
-    """Return the Change that adds a checkpoint. Raises MemctlError if it is stale, or if a value is wrong."""
+    """Return the Change that adds a checkpoint; raises MemctlError if the base is stale, or if a value is wrong."""
     given = on_lines(given)
     workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
     options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
@@ -101,7 +101,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
 
 
 def on_lines(state: TaskState) -> TaskState:
-    """Return a state with each text on one line; raises MemctlError for a step that is empty or too long."""
+    """Return a state with each of its texts on one line; raises MemctlError for a step that is empty or too long."""
     values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TEXTS}
     values |= {name: tuple(map(one_line, getattr(state, name))) for name in LISTS}
     steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
@@ -139,8 +139,8 @@ def _state(
 
 
 def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
-    """Return the checkpoint whose state is taken over; raises MemctlError if two clones left one each of
-    that version."""
+    """Return the checkpoint whose state is taken over; raises MemctlError if two clones left one each of that
+    version."""
     named = next((one for one in found.checkpoints if one.checkpoint_id == options.base), None)
     if named is not None or not found.checkpoints:
         return named
@@ -176,8 +176,8 @@ def _number(
 
 
 def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) -> int:
-    """Return the window as given; else the session's own, if it has saved before; else a new session opens
-    a new one."""
+    """Return the window as given; else the session's own, if it has saved before; else a new session opens a new
+    one."""
     if options.window is not None:
         return options.window
     if not here:
@@ -265,17 +265,17 @@ def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Chec
 
 
 def note(memory: Memory, made: Checkpoint) -> None:
-    """Put the event of a saved checkpoint into the stream, so that the events before it count as taken up."""
+    """Add the event of a saved checkpoint to the stream, so that earlier events count as contained in it."""
     name = made.checkpoint_id
     fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
     task_events.emit(memory, made.workflow_id, fields)
 
 
 def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
-    """Save the state of a task; raises MemctlError if it is stale, or refused otherwise.
+    """Save the state of a task as a checkpoint, and return it with the outcome of the write.
 
-    With `options.dry_run` the checkpoint is the one that would be saved. The outcome has a warning if the event stream
-    does not have it.
+    With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. Raises MemctlError if
+    the base is stale, or if a value is wrong. If the event can't be added to the stream, the outcome has a warning.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), given, how), options)
     write = outcome.change.writes[0]

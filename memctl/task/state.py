@@ -1,6 +1,6 @@
-"""The state of a task in a record of the memory: read, and brought up to date.
+"""Read the state of a task from its record in the memory, and update the record.
 
-`record/task_state.py` has the value, `progress` what changes it, `resume_text` the text with which work goes on.
+`record/task_state.py` defines the value, `progress` changes it, `resume_text` writes it for whoever resumes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MARKED = re.compile(r"\s*\((in progress|claimed)\)\W*$", re.IGNORECASE)
 
 
 def of_record(snapshot: Snapshot, record: Record) -> TaskState:
-    """Return the state that a record of a state holds; where its text can't be read, what its front matter says."""
+    """Return the state in a record of the type state; if its text can't be read, what its front matter has."""
     try:
         values = content(record.kind, snapshot.body(record))
     except (InvalidRecord, OSError):  # it changed just now
@@ -48,8 +48,7 @@ def of_record(snapshot: Snapshot, record: Record) -> TaskState:
 
 
 def of_values(values: Mapping[str, Any]) -> TaskState:
-    """Return what the fields of a state's text say; a step that remains may be marked "(in progress)" or
-    "(claimed)"."""
+    """Return the state in the fields of a state's text. A remaining step may end in "(in progress)" or "(claimed)"."""
     left: dict[str, list[str]] = {"": [], "in progress": [], "claimed": []}
     for text in _lines(values, "substeps_remaining"):
         match = _MARKED.search(text)
@@ -70,10 +69,10 @@ def of_values(values: Mapping[str, Any]) -> TaskState:
 def update(
     snapshot: Snapshot, reference: str, given: TaskState, saved: TaskState | None, completion: int | None
 ) -> Change:
-    """Return the Change that brings the record of a state up to date: what is given, and the progress of a checkpoint.
+    """Return the Change that updates the record of a state with given fields and the progress of a checkpoint.
 
-    Steps move as in a checkpoint, and next actions replace those of before; a field of the text that does not change
-    stays to the letter. How far it is follows from its steps, unless `completion` (percent) is given. Raises
+    Steps move as in a checkpoint, and new next actions replace those before; fields of the text that do not change stay
+    as they are written. The completion follows from the steps unless `completion` (percent) is given. Raises
     MemctlError for a record that is not a state, and for a step that can't be moved.
     """
     record = snapshot.resolve(reference)
@@ -92,7 +91,7 @@ def update(
 
 
 def record_values(state: TaskState) -> dict[str, Any]:
-    """Return what a record of a state says of a state's progress, as the fields of its text; `of_record` reads it."""
+    """Return the progress of a state as fields of a record's text; `of_values` reads them."""
     left = [step for step in state.steps if step.status != task_state.DONE]
     return {
         "task_description": state.goal,

@@ -1,4 +1,4 @@
-"""Where the state that agents share is."""
+"""The names of the refs that hold the coordination state."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _REF = "refs/memctl/coordination"
 
 
 def tracking(memory: Memory, remote: str) -> str:
-    """Return where memctl keeps what it has fetched of a remote's."""
+    """Return the ref that holds the coordination state as it was last fetched from a remote."""
     return ref(memory).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
 def ref(memory: Memory) -> str:
-    """Return the ref of a memory; one that is not at the worktree's top has its own."""
+    """Return the ref that holds the coordination state of a memory."""
     return named(memory.prefix)
 
 
 def named(prefix: str) -> str:
-    """Return the ref of the memory at a place below the worktree's top."""
+    """Return the ref for the memory at `prefix` below the worktree's top; one that is not at the top has its own."""
     if prefix == ".memory":
         return _REF
     from hashlib import blake2b  # 3 ms

@@ -1,9 +1,8 @@
-"""Keeping agents out of each other's sections: which files of the memory belong to one, and who may write them.
+"""Decide which files of the memory an agent may write, by who owns their sections.
 
-Only the owner of a section modifies it (rules.md#ownership-and-access). A section's page, its pages of details and the
-records placed in it belong to it, and so does the code that its globs cover, which `check` looks at. Level 1 is owned
-like a section. Of an owned
-section and owned details in it, the details' own ownership decides about them.
+Only the owner of a section modifies it (rules.md#ownership-and-access). To a section belong its page, its pages of
+details, and the records placed in it; also the code that its globs cover, which `check` looks at. Level 1 is owned like
+a section. If both a section and details in it are owned, the details' ownership decides about the details.
 """
 
 from __future__ import annotations
@@ -28,16 +27,17 @@ _SHOWN = 5  # refused files that a message names
 
 
 class Denied(msgspec.Struct, frozen=True):
-    """A file of the memory that an agent may not write (`path` below `.memory/`), and the ownership that says so."""
+    """A file that the agent at work may not write (`path` below `.memory/`), and the ownership that forbids it."""
 
     path: str
     ownership: Ownership
 
 
 def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
-    """Return a change that its actor may make; raises MemctlError if it writes to a section that is another's.
+    """Return a change if its actor may make it; raises MemctlError if it writes to another agent's section.
 
-    With `allow_owned` it may, for a reason that goes into the commit together with whose the section is.
+    With `allow_owned` it is permitted for a reason, and the reason is returned in the change with the name of the
+    owner.
     """
     found = denied(memory, change)
     if not found:
@@ -54,15 +54,15 @@ def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
 
 
 def refuse(memory: Memory, change: Change) -> None:
-    """Raise MemctlError if files that were changed by hand lie in a section that is another's."""
+    """Raise MemctlError if a change, made by hand, has files in a section that another agent owns."""
     if found := denied(memory, change):
         own = f"take it with `memctl own acquire {found[0].ownership.section_id} --force --reason WHY`"
         raise MemctlError(found[0].ownership.told, f"{_ask(memory, found[0])}, or {own}")
 
 
 def denied(memory: Memory, change: Change) -> list[Denied]:
-    """Return the files of a change that who is at work may not write; what they were and what they become
-    both count."""
+    """Return the files of a change that the agent at work may not write, by their sections before and after the
+    change."""
     state, agent, now = _state(memory), memory.actor, memory.now
     if state is None or not forbidding(state, agent, now):
         return []
@@ -79,7 +79,7 @@ def denied(memory: Memory, change: Change) -> list[Denied]:
 
 
 def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
-    """Return the records that who is at work may not write, by path, each with the ownership that says so in words."""
+    """Return the records that the agent at work may not write: path -> the ownership that forbids it, in words."""
     state, agent, now = _state(memory), memory.actor, memory.now
     if state is None or not forbidding(state, agent, now):
         return {}
@@ -105,12 +105,12 @@ def _state(memory: Memory) -> State | None:
 
 
 def forbidding(state: State, agent: str, now: str) -> list[Ownership]:
-    """Return the ownerships that keep an agent from writing."""
+    """Return the ownerships that keep an agent from writing at the time `now`."""
     return [held for held in state.section_ownership_map.values() if held.is_live(now) and not held.lets_write(agent)]
 
 
 def holding(state: State, markers: tuple[str, ...], now: str) -> Ownership | None:
-    """Return the ownership that decides about something in sections, the innermost first; None if nobody owns it."""
+    """Return the first live ownership among sections, given innermost first; None if none of them is owned."""
     return next((held for marker in markers if (held := state.live(marker, now))), None)
 
 

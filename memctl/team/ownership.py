@@ -1,4 +1,4 @@
-"""Taking, giving back and handing on sections: from one state to the next."""
+"""Operations on the coordination state about the ownership of sections: acquire, release, transfer, renumber."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _REASON = 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent asks for: sections in one of the ways of owning, until when, why; `force` takes from others.
-    Of what the agent has already, None for the way, the reason or the readers lets them stay as they are.
+    """A claim of an agent on sections: the type of ownership, its expiry, its reason and its readers.
 
-    `parents` says of which section a page of details is, since who owns that has the page too.
+    None for the type, the reason or the readers keeps what an ownership of the agent's has already. `force` takes
+    sections from other agents. `parents` maps pages of details to their sections, since the owner of a section owns
+    them too.
     """
 
     sections: tuple[str, ...]
@@ -35,9 +36,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def acquire(claim: Claim) -> Plan:
-    """Return all sections of a claim, or none: each that is free, expired or already the agent's own.
+    """Return the plan that gives all sections of a claim to its agent; raises MemctlError if another agent owns one.
 
-    A section that is owned as shared-write may be written by all, so asking for that is granted and changes nothing.
+    A claim for shared-write on a section that is owned as shared-write succeeds and changes nothing.
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
@@ -76,7 +77,7 @@ def acquire(claim: Claim) -> Plan:
 
 
 def release(sections: Sequence[str], agent: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Give sections back; those of others only by `force`, with a reason."""
+    """Return the plan that ends the ownership of sections; with `force` and a reason also that of other agents."""
     refuse_no_reason(force, reason)
 
     def plan(state: State) -> Step:
@@ -90,7 +91,7 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
 
 
 def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Return a plan that hands sections to another agent, all or none.
+    """Return the plan that gives sections to another agent, all or none.
 
     The type of ownership, its expiry and its readers do not change.
     """
@@ -115,7 +116,10 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
 
 
 def follow(moved: Sequence[tuple[Ownership, str]]) -> Plan:
-    """Ownerships of sections that have got another number, each with that; one that has changed meanwhile stays."""
+    """Return the plan that moves ownerships to new markers, after sections were renumbered.
+
+    An ownership that has changed meanwhile stays.
+    """
 
     def plan(state: State) -> Step:
         owned = dict(state.section_ownership_map)
@@ -129,7 +133,7 @@ def follow(moved: Sequence[tuple[Ownership, str]]) -> Plan:
 
 
 def refusal(held: Ownership) -> MemctlError:
-    """Return what to say to somebody who wants a section that another has."""
+    """Return the error for an agent that wants a section which another agent owns."""
     return MemctlError(
         held.told,
         f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",
@@ -137,7 +141,7 @@ def refusal(held: Ownership) -> MemctlError:
 
 
 def section_id(text: str) -> str:
-    """Return the marker of a section that can be owned; raises MemctlError for anything else."""
+    """Return the § marker of a section that can be owned; raises MemctlError for anything else."""
     marker = "§" + text.strip().removeprefix("§")
     if SECTION.fullmatch(marker) is None:
         raise MemctlError(
@@ -157,7 +161,8 @@ def _reason(text: str) -> str:
 
 
 def refuse_no_reason(force: bool, reason: str) -> None:
-    """Going over what is another's is recorded with its reason, so there must be one."""
+    """Raise MemctlError if `force` is given without a reason, since overriding another's ownership is recorded with
+    one."""
     if force and not is_said(reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 

@@ -1,7 +1,7 @@
-"""Which sections agents may read: what ownerships say of readers.
+"""Decide which sections an agent may read, by the readers that ownerships name.
 
-Every command that reads asks, and mostly no ownership names any: then the commit that the shared state is at, and a
-note that nothing is kept from anybody there, are all that is read. The note can be deleted at any time.
+Every command that reads asks this, and mostly no ownership names readers. A note in the clone then has the commit of
+the coordination state without readers, so that the state itself is not read. The note can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Closed = Callable[[tuple[str, ...]], str]
 
 
 def closed(memory: Memory) -> Closed | None:
-    """Return what is closed to the agent that MEMCTL_AGENT names; None if nothing is, or if there is none.
+    """Return the check for the agent that MEMCTL_AGENT names; None if it may read all, or if the variable is not set.
 
-    People read all: they open the files anyway. Raises MemctlError if the shared state can't be read.
+    People may read all, since they can open the files. Raises MemctlError if the coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
     return None if state is None else closed_to(state, memory.actor, memory.now)
 
 
 def closed_to(state: State, agent: str, now: str) -> Closed | None:
-    """Return what is closed to an agent by a shared state, None if nothing is."""
+    """Return the check for an agent by a given state; None if the agent may read all."""
     if all(held.lets_read(agent) for held in state.section_ownership_map.values() if held.is_live(now)):
         return None
 
@@ -61,7 +61,7 @@ def _restricting(memory: Memory) -> State | None:
 
 
 def is_known_open(repository: Repository, prefix: str) -> bool:
-    """Return whether it is known, by a note, that nothing of the memory at `prefix` is kept from anybody."""
+    """Return whether a note says that no ownership in the memory at `prefix` names readers, or there is no state."""
     name = coordination_ref.named(prefix)
     commit = repository.tip(name)
     with suppress(OSError, UnicodeDecodeError):

@@ -1,12 +1,12 @@
-"""The shared state between machines: fetched, merged and pushed, and only when a remote is named.
+"""The coordination state between machines: fetched, merged and pushed, and only if a remote is named.
 
-A change is made on top of what the remote has, and pushed with a lease on that: if another machine was first, the
-push is refused, its state is fetched, and the change is planned anew. So a section is granted only if the remote has
-taken the claim; what this clone did alone gives way to what the remote had.
+A change is made on top of the remote's state and pushed with a lease on it. If another machine pushes first, the push
+is refused, the state is fetched again, and the change is planned anew. So an agent gets a section only once the remote
+has the claim, and what this clone did alone gives way to what the remote had.
 
-Two states that grew apart are merged entry by entry: what only one side changed, and the remote's where both did. What
-has reached the remote is what other machines rely on (rules.md#coordination). Tasks are merged as lists. Whatever
-gives way is named.
+Two states that differ are merged entry by entry: a change of one side is kept, and where both changed an entry the
+remote's stays, since other machines rely on it (rules.md#coordination). Tasks are merged as lists. Replaced entries are
+reported.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ _PAUSE = 0.02  # seconds, longer with each try
 
 
 class Unfinished(MemctlError):
-    """The remote has taken a change, or nobody knows whether it has, and this clone has not."""
+    """Raised when the remote has a change, or may have it, and this clone does not."""
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """The state merged with a remote's, the remote's commit ("" if it has none), and what the remote's replaced."""
+    """The state merged with a remote's, the remote's commit ("" if it has none), and descriptions of entries that the
+    remote's replaced."""
 
     seen: ReadState
     theirs: str
@@ -42,20 +43,20 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 def take_in(memory: Memory, remote: str, *, is_fetched: bool = False, preview: Plan | None = None) -> Taken:
-    """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that can't be done.
+    """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that fails.
 
-    Where it `is_fetched` just now, as with a branch, it is not fetched again. With a `preview` nothing is changed: the
-    result is what it would come to after such a step of ours.
+    With `is_fetched` the state fetched last is used. With a `preview` nothing changes, and the result is what the merge
+    would be after that plan.
     """
     with ref_state.alone(memory):
         return take_in_alone(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
 
 
 def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
-    """Change the state of this clone and of a remote, both or neither; raises MemctlError as `shared.update` does.
+    """Change the state of this clone and of a remote, both or neither; raises MemctlError as `ref_state.update` does.
 
-    What this clone has and the remote lacks is pushed along. A process that dies right after the push leaves the
-    change at the remote, and the next fetch brings it here.
+    Whatever this clone has and the remote lacks is pushed too. If the process dies right after the push, the remote has
+    the change, and the next fetch brings it here.
     """
     with ref_state.alone(memory):
         return update_alone(memory, remote, plan, terms, is_fetched=is_fetched)
@@ -70,7 +71,10 @@ def update_alone(
     *,
     is_fetched: bool = False,
 ) -> StateOutcome:
-    """The same for a caller that keeps others away by `shared.alone`; `prepare` is called before each push."""
+    """Change both states as `update` does, for a caller that holds the lock of `ref_state.alone`.
+
+    `prepare` is called with the outcome before each push, and may refuse.
+    """
     lost: list[str] = []
     tips: set[str] = set()
     for number in range(_TRIES):
@@ -139,16 +143,16 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
 
 
 def published(memory: Memory, remote: str) -> State:
-    """Return the state that a remote has, empty if it has none; raises MemctlError if it can't be asked."""
+    """Return the state that a remote has, an empty one if it has none; raises MemctlError if it can't be fetched."""
     return ref_state.at(memory, _fetched(memory, remote)).state
 
 
 def take_in_alone(
     memory: Memory, remote: str, *, dry_run: bool = False, first: Plan | None = None, is_fetched: bool = False
 ) -> Taken:
-    """Merge what the remote has, and let the ref be at that; in a dry run the ref stays, and `first` may be tried.
+    """Fetch and merge a remote's state as `take_in` does, for a caller that holds the lock of `ref_state.alone`.
 
-    For a caller that keeps others away by `shared.alone`.
+    In a dry run the ref stays, and the plan `first` may be tried before the merge.
     """
     repository, ref = memory.repository, coordination_ref.ref(memory)
     theirs = repository.tip(coordination_ref.tracking(memory, remote)) if is_fetched else _fetched(memory, remote)
@@ -195,7 +199,8 @@ _ENTRIES = {
 
 
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
-    """Return the state that comes of both, with a version above either's, and what of ours was replaced by theirs."""
+    """Return the merge of two states with the common state `base`, with a higher version, and what of ours was
+    replaced."""
     lost: list[str] = []
     values: dict[str, Any] = {
         name: _each(what, lost, *(getattr(state, name) for state in (base, ours, theirs)))

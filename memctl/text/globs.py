@@ -1,9 +1,9 @@
-"""Patterns as in `.gitignore`, matched in time linear in pattern and path instead of exponential.
+"""Match paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
 
 A pattern becomes a regular expression that never backtracks: between two `*` the leftmost match is as good as any
-other, and a lookahead with a back reference keeps it (as `fnmatch` does it). The signs mean what gitignore(5) and Git's
-wildmatch.c say. One thing differs: a file can be included again (`!src/made.py`) below an excluded folder, as in the
-lists of globs that pages have.
+other, and a lookahead with a back reference keeps it, as in `fnmatch`. The characters mean what gitignore(5) and Git's
+wildmatch.c say. One thing differs, for the lists of globs of pages: a file below an excluded folder can be included
+again (`!src/made.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANY_FOLDERS, _ANY, _SLASH = "(?:[^/]+/)*?", "[^/]*?", "/"
 
 
 class Globs:
-    """Patterns in order; the last one that matches a path decides."""
+    """A list of patterns; the last one that matches a path decides."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._patterns = [_Pattern(line) for line in lines]
@@ -39,7 +39,7 @@ class Globs:
         self._folders: dict[str, tuple[int, ...]] = {"": ()}
 
     def match(self, path: str) -> int | None:
-        """Return the index of the pattern that decides about the file at `path`, None if none matches.
+        """Return the index of the last pattern that matches the file at `path`, None if none matches.
 
         A pattern matches a file by itself or through a folder above it.
         """
@@ -106,7 +106,7 @@ def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
 
 
 def is_pattern(line: str) -> bool:
-    """Return whether a line is a pattern that a file can match."""
+    """Return whether a line of a list of globs can match a file; a comment, an empty or a wrong line can't."""
     return _Pattern(line).expression is not None
 
 

@@ -1,7 +1,7 @@
-"""Counting: o200k exactly, other families by measured factors, and never a figure without its source.
+"""Count tokens: o200k exactly, other model families by measured factors; every figure names its source.
 
-ctok has Claude's own tokenizers, reconstructed: the extra `claude`, for Python 3.12 on. It is slow (0.3 MB/s, and half
-a second to load), so only `memctl tokens` uses it; budgets are kept with the factors.
+The package ctok has Claude's own tokenizers, reconstructed (the extra `claude`, for Python 3.12 on). It is slow (0.3
+MB/s, and half a second to load), so only `memctl tokens` uses it; budgets are counted with the factors.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ TOKENIZER_ERROR = 0.01
 
 
 class Tokenizer(msgspec.Struct, frozen=True):
-    """A tokenizer by name and version, and how it counts a text."""
+    """A tokenizer: its name with its version, and a function that returns the tokens of a text."""
 
     name: str
     count: Callable[[str], int]
 
 
 def tokenizer_of(model: str) -> Tokenizer | None:
-    """Return the tokenizer of a Claude model; None for other models, or where ctok is not installed."""
+    """Return ctok's tokenizer for a Claude model; None for other models, or if ctok is not installed."""
     if "claude" not in model.lower():
         return None
     try:
@@ -61,7 +61,7 @@ _LONG_WORD = 60  # characters; paths are shorter
 
 
 class Count(msgspec.Struct, frozen=True):
-    """A number of tokens, where it comes from, and how far the truth may be from it (a fraction)."""
+    """A number of tokens, its source, and its error band as a fraction: 0.05 for ±5 %."""
 
     tokens: int
     source: str
@@ -69,10 +69,10 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class Counter:
-    """Counts the tokens of one model or family; what was counted is kept in a cache if there is one.
+    """Counts the tokens of texts for one model or family, and keeps counts in a cache if it has one.
 
-    The most trusted source at hand is taken: what the model itself reported of this very text; a `tokenizer` of its
-    own; o200k times the family's factor, and times what was `learnt` of the model; pieces, times the same.
+    It takes the most trusted source that it has: what the model itself reported of the same text; a `tokenizer` of the
+    model; o200k times the family's factor and the ratio that was `learnt` of the model; or an estimate times both.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Counter:
 
     @property
     def way(self) -> str:
-        """What its figures depend on beside the text and its kind; a count may be kept under it."""
+        """A key for cached counts: a name of all that a count depends on except the text and its kind."""
         learnt, own = self._learnt, self._tokenizer
         parts = [self.family.name, *([own.name] if own else [])]
         return " ".join(
@@ -98,11 +98,11 @@ class Counter:
         )
 
     def factor(self, kind: str) -> float:
-        """By what the tokens of o200k are multiplied for a text of a kind."""
+        """Return the factor by which the o200k tokens of a text of a kind are multiplied."""
         return self.family.factors[kind] * (1 if self._learnt is None else self._learnt.ratio)
 
     def count(self, text: str, kind: str = "markdown") -> Count:
-        """Return the tokens of a text of a kind (one of `families.KINDS`)."""
+        """Return the tokens of a text. `kind` is one of `families.KINDS`."""
         text = encodable(text)
         if self._learnt is not None and (reported := self._learnt.reported_of(text)) is not None:
             return Count(reported, f"reported by {self._learnt.model}", 0.0)
@@ -122,15 +122,16 @@ class Counter:
         return Count(math.ceil(tokens * factor), source, round(error, 3))
 
     def tokens(self, text: str, kind: str = "markdown") -> int:
-        """Just the number."""
+        """Return the number of tokens of a text. `kind` is one of `families.KINDS`."""
         return self.count(text, kind).tokens
 
     def tokens_of(self, name: str, text: str) -> int:
-        """Return the tokens of a file's text, of the kind that its name or its beginning tells."""
+        """Return the number of tokens of a file's text; its kind follows from the file's name or the text's
+        beginning."""
         return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
-        """Return whether a text has from `least` to `most` tokens; counted only if cheap bounds do not tell."""
+        """Return whether a text has from `least` to `most` tokens; it counts only if cheap bounds do not decide."""
         if self._tokenizer is not None or self._learnt is not None:
             return least <= self.tokens(text, kind) <= most
         question = f"{self.family.name} {kind} {least}-{most}"
@@ -185,11 +186,12 @@ _BAND = 0.9  # of the observations are within the error band
 
 
 class Learnt(msgspec.Struct, frozen=True):
-    """A model's ratio to what its family's factors say, and how far counts are off, as fractions of what was reported.
+    """The ratio of a model's reported tokens to the estimates of its family, and the errors, as fractions of the
+    reported.
 
-    `error` is the error band: nine in ten observations are within it, as with the bands of the families. `before` and
-    `after` are the medians of the absolute errors without the ratio and with it. `kinds` are those observed: for others
-    the band is no smaller than the family's.
+    `error` is the error band: nine in ten observations are within it. `before` and `after` are the medians of the
+    absolute errors without the ratio and with it. `kinds` are the kinds of texts observed. `reported` has the tokens of
+    whole texts by their digests.
     """
 
     model: str
@@ -202,28 +204,29 @@ class Learnt(msgspec.Struct, frozen=True):
     reported: dict[bytes, int] = {}
 
     def error_of(self, kind: str, family: Family) -> float:
-        """Return the error band for a kind of text."""
+        """Return the error band for a kind of text; for one that was not observed, at least the family's."""
         return self.error if kind in self.kinds else max(self.error, family.error)
 
     def reported_of(self, text: str) -> int | None:
-        """Return what the model reported of this very text, if it did."""
+        """Return the tokens that the model reported of exactly this text, None if it reported none."""
         return self.reported.get(digest_of(text))
 
 
 def digest_of(text: str) -> bytes:
-    """By what an observation of a whole text is known."""
+    """Return the key under which the reported tokens of a whole text are kept."""
     return digest(text, "observation")
 
 
 def name_of(model: str) -> str:
-    """Return a model's name without what does not change how it counts: vendor, date, the version of a deployment."""
+    """Return the name of a model in lower case without vendor, date and version of a deployment, which do not affect
+    counts."""
     name = model.strip().lower().rpartition("/")[2]
     name = re.sub(r"^(?:[a-z]{2,6}\.)?anthropic\.", "", name)
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
 def learn(model: str, found: Sequence[TokenSample], family: Family) -> Learnt | None:
-    """Return what the observations of a model, in their order, teach; None if there are none."""
+    """Return what a model's observations, oldest first, teach about its counts; None if there are none."""
     if not found:
         return None
     ratio = 1.0
@@ -254,8 +257,10 @@ def _median(errors: Sequence[float]) -> float:
 
 
 def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) -> Counter:
-    """Return the counter for a model, with the cache of a memory and what was learnt in its clone; raises MemctlError
-    for a model that is not known."""
+    """Return the counter for a model, with the cache of a memory and what was learnt in its clone.
+
+    Raises MemctlError for an unknown model.
+    """
     from memctl.store import load
 
     family = families.family_of(model)
@@ -264,6 +269,9 @@ def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) ->
 
 
 def learnt(folder: Path, model: str, family: Family) -> Learnt | None:
-    """Return what was learnt of a model in a clone, by the folder that its worktrees share; None if nothing was."""
+    """Return what was learnt of a model in a clone; None if nothing was.
+
+    `folder` is the folder of memctl's that all worktrees of the clone share.
+    """
     name = name_of(model)
     return learn(name, observations.of(folder, name), family)

@@ -1,11 +1,11 @@
-"""Observations in a file: texts whose tokens a model reported.
+"""Read observations from a file: texts whose tokens a model reported.
 
-A line of JSON is one of: `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`; a request with its
-answer, `{"request", "response"}`, or with `usage`, of Anthropic's or OpenAI's interface; a line of a Claude Code
-transcript.
+A line is JSON in one of these forms: `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`; a request with
+its answer, `{"request", "response"}`, or with its `usage`, of Anthropic's or OpenAI's interface; a line of a Claude
+Code transcript.
 
-In a transcript a context grows from one request to the next, by the answer and by what was given to the model after it.
-Both are in the transcript, and the growth is what the model reported.
+In a transcript the context grows from one request to the next, by the answer and by what the model was given after it.
+The transcript has both texts, and the difference of the reported tokens is what they cost.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from memctl.transcript.line import Line, context_tokens
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What was added between two requests: its parts, the tokens it took, and why it is of no use, if so.
+    """What was added to a context between two requests: its texts, its tokens, and why it can't be used ("" if it can).
 
-    `overhead` are tokens beside those of the texts: of calls, and of two messages, an answer and what came after it.
+    `overhead` is the tokens beside those of the texts: of tool calls and of the frames of two messages.
     """
 
     model: str
@@ -49,7 +49,7 @@ class GrowthReader:
         self._parts = PartReader()
 
     def take(self, line: Line) -> Growth | None:
-        """Return the growth that ends with a line, if one does. Sub-agents' lines are passed over."""
+        """Return the growth that the next line completes, None if it completes none. Sub-agents' lines are ignored."""
         if line.is_sidechain:
             return None
         if line.is_boundary or line.is_summary:
@@ -84,7 +84,8 @@ ReadFile = Callable[[str], str]
 
 
 class TokenReport(msgspec.Struct, frozen=True):
-    """A text by its parts, what the model reported of it, and how many of those tokens are not the text's."""
+    """A text in parts, the tokens that the model reported for it, and how many of these are not the text's
+    (`overhead`)."""
 
     model: str
     parts: list[Part]
@@ -94,14 +95,14 @@ class TokenReport(msgspec.Struct, frozen=True):
 
 
 class Aside(msgspec.Struct, frozen=True):
-    """A line that teaches nothing, and why."""
+    """A line of a file that gives no observation, and why."""
 
     line: int
     reason: str
 
 
 class Observed(msgspec.Struct):
-    """What a file came to: observations by model, and the lines left aside."""
+    """The observations in a file, by the names of their models, and the lines without one."""
 
     by_model: dict[str, list[TokenSample]]
     asides: list[Aside]
@@ -112,7 +113,7 @@ class _Unfit(Exception):
 
 
 def observe(text: str, read_file: ReadFile) -> Observed:
-    """Return the observations in the text of a file; `read_file` gives the text of a `file` that a line names."""
+    """Return the observations in a file's text. `read_file` returns the text of a file that a line names."""
     observed = Observed(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()
     for raw in text.split("\n"):

@@ -10,7 +10,9 @@ from memctl.providers.program import Program
 from memctl.providers.provider import Provider
 
 
-def chosen(environ: Mapping[str, str], git_settings: Mapping[str, str], *, is_allowed: bool = True) -> Provider | None:
+def user_provider(
+    environ: Mapping[str, str], git_settings: Mapping[str, str], *, is_allowed: bool = True
+) -> Provider | None:
     """Return the provider of the user's settings; None if they name none, or if the project allows none.
 
     `git_settings` are Git's settings by name in lower case. Raises MemctlError if the provider can't be used.

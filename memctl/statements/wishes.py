@@ -128,7 +128,7 @@ _SAYS_NOTHING = STOP_WORDS.union(_EMPTY_WORDS.split())
 _INSISTS = lazy_regex(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 
 
-def insists(sentence: str) -> bool:
+def is_insistent(sentence: str) -> bool:
     """Return whether a sentence begins with a word that makes it binding, such as NEVER."""
     return _INSISTS.search(sentence) is not None
 

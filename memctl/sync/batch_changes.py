@@ -11,7 +11,7 @@ from memctl.sync.result import SyncResult
 _TRIES = 20  # to push, each time after another clone was first
 
 
-def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
     """Merge the batches' ref of this branch with the remote's, and push it if `push`; raises MemctlError or
     PushRefused."""
     repository, remote = memory.repository, done.upstream.remote

@@ -24,7 +24,7 @@ from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import Ownership, State
 
 
-class Agreed(msgspec.Struct, frozen=True):
+class MergedCoordination(msgspec.Struct, frozen=True):
     """The merged coordination state, and the commit that the remote had before ("" for none).
 
     `lost` describes what of ours the remote's replaced, `settled` which ownership follows a handoff's record now.
@@ -36,14 +36,14 @@ class Agreed(msgspec.Struct, frozen=True):
     settled: tuple[str, ...] = ()
 
 
-def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
     """Sync the coordination state with the remote, and return the result with what changed.
 
     An error becomes a warning in it, since the branch is synced already.
     """
     remote = done.upstream.remote
     try:
-        follow = ownership.follow(owned_before(memory, done)) if dry_run else None  # else the branch has done it
+        follow = ownership.renumber(renumbered_ownerships(memory, done)) if dry_run else None
         before = ref_state.read(memory).state
         before = follow(before).state if follow else before
         agreed = _agree(memory, remote, done, follow, push=push)
@@ -62,16 +62,16 @@ def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
         return msgspec.structs.replace(done, warning="; ".join([*words, why]))
 
 
-def owned_before(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
+def renumbered_ownerships(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
     """Return the ownerships of sections that the sync renumbers, with the new marker, if only this clone knows them."""
     sections = _sections(planned)
     if not sections:
         return ()
     try:
-        published = remote_state.published(memory, planned.upstream.remote).section_ownership_map
+        published = remote_state.fetch_state(memory, planned.upstream.remote).section_ownership_map
         owned = ref_state.read(memory).state.section_ownership_map
     except MemctlError:
-        return ()  # `share` says what is wrong with it
+        return ()  # `sync_ownership` reports the error
     return tuple((owned[old], new) for old, new in sections if old in owned and owned[old] != published.get(old))
 
 
@@ -95,7 +95,7 @@ def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
     ]
 
 
-def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *, push: bool) -> Agreed:
+def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *, push: bool) -> MergedCoordination:
     """Take in the state of a remote, settle it by the handoffs of the merged branch, and push it; without `push`, only
     here.
 
@@ -108,11 +108,11 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
         return handoff.read_all(load.near_worktree(memory, done.commit))[0]
 
     def plan(state: State) -> Step:
-        step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.concerns(state) else None
+        step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.has_handoffs(state) else None
         return step if step and step.title else Step(state, "sync", "")
 
     before, agreed = _exchange(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
-    lines = team_handoffs.settle_state(handoffs(), before, memory.now)[1] if team_handoffs.concerns(before) else []
+    lines = team_handoffs.settle_state(handoffs(), before, memory.now)[1] if team_handoffs.has_handoffs(before) else []
     # Of records with another status on each side one answer, or other status, was one too many.
     if answered := {item.id for item in done.made.lost if item.loss.key == "status"} if done.made else set():
         lines += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
@@ -121,17 +121,17 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
 
 def _exchange(
     memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool, is_fetched: bool
-) -> tuple[State, Agreed]:
+) -> tuple[State, MergedCoordination]:
     """Return the state of both, merged, and what the plan has made of it."""
     if follow:
-        taken = remote_state.take_in(memory, remote, is_fetched=is_fetched, preview=follow)
-        return taken.seen.state, Agreed(plan(taken.seen.state).state, taken.theirs, taken.lost)
+        taken = remote_state.fetch_and_merge(memory, remote, is_fetched=is_fetched, preview=follow)
+        return taken.seen.state, MergedCoordination(plan(taken.seen.state).state, taken.theirs, taken.lost)
     if push:
         outcome = remote_state.update(memory, remote, plan, Terms(), is_fetched=is_fetched)
-        return outcome.before, Agreed(outcome.step.state, outcome.theirs, outcome.lost)
-    taken = remote_state.take_in(memory, remote, is_fetched=is_fetched)
+        return outcome.before, MergedCoordination(outcome.step.state, outcome.theirs, outcome.lost)
+    taken = remote_state.fetch_and_merge(memory, remote, is_fetched=is_fetched)
     outcome = ref_state.update(memory, plan, Terms())
-    return outcome.before, Agreed(outcome.step.state, taken.theirs, taken.lost)
+    return outcome.before, MergedCoordination(outcome.step.state, taken.theirs, taken.lost)
 
 
 def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[str]:
@@ -145,4 +145,4 @@ def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[
             owner = who.to_agent_id if is_taken else who.from_agent_id
             held = state.live(section, now)
             if held and held.owner_agent_id != owner:
-                yield f"{one.record.id} is {one.record.status}, and stays as it is: {held.told}"
+                yield f"{one.record.id} is {one.record.status}, and stays as it is: {held.description}"

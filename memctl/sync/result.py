@@ -49,10 +49,10 @@ class SyncResult(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
-def branch(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
+def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
     """Describe what happened to the branch, a line each; no lines if there was nothing to do."""
     name = done.upstream.name
-    lines = [f"fetched {commits(done.fetched)} of {name}"] if done.fetched else []
+    lines = [f"fetched {count_commits(done.fetched)} of {name}"] if done.fetched else []
     if (made := done.made) is not None:
         both = list(dict.fromkeys(merge_tree.name_of(path) for path in made.both))
         more = " …" if len(both) > _SHOWN else ""
@@ -70,13 +70,13 @@ def branch(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> lis
         lines.append(f"{'would be ' if dry_run else ''}at {done.commit[:10]}, as {name} is")
     if done.pushed:
         outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
-        lines.append(f"{'would push' if dry_run else 'pushed'} {commits(done.pushed)} to {name}{outside}")
+        lines.append(f"{'would push' if dry_run else 'pushed'} {count_commits(done.pushed)} to {name}{outside}")
     elif not push and done.commit != done.theirs:
         lines.append(f"nothing {'would be' if dry_run else 'was'} pushed; `memctl sync` pushes to {name}")
     return lines
 
 
-def coordination(done: SyncResult, *, dry_run: bool = False) -> list[str]:
+def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
     """Describe what happened to the coordination state and to pages of sessions, a line each; no lines if nothing
     did."""
     remote = done.upstream.remote
@@ -97,11 +97,11 @@ def coordination(done: SyncResult, *, dry_run: bool = False) -> list[str]:
     return lines
 
 
-def unfinished(planned: SyncResult) -> tuple[str, ...]:
+def lines_before_push(planned: SyncResult) -> tuple[str, ...]:
     """Describe what happens to the branch without its push, whose outcome is unknown if the process dies during it."""
-    return tuple(branch(msgspec.structs.replace(planned, pushed=0)))
+    return tuple(branch_lines(msgspec.structs.replace(planned, pushed=0)))
 
 
-def commits(number: int) -> str:
+def count_commits(number: int) -> str:
     """Return a number of commits in words: "1 commit", "3 commits"."""
     return quantity(number, "commit")

@@ -120,7 +120,7 @@ _SHOWN = 5  # pages that are named
 _TRIES = 20  # to push, each time after another clone was first
 
 
-def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
     """Merge the ref with the remote's, and push it if `push`; raises MemctlError or PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)

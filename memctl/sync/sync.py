@@ -58,8 +58,11 @@ def sync(
         branch, _ = _head(memory)
         upstream = remotes.upstream(memory.repository, branch, remote)
         done = _branch(memory, upstream, report, push=push, dry_run=dry_run)
-        done = reconcile_ownership.share(memory, done, push=push, dry_run=dry_run)
-        for what, carry in (("pages of sessions", session_pages.carry), ("changes of batches", batch_changes.carry)):
+        done = reconcile_ownership.sync_ownership(memory, done, push=push, dry_run=dry_run)
+        for what, carry in (
+            ("pages of sessions", session_pages.sync_pages),
+            ("changes of batches", batch_changes.sync_batches),
+        ):
             try:
                 done = carry(memory, done, push=push, dry_run=dry_run)
             except (MemctlError, PushRefused) as error:  # the branch is done: what goes wrong here is a warning
@@ -141,7 +144,7 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
         return
     recovery.recover(memory)
     if move and move.pushed and refs.has(memory.repository, theirs, move.new):
-        memory.remarks.append(f"{move.why} had pushed {result.commits(move.pushed)}")
+        memory.remarks.append(f"{move.why} had pushed {result.count_commits(move.pushed)}")
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
@@ -189,7 +192,7 @@ def _head(memory: Memory) -> tuple[str, str]:
 def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     """Return the commit of the remote's branch, and whether the state that agents share and pages of sessions came
     along."""
-    state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
+    state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
     changes = (batches.ref(memory, upstream.ref), batches.tracking(memory, upstream.ref, upstream.remote))
     theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages, changes))
@@ -241,13 +244,13 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
 def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool) -> bool:
     """Push and update the worktree, journalled; return False if another clone has pushed meanwhile."""
     upstream, new = planned.upstream, planned.commit
-    why, told = f"the sync with {upstream.name}", result.unfinished(planned)
+    why, told = f"the sync with {upstream.name}", result.lines_before_push(planned)
     move = Move(
         upstream.branch,
         planned.before,
         new,
         why,
-        reconcile_ownership.owned_before(memory, planned),
+        reconcile_ownership.renumbered_ownerships(memory, planned),
         told,
         planned.pushed,
     )

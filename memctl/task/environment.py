@@ -42,7 +42,7 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
     @property
     def line(self) -> str:
         """The difference on one line, with the first few of the files or commits."""
-        return f"{self.what}: {_named(self.items)}" if self.items else self.what
+        return f"{self.what}: {_name_some(self.items)}" if self.items else self.what
 
 
 def current(memory: Memory) -> Environment:
@@ -153,7 +153,7 @@ def _names(path: str) -> Iterator[bytes]:
         yield re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), os.fsencode(path))
 
 
-def _named(items: Sequence[str]) -> str:
+def _name_some(items: Sequence[str]) -> str:
     """Return some of many, each within a length, and how many more."""
     more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
     return ", ".join(one if len(one) <= _WIDTH else f"{one[:_WIDTH]}…" for one in map(one_line, items[:_NAMED])) + more

@@ -28,7 +28,7 @@ _WHY = {
 }
 
 
-class Missing(msgspec.Struct, frozen=True):
+class MissingField(msgspec.Struct, frozen=True):
     """A field that a state lacks, why it is needed, and whether nobody can go on without it."""
 
     what: str
@@ -39,7 +39,7 @@ class Missing(msgspec.Struct, frozen=True):
         return f"{self.what}: {self.why}"
 
 
-def missing(state: TaskState) -> list[Missing]:
+def missing_fields(state: TaskState) -> list[MissingField]:
     """Return all that a state lacks for somebody to resume it from the state alone; [] for a finished task.
 
     A state has to say its purpose, inputs, outcome and constraints, and must not refer to what only its author knows
@@ -48,25 +48,25 @@ def missing(state: TaskState) -> list[Missing]:
     if state.next_actions and state.is_finished:
         return []
     begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
-    found = [] if is_said(state.goal) else [Missing("goal", _WHY["goal"], essential=True)]
+    found = [] if is_said(state.goal) else [MissingField("goal", _WHY["goal"], essential=True)]
     if not any(map(is_said, (*begun, *state.planned))):
         why = "what comes next (--next); nothing is planned or in progress either"
-        found.append(Missing("next_actions", why, essential=True))
+        found.append(MissingField("next_actions", why, essential=True))
     elif not any(map(is_said, begun)):
-        found.append(Missing("in_progress", "where to begin (--doing, --next): there are only plans"))
+        found.append(MissingField("in_progress", "where to begin (--doing, --next): there are only plans"))
     # The files worked on are inputs, too.
     inputs = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
     needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
-    found += [Missing(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_said, texts))]
+    found += [MissingField(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_said, texts))]
     return [*found, *_hidden(state)]
 
 
-def _hidden(state: TaskState) -> Iterator[Missing]:
+def _hidden(state: TaskState) -> Iterator[MissingField]:
     for name in ("goal", "inputs", "success_criteria", "constraints", "next_actions"):
         value = getattr(state, name)
         for text in (value,) if isinstance(value, str) else value:
             if words := hidden_reference(text):
-                yield Missing(name, f"what {words!r} refers to")
+                yield MissingField(name, f"what {words!r} refers to")
 
 
 _HIDDEN = lazy_regex(
@@ -93,12 +93,12 @@ class Resumption(msgspec.Struct, frozen=True):
     """
 
     checkpoint: Checkpoint
-    missing: list[Missing]
+    missing: list[MissingField]
     drift: list[EnvironmentDrift]
     newer: Version | None
     twins: list[str]
     text: ResumeText
-    closed: int = 0  # files and records of it that are kept from the reader
+    withheld: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
         """Return the reasons why it can't be resumed; with `strict`, every missing field is one."""
@@ -117,18 +117,18 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 
     Raises MemctlError if there is none, or if it can't be read. `twins` is empty for a checkpoint given by `reference`.
     """
-    saved, closed = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
+    saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
-    lacking = missing(saved)
+    lacking = missing_fields(saved)
     drift = drift_since(memory, snapshot, saved)
     return Resumption(
         checkpoint=saved,
         missing=lacking,
         drift=drift,
-        newer=versions.newer(versions.everywhere(memory, snapshot, saved.workflow_id), saved.number),
+        newer=versions.newer_version(versions.all_versions(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
         text=text(memory, saved, drift),
-        closed=closed,
+        withheld=withheld,
     )
 
 

@@ -72,7 +72,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     last = _last(found, options)
     if options.base and (last is None or options.base not in (last.checkpoint_id, str(last.version))):
         named = "" if options.base.isdecimal() else options.base
-        other = versions.elsewhere(memory, snapshot, named, workflow)
+        other = versions.on_any_branch(memory, snapshot, named, workflow)
         last = other if other and options.base in (other.checkpoint_id, str(other.version)) else last
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
     if not is_said(given.goal or (last.goal if last else "")):
@@ -164,8 +164,8 @@ def _number(
     elif options.base and (last is None or last.checkpoint_id != options.base):
         raise MemctlError(f"{options.workflow} has no checkpoint {options.base!r}", "`memctl checkpoint list`", USAGE)
     window = _window(memory, options, here)
-    known = versions.everywhere(memory, snapshot, options.workflow)
-    newest = versions.newer(known, Version(base, window, workflow=options.workflow))
+    known = versions.all_versions(memory, snapshot, options.workflow)
+    newest = versions.newer_version(known, Version(base, window, workflow=options.workflow))
     if newest is not None:
         mine = f"this goes on from version {base} in window {window}"
         raise _stale(newest, here, mine if newest.version > base else f"window {window} is over")

@@ -47,7 +47,7 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     return Checkpoints(tuple(newest), tuple(faults))
 
 
-def everywhere(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
+def all_versions(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
     """Return all versions of a workflow: in this worktree, and in any commit of any local or remote branch."""
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
@@ -87,7 +87,7 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
     return None
 
 
-def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
+def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
     """Return the versions of a workflow, for "" of all workflows, that are in history only, newest first."""
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))
@@ -98,7 +98,7 @@ def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Vers
     return sorted(found, key=lambda version: (version.workflow, version), reverse=True)
 
 
-def newer(known: Iterable[Version], than: Version) -> Version | None:
+def newer_version(known: Iterable[Version], than: Version) -> Version | None:
     """Return the newest of the `known` versions of a workflow if it makes `than` stale, else None."""
     return max((version for version in known if than.is_behind(version)), default=None)
 
@@ -143,16 +143,16 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> C
     try:
         return resolve(snapshot, reference, workflow)
     except MemctlError as error:
-        found = elsewhere(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
+        found = on_any_branch(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
         if found is None:
             raise
         return found
 
 
-def elsewhere(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
+def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
     """Return the checkpoint with an id, or for "" the newest of a workflow, as any branch has it; None if none has."""
     named = checkpoint.version_in(reference)
-    known = [named] if named else [] if reference else sorted(everywhere(memory, snapshot, workflow))[-1:]
+    known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
     for version in known:
         if there := objects.anywhere(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
@@ -160,7 +160,7 @@ def elsewhere(memory: Memory, snapshot: Snapshot, reference: str, workflow: str 
     return None
 
 
-def to_resume(memory: Memory, snapshot: Snapshot) -> str:
+def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
     """Return the workflow to resume in this worktree.
 
     That is the workflow of the agent at work; if it has no checkpoint, the one saved last that is not finished.

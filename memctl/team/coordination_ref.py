@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 _REF = "refs/memctl/coordination"
 
 
-def tracking(memory: Memory, remote: str) -> str:
+def tracking_ref(memory: Memory, remote: str) -> str:
     """Return the ref that holds the coordination state as it was last fetched from a remote."""
     return ref(memory).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
 def ref(memory: Memory) -> str:
     """Return the ref that holds the coordination state of a memory."""
-    return named(memory.prefix)
+    return ref_at(memory.prefix)
 
 
-def named(prefix: str) -> str:
+def ref_at(prefix: str) -> str:
     """Return the ref for the memory at `prefix` below the worktree's top; one that is not at the top has its own."""
     if prefix == ".memory":
         return _REF

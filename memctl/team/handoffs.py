@@ -107,7 +107,7 @@ def offer(given: Transfer) -> Plan:
         if foreign := [held for held in live if held.owner_agent_id != given.giver]:
             owners = ", ".join(dict.fromkeys(held.owner_agent_id for held in foreign))
             hint = f"only {owners} can hand that over: leave it out, or ask for it"
-            raise MemctlError("\n".join(held.told for held in foreign), hint)
+            raise MemctlError("\n".join(held.description for held in foreign), hint)
         unowned = {name: Ownership(section_id=name, owner_agent_id=given.giver) for name in given.who.sections}
         owned = {**unowned, **{held.section_id: held for held in live}}
         moved = {name: held.passed(taker, given.now, given.why) for name, held in owned.items()}
@@ -163,7 +163,7 @@ def _answered_elsewhere(given: Transfer, why: str) -> MemctlError:
     )
 
 
-def moved_on(state: State, given: Transfer, sections: Collection[str]) -> list[Ownership]:
+def moved_elsewhere(state: State, given: Transfer, sections: Collection[str]) -> list[Ownership]:
     """Return the live ownerships of sections that are no longer the taker's by this handoff, so that they can't go
     back."""
     found = (state.live(section, given.now) for section in sections)
@@ -228,7 +228,7 @@ def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
     return plan
 
 
-def concerns(state: State) -> bool:
+def has_handoffs(state: State) -> bool:
     """Return whether a state has ownership or work by any handoff.
 
     If not, there is no need to read handoffs' records.
@@ -280,14 +280,14 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
         if not is_taken and given.is_by(held) and is_live:
             owner = "" if is_free else given.giver
             made = agents.only_working(give_back_sections(state, given, (section,)), (section,), owner)
-            yield contradiction(held.told, _becomes(section, owner, given.taker), made, answer)
+            yield contradiction(held.description, _becomes(section, owner, given.taker), made, answer)
         elif is_taken and given.is_back(held) and (is_live or is_free):
             again = held.passed(given.taker, given.now, given.why)
             again = msgspec.structs.replace(again, expires_at=None) if is_free else again
             # What nobody owned before went back to nobody, with an end that is its beginning.
             was = held.owner_agent_id if held.acquired_at != held.expires_at else ""
             made = state.with_(section_ownership_map={**state.section_ownership_map, section: again})
-            why = held.told if was else f"nobody owns {section}"
+            why = held.description if was else f"nobody owns {section}"
             yield contradiction(why, _becomes(section, given.taker, was), made)
         elif is_taken and is_live and any(section in work.sections for work in at_work.values()):
             is_offered_on = held.previous_owner == given.taker and handoff_in(held.lock_reason)

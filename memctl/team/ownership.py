@@ -60,7 +60,7 @@ def acquire(claim: Claim) -> Plan:
             if foreign and not claim.force:
                 if foreign.ownership_type == SHARED_WRITE == claim.ownership_type:
                     continue
-                raise refusal(foreign)
+                raise not_available(foreign)
             taken += [foreign.owner_agent_id] if foreign else []
             owned[section] = _new_ownership(claim, section, name, owned.get(section), held)
             granted.append(section)
@@ -115,7 +115,7 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
     return plan
 
 
-def follow(moved: Sequence[tuple[Ownership, str]]) -> Plan:
+def renumber(moved: Sequence[tuple[Ownership, str]]) -> Plan:
     """Return the plan that moves ownerships to new markers, after sections were renumbered.
 
     An ownership that has changed meanwhile stays.
@@ -132,10 +132,10 @@ def follow(moved: Sequence[tuple[Ownership, str]]) -> Plan:
     return plan
 
 
-def refusal(held: Ownership) -> MemctlError:
+def not_available(held: Ownership) -> MemctlError:
     """Return the error for an agent that wants a section which another agent owns."""
     return MemctlError(
-        held.told,
+        held.description,
         f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",
     )
 
@@ -197,9 +197,9 @@ def _own(state: State, section: str, agent: str, now: str, force: bool) -> Owner
     if held is None:
         raise MemctlError(f"nobody owns {section}", "`memctl own list` shows what is owned")
     if held.owner_agent_id != agent and not force:
-        raise refusal(held) if held.is_live(now) else MemctlError(_over(held))
+        raise not_available(held) if held.is_live(now) else MemctlError(_over(held))
     return held
 
 
 def _over(held: Ownership) -> str:
-    return f"{held.section_id} is no longer owned: {held.told}"
+    return f"{held.section_id} is no longer owned: {held.description}"

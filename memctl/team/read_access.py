@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from memctl.team.state import State
 
 # Says why an agent may not read what is in some sections, given innermost first; "" if it may.
-Closed = Callable[[tuple[str, ...]], str]
+ReadCheck = Callable[[tuple[str, ...]], str]
 
 
-def closed(memory: Memory) -> Closed | None:
+def read_check(memory: Memory) -> ReadCheck | None:
     """Return the check for the agent that MEMCTL_AGENT names; None if it may read all, or if the variable is not set.
 
     People may read all, since they can open the files. Raises MemctlError if the coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
-    return None if state is None else closed_to(state, memory.actor, memory.now)
+    return None if state is None else check_for(state, memory.actor, memory.now)
 
 
-def closed_to(state: State, agent: str, now: str) -> Closed | None:
+def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
     """Return the check for an agent by a given state; None if the agent may read all."""
     if all(held.lets_read(agent) for held in state.section_ownership_map.values() if held.is_live(now)):
         return None
 
     def why(markers: tuple[str, ...]) -> str:
         held = next((held for marker in markers if (held := state.live(marker, now))), None)
-        return "" if held is None or held.lets_read(agent) else f"is read by {held.readers} only; {held.told}"
+        return "" if held is None or held.lets_read(agent) else f"is read by {held.readers} only; {held.description}"
 
     return why
 
@@ -62,7 +62,7 @@ def _restricting(memory: Memory) -> State | None:
 
 def is_known_open(repository: Repository, prefix: str) -> bool:
     """Return whether a note says that no ownership in the memory at `prefix` names readers, or there is no state."""
-    name = coordination_ref.named(prefix)
+    name = coordination_ref.ref_at(prefix)
     commit = repository.tip(name)
     with suppress(OSError, UnicodeDecodeError):
         return not commit or _note(repository, name).read_text("ascii") == commit

@@ -64,7 +64,7 @@ class StateOutcome(msgspec.Struct, frozen=True):
     theirs: str = ""
 
     @property
-    def changed(self) -> bool:
+    def is_changed(self) -> bool:
         """Whether the step changed anything but the version and the time."""
         return content(self.step.state) != content(self.before)
 
@@ -87,7 +87,7 @@ def at(memory: Memory, commit: str) -> ReadState:
 
 
 @contextmanager
-def alone(memory: Memory) -> Iterator[None]:
+def locked(memory: Memory) -> Iterator[None]:
     """Hold the lock that keeps other memctl processes of this clone from changing the coordination state."""
     with lock.hold(memory.repository.shared / "coordination.lock"):
         yield
@@ -99,23 +99,23 @@ def update(memory: Memory, plan: Plan, terms: Terms) -> StateOutcome:
 
     If another program moves the ref meanwhile, the plan runs again on the newer state.
     """
-    with alone(memory):
-        return update_alone(memory, plan, terms)
+    with locked(memory):
+        return update_locked(memory, plan, terms)
 
 
-def update_alone(
+def update_locked(
     memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None, *, is_locked: bool = False
 ) -> StateOutcome:
-    """Change the coordination state as `update` does, for a caller that holds the lock of `alone`.
+    """Change the coordination state as `update` does, for a caller that holds `locked`.
 
     `prepare` is called with the outcome before the ref moves, and may refuse. `is_locked` says that the caller holds
     the memory's write lock, too.
     """
     for _ in range(_TRIES):
         seen = read(memory)
-        step = planned(memory, seen, plan, terms)
+        step = next_step(memory, seen, plan, terms)
         outcome = StateOutcome(step, seen.state)
-        if not terms.dry_run and outcome.changed:
+        if not terms.dry_run and outcome.is_changed:
             outcome = msgspec.structs.replace(outcome, commit=commit_step(memory, seen, step, terms.reason))
         if prepare:
             prepare(outcome)
@@ -124,7 +124,7 @@ def update_alone(
     raise MemctlError(f"{ref(memory)} keeps being moved by other processes", "try again")
 
 
-def planned(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
+def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
     """Return the step that a plan makes of a state, with the next version; raises MemctlError for an unexpected
     version."""
     if terms.expected is not None and terms.expected != seen.state.sync_version:

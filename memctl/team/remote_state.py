@@ -33,7 +33,7 @@ class Unfinished(MemctlError):
     """Raised when the remote has a change, or may have it, and this clone does not."""
 
 
-class Taken(msgspec.Struct, frozen=True):
+class MergedState(msgspec.Struct, frozen=True):
     """The state merged with a remote's, the remote's commit ("" if it has none), and descriptions of entries that the
     remote's replaced."""
 
@@ -42,14 +42,16 @@ class Taken(msgspec.Struct, frozen=True):
     lost: tuple[str, ...] = ()
 
 
-def take_in(memory: Memory, remote: str, *, is_fetched: bool = False, preview: Plan | None = None) -> Taken:
+def fetch_and_merge(
+    memory: Memory, remote: str, *, is_fetched: bool = False, preview: Plan | None = None
+) -> MergedState:
     """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that fails.
 
     With `is_fetched` the state fetched last is used. With a `preview` nothing changes, and the result is what the merge
     would be after that plan.
     """
-    with ref_state.alone(memory):
-        return take_in_alone(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
+    with ref_state.locked(memory):
+        return fetch_and_merge_locked(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
 
 
 def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
@@ -58,11 +60,11 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched:
     Whatever this clone has and the remote lacks is pushed too. If the process dies right after the push, the remote has
     the change, and the next fetch brings it here.
     """
-    with ref_state.alone(memory):
-        return update_alone(memory, remote, plan, terms, is_fetched=is_fetched)
+    with ref_state.locked(memory):
+        return update_locked(memory, remote, plan, terms, is_fetched=is_fetched)
 
 
-def update_alone(
+def update_locked(
     memory: Memory,
     remote: str,
     plan: Plan,
@@ -71,19 +73,19 @@ def update_alone(
     *,
     is_fetched: bool = False,
 ) -> StateOutcome:
-    """Change both states as `update` does, for a caller that holds the lock of `ref_state.alone`.
+    """Change both states as `update` does, for a caller that holds `ref_state.locked`.
 
     `prepare` is called with the outcome before each push, and may refuse.
     """
     lost: list[str] = []
     tips: set[str] = set()
     for number in range(_TRIES):
-        taken = take_in_alone(memory, remote, dry_run=terms.dry_run, is_fetched=is_fetched and number == 0)
+        taken = fetch_and_merge_locked(memory, remote, dry_run=terms.dry_run, is_fetched=is_fetched and number == 0)
         lost += taken.lost
         tips.add(taken.theirs)
-        step = ref_state.planned(memory, taken.seen, plan, terms)
+        step = ref_state.next_step(memory, taken.seen, plan, terms)
         outcome = StateOutcome(step, taken.seen.state, lost=tuple(lost), theirs=taken.theirs)
-        if outcome.changed and not terms.dry_run:
+        if outcome.is_changed and not terms.dry_run:
             commit = ref_state.commit_step(memory, taken.seen, step, terms.reason)
             outcome = msgspec.structs.replace(outcome, commit=commit)
         if prepare:
@@ -134,7 +136,7 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
     """Let this clone have what the remote has taken; raises Unfinished, as where another write goes on for a minute."""
     try:
         if not ref_state.move(memory, commit, seen):
-            take_in_alone(memory, remote)
+            fetch_and_merge_locked(memory, remote)
     except MemctlError as error:
         raise Unfinished(
             f"{remote} has taken the change, and this clone has not:\n{error.message}",
@@ -142,20 +144,20 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
         ) from None
 
 
-def published(memory: Memory, remote: str) -> State:
+def fetch_state(memory: Memory, remote: str) -> State:
     """Return the state that a remote has, an empty one if it has none; raises MemctlError if it can't be fetched."""
     return ref_state.at(memory, _fetched(memory, remote)).state
 
 
-def take_in_alone(
+def fetch_and_merge_locked(
     memory: Memory, remote: str, *, dry_run: bool = False, first: Plan | None = None, is_fetched: bool = False
-) -> Taken:
-    """Fetch and merge a remote's state as `take_in` does, for a caller that holds the lock of `ref_state.alone`.
+) -> MergedState:
+    """Fetch and merge a remote's state as `fetch_and_merge` does, for a caller that holds `ref_state.locked`.
 
     In a dry run the ref stays, and the plan `first` may be tried before the merge.
     """
     repository, ref = memory.repository, coordination_ref.ref(memory)
-    theirs = repository.tip(coordination_ref.tracking(memory, remote)) if is_fetched else _fetched(memory, remote)
+    theirs = repository.tip(coordination_ref.tracking_ref(memory, remote)) if is_fetched else _fetched(memory, remote)
     for _ in range(_TRIES):
         ours = ref_state.read(memory)
         planned = first(ours.state).state if first else ours.state
@@ -163,23 +165,23 @@ def take_in_alone(
         ours = msgspec.structs.replace(ours, state=planned)
         base = refs.base(repository, ours.commit, theirs) if ours.commit and theirs else ""
         if not theirs or base == theirs:
-            return Taken(ours, theirs)
+            return MergedState(ours, theirs)
         new = ref_state.at(memory, theirs)
         lost: tuple[str, ...] = ()
         if base != ours.commit or is_changed:
-            new, lost = _merged(memory, remote, ref_state.at(memory, base).state if base else State(), ours, new)
+            new, lost = _merge(memory, remote, ref_state.at(memory, base).state if base else State(), ours, new)
         if dry_run or ref_state.move(memory, new.commit, ours.commit):
-            return Taken(new, theirs, lost)
+            return MergedState(new, theirs, lost)
     raise MemctlError(f"{ref} keeps being moved by other processes", "try again")
 
 
 def _fetched(memory: Memory, remote: str) -> str:
     return refs.fetch(
-        memory.repository, remote, coordination_ref.ref(memory), coordination_ref.tracking(memory, remote)
+        memory.repository, remote, coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, remote)
     )
 
 
-def _merged(
+def _merge(
     memory: Memory, remote: str, base: State, ours: ReadState, theirs: ReadState
 ) -> tuple[ReadState, tuple[str, ...]]:
     """Return a commit after both histories."""
@@ -229,14 +231,14 @@ def _each(
         before, one, other = base.get(key), ours.get(key), theirs.get(key)
         kept = one if other == before else other
         if kept != one and one != before:
-            given_up = _shown(one) if one is not None else "that it was taken out here"
-            lost.append(f"{what} {key}: {given_up} was replaced by {_shown(other)}")
+            given_up = _show(one) if one is not None else "that it was taken out here"
+            lost.append(f"{what} {key}: {given_up} was replaced by {_show(other)}")
         if kept is not None:
             merged[key] = kept
     return merged
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     if isinstance(value, Ownership):
-        return f"`{value.told}`"
+        return f"`{value.description}`"
     return "its being taken out there" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"

@@ -67,7 +67,7 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         return "" if readers is None else ", ".join(dict.fromkeys((self.owner_agent_id, *readers)))
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The ownership in words, as refusals have it."""
         until = f"until {self.expires_at}" if self.expires_at else "with no end"
         why = f": {self.lock_reason}" if self.lock_reason else ""

@@ -131,7 +131,7 @@ def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
     )
 
 
-def contained(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
+def embed(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
     """Return a record's text so that it neither adds headings beside those around it nor swallows what follows.
 
     Its headings are lowered by `lowered_by` levels, and at least to level `lowered_to`. A text with other Markdown

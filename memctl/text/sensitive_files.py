@@ -23,10 +23,10 @@ def refusal(path: str, content: bytes, text: str) -> str:
     """Return why a file must not reach a model, by its path, its bytes or its text; "" if it may."""
     if has_secret_name(path):
         return SECRET_NAME
-    return BINARY if is_binary(content) else in_text(text)
+    return BINARY if is_binary(content) else refusal_of_text(text)
 
 
-def in_text(text: str) -> str:
+def refusal_of_text(text: str) -> str:
     """Return why a text must not reach a model; "" if it may."""
     spans = find(text)
     return f"{_CREDENTIAL} ({spans[0].rule})" if spans else ""

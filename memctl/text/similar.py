@@ -36,7 +36,7 @@ _NUMBER = lazy_regex(r"\d+")
 _WORD = lazy_regex(r"\w+")
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Return a text without what may differ between duplicates: times, UUIDs, white space, case."""
     return " ".join(_UUID.sub("", _TIME.sub("", text)).casefold().split())
 
@@ -61,7 +61,7 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
 
     Texts with different numbers in them are duplicates only if they are equal.
     """
-    plain = [normalised(text) for text in texts]
+    plain = [normalise(text) for text in texts]
     exact: dict[str, int] = {}
     by_sketch: dict[int, list[int]] = {}
     found: dict[int, int] = {}
@@ -83,10 +83,10 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
     return found
 
 
-def consolidated(text: str) -> str:
+def consolidate(text: str) -> str:
     """Return a text in which consecutive lines that differ only in times become one line with their number."""
     lines = []
-    for _, group in groupby(text.split("\n"), key=lambda line: normalised(line) or line):
+    for _, group in groupby(text.split("\n"), key=lambda line: normalise(line) or line):
         same = list(group)
         if len(same) < _LEAST or not same[0].strip():
             lines += same

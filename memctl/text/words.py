@@ -47,7 +47,7 @@ def stems(text: str) -> frozenset[str]:
 
 def whole_words(text: str) -> list[str]:
     """Return the words of a text in their order, with case and identifiers kept, without diacritics."""
-    return _WORD.findall(folded(text))
+    return _WORD.findall(fold_diacritics(text))
 
 
 def beginning(text: str, most: int) -> str:
@@ -104,7 +104,7 @@ def parts_of(word: str) -> list[str]:
     return [part for run in runs for part in _pairs(*run)] if any(unspaced for unspaced, _ in runs) else []
 
 
-def folded(text: str) -> str:
+def fold_diacritics(text: str) -> str:
     """Return a text without diacritics: `é` becomes `e`, as in unicode61 with `remove_diacritics 2`."""
     return text if text.isascii() else _NOT_ASCII.sub(_without_marks, text)
 

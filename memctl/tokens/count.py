@@ -72,7 +72,7 @@ class Counter:
     """Counts the tokens of texts for one model or family, and keeps counts in a cache if it has one.
 
     It takes the most trusted source that it has: what the model itself reported of the same text; a `tokenizer` of the
-    model; o200k times the family's factor and the ratio that was `learnt` of the model; or an estimate times both.
+    model; o200k times the family's factor and the ratio of the `calibration`; or an estimate times both.
     """
 
     def __init__(
@@ -80,45 +80,45 @@ class Counter:
         family: Family,
         cache: Cache | None = None,
         *,
-        learnt: Learnt | None = None,
+        calibration: Calibration | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:
         self.family = family
         self._cache = cache
-        self._learnt = learnt
+        self._calibration = calibration
         self._tokenizer = tokenizer
 
     @property
-    def way(self) -> str:
+    def cache_key(self) -> str:
         """A key for cached counts: a name of all that a count depends on except the text and its kind."""
-        learnt, own = self._learnt, self._tokenizer
+        calibration, own = self._calibration, self._tokenizer
         parts = [self.family.name, *([own.name] if own else [])]
-        return " ".join(
-            parts if learnt is None else [*parts, learnt.model, repr(learnt.ratio), str(learnt.observations)]
-        )
+        if calibration is not None:
+            parts += [calibration.model, repr(calibration.ratio), str(calibration.observations)]
+        return " ".join(parts)
 
     def factor(self, kind: str) -> float:
         """Return the factor by which the o200k tokens of a text of a kind are multiplied."""
-        return self.family.factors[kind] * (1 if self._learnt is None else self._learnt.ratio)
+        return self.family.factors[kind] * (1 if self._calibration is None else self._calibration.ratio)
 
     def count(self, text: str, kind: str = "markdown") -> Count:
         """Return the tokens of a text. `kind` is one of `families.KINDS`."""
         text = encodable(text)
-        if self._learnt is not None and (reported := self._learnt.reported_of(text)) is not None:
-            return Count(reported, f"reported by {self._learnt.model}", 0.0)
+        if self._calibration is not None and (reported := self._calibration.reported_of(text)) is not None:
+            return Count(reported, f"reported by {self._calibration.model}", 0.0)
         if self._tokenizer is not None:
-            tokens = self._counted(text, self._tokenizer.name, self._tokenizer.count)
+            tokens = self._cached_count(text, self._tokenizer.name, self._tokenizer.count)
             return Count(tokens, self._tokenizer.name, TOKENIZER_ERROR)
         factor, error = self.family.factors[kind], self.family.error
-        if self._learnt is not None:
-            error = self._learnt.error_of(kind, self.family)
+        if self._calibration is not None:
+            error = self._calibration.error_of(kind, self.family)
         if (exact := self._o200k(text)) is not None:
             tokens, source = exact, "o200k" if factor == 1 else f"o200k x {factor:g}"
         else:
             tokens, source, error = families.estimate(text, kind), f"pieces x {factor:g}", error + families.ERROR[kind]
-        if self._learnt is not None:
-            source += f" x calibration {self._learnt.ratio:.2f} ({self._learnt.observations} observations)"
-            factor *= self._learnt.ratio
+        if self._calibration is not None:
+            source += f" x calibration {self._calibration.ratio:.2f} ({self._calibration.observations} observations)"
+            factor *= self._calibration.ratio
         return Count(math.ceil(tokens * factor), source, round(error, 3))
 
     def tokens(self, text: str, kind: str = "markdown") -> int:
@@ -132,10 +132,10 @@ class Counter:
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
         """Return whether a text has from `least` to `most` tokens; it counts only if cheap bounds do not decide."""
-        if self._tokenizer is not None or self._learnt is not None:
+        if self._tokenizer is not None or self._calibration is not None:
             return least <= self.tokens(text, kind) <= most
         question = f"{self.family.name} {kind} {least}-{most}"
-        is_within = self._counted(text, question, lambda text: int(self._is_within(text, least, most, kind)))
+        is_within = self._cached_count(text, question, lambda text: int(self._is_within(text, least, most, kind)))
         return is_within == 1
 
     def _is_within(self, text: str, least: int, most: int, kind: str) -> bool:
@@ -151,21 +151,22 @@ class Counter:
 
     def _o200k(self, text: str) -> int | None:
         """Return the tokens of o200k; None if nothing here can tell."""
-        if (known := self._kept(text, _ENCODING)) is not None:
+        if (known := self._known_count(text, _ENCODING)) is not None:
             return known
-        encoder = _tokenizer()  # 35 ms, hence only now
+        if (encoder := _tokenizer()) is None:  # 35 ms, hence only now
+            return None
         # encode_ordinary: `encode` would read <|endoftext|> in a record as an end of text
-        return None if encoder is None else self._counted(text, _ENCODING, lambda t: len(encoder.encode_ordinary(t)))
+        return self._cached_count(text, _ENCODING, lambda text: len(encoder.encode_ordinary(text)))
 
-    def _counted(self, text: str, by: str, count: Callable[[str], int]) -> int:
-        known = self._kept(text, by)
+    def _cached_count(self, text: str, by: str, count: Callable[[str], int]) -> int:
+        known = self._known_count(text, by)
         if known is None:
             known = count(text)
             if self._cache is not None:
                 self._cache.keep_token_count(digest(text, by), known)
         return known
 
-    def _kept(self, text: str, by: str) -> int | None:
+    def _known_count(self, text: str, by: str) -> int | None:
         return None if self._cache is None else self._cache.token_count(digest(text, by))
 
 
@@ -185,7 +186,7 @@ _ENOUGH = 10  # observations from which on their errors say more than the family
 _BAND = 0.9  # of the observations are within the error band
 
 
-class Learnt(msgspec.Struct, frozen=True):
+class Calibration(msgspec.Struct, frozen=True):
     """The ratio of a model's reported tokens to the estimates of its family, and the errors, as fractions of the
     reported.
 
@@ -225,7 +226,7 @@ def name_of(model: str) -> str:
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
-def learn(model: str, found: Sequence[TokenSample], family: Family) -> Learnt | None:
+def calibrate(model: str, found: Sequence[TokenSample], family: Family) -> Calibration | None:
     """Return what a model's observations, oldest first, teach about its counts; None if there are none."""
     if not found:
         return None
@@ -235,7 +236,7 @@ def learn(model: str, found: Sequence[TokenSample], family: Family) -> Learnt | 
     ratio = round(ratio, 4)
     before, after = _errors(found, 1.0), _errors(found, ratio)
     band = max(after[math.ceil(_BAND * len(after)) - 1], 0.01)
-    return Learnt(
+    return Calibration(
         model=model,
         ratio=ratio,
         observations=len(found),
@@ -264,14 +265,14 @@ def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) ->
     from memctl.store import load
 
     family = families.family_of(model)
-    known = learnt(memory.repository.shared, model, family)
-    return Counter(family, load.open_cache(memory), learnt=known, tokenizer=tokenizer)
+    known = calibration_of(memory.repository.shared, model, family)
+    return Counter(family, load.open_cache(memory), calibration=known, tokenizer=tokenizer)
 
 
-def learnt(folder: Path, model: str, family: Family) -> Learnt | None:
+def calibration_of(folder: Path, model: str, family: Family) -> Calibration | None:
     """Return what was learnt of a model in a clone; None if nothing was.
 
     `folder` is the folder of memctl's that all worktrees of the clone share.
     """
     name = name_of(model)
-    return learn(name, observations.of(folder, name), family)
+    return calibrate(name, observations.of(folder, name), family)

@@ -94,27 +94,27 @@ class TokenReport(msgspec.Struct, frozen=True):
     is_one_text: bool = False  # and nothing else: so it is known what the model says of this text
 
 
-class Aside(msgspec.Struct, frozen=True):
+class RejectedLine(msgspec.Struct, frozen=True):
     """A line of a file that gives no observation, and why."""
 
     line: int
     reason: str
 
 
-class Observed(msgspec.Struct):
+class Observations(msgspec.Struct):
     """The observations in a file, by the names of their models, and the lines without one."""
 
     by_model: dict[str, list[TokenSample]]
-    asides: list[Aside]
+    asides: list[RejectedLine]
 
 
 class _Unfit(Exception):
     """Why a line teaches nothing."""
 
 
-def observe(text: str, read_file: ReadFile) -> Observed:
+def observe(text: str, read_file: ReadFile) -> Observations:
     """Return the observations in a file's text. `read_file` returns the text of a file that a line names."""
-    observed = Observed(defaultdict(list), [])
+    observed = Observations(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()
     for raw in text.split("\n"):
         broken = reader.broken
@@ -125,13 +125,13 @@ def observe(text: str, read_file: ReadFile) -> Observed:
             if line is not None:
                 _take_line(line, growths, read_file, observed)
         except _Unfit as unfit:
-            observed.asides.append(Aside(reader.number, str(unfit)))
+            observed.asides.append(RejectedLine(reader.number, str(unfit)))
         except MemctlError as error:  # a model not known, a file not readable
-            observed.asides.append(Aside(reader.number, error.message))
+            observed.asides.append(RejectedLine(reader.number, error.message))
     return observed
 
 
-def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed: Observed) -> None:
+def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed: Observations) -> None:
     if "message" not in line.fields and "subtype" not in line.fields:
         _take(_report(line.fields, read_file), observed)
     elif (growth := growths.take(line)) is not None:
@@ -140,7 +140,7 @@ def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed:
         _take(TokenReport(growth.model, growth.parts, growth.overhead, growth.tokens), observed)
 
 
-def _take(report: TokenReport, observed: Observed) -> None:
+def _take(report: TokenReport, observed: Observations) -> None:
     family = family_of(report.model)
     if family.error == 0:
         raise _Unfit(f"{family.name} is counted exactly, there is nothing to learn")

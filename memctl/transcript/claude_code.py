@@ -16,7 +16,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record.frontmatter import clean_newlines
 from memctl.text.lazy_regex import lazy_regex
-from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, Session, Unanswered, Usage, event_of, time_in
+from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, PendingCalls, Session, Usage, event_of, time_in
 from memctl.transcript.line import LONGEST_LINE, Line, lines_after, text_in, without_host_tags
 from memctl.transcript.messages import RESULT, blocks_of, decode_json
 
@@ -182,7 +182,7 @@ def slug(folder: Path) -> str:
     return re.sub("[^A-Za-z0-9]", "-", str(folder))
 
 
-def newest(folder: Path, kept: Path) -> Path:
+def newest_transcript(folder: Path, kept: Path) -> Path:
     """Return the newest transcript of a session in `folder`, or else in the nearest folder above it.
 
     `kept` is the folder of all projects' transcripts. Only plain files count, since a link may lead anywhere. Raises
@@ -199,7 +199,7 @@ def newest(folder: Path, kept: Path) -> Path:
     raise MemctlError(f"no transcript of Claude Code is kept for {folder}", f"name a FILE; looked below {kept}", USAGE)
 
 
-def earlier(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000) -> list[Path]:
+def earlier_transcripts(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000) -> list[Path]:
     """Return the transcripts of earlier sessions of the same project, newest first, plain files only.
 
     At most `most_files`, and as many as have `most_bytes` together.
@@ -221,7 +221,7 @@ def earlier(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000)
     return found
 
 
-def of_sub_agents(transcript: str) -> list[str]:
+def sub_agent_transcripts(transcript: str) -> list[str]:
     """Return the transcripts of a session's sub-agents, which are in a folder beside its own; at most 500."""
     if not transcript.endswith(".jsonl"):
         return []
@@ -266,7 +266,7 @@ def read_parts(
     for a session that has ended, it is included.
     """
     reading = _PartBuilder(dict(offsets), waiting)
-    for path in (transcript, *of_sub_agents(transcript)):
+    for path in (transcript, *sub_agent_transcripts(transcript)):
         for offset, line in lines_after(path, reading.offsets.get(path, 0)):
             if reading.is_full(line):
                 yield reading.part()
@@ -281,7 +281,7 @@ class _Open:
     """What is not settled yet of one transcript: calls without results, and where the answer with the first begins."""
 
     def __init__(self) -> None:
-        self.calls = Unanswered()
+        self.calls = PendingCalls()
         self.settled = 0
         self._answer = ""
 

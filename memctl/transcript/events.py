@@ -87,7 +87,7 @@ class Session(msgspec.Struct, frozen=True):
         return sum(event.kind == kind for event in self.events)
 
 
-class Unanswered:
+class PendingCalls:
     """Keeps track of the tool calls without a result, by their ids; takes events in their order.
 
     An agent that speaks or calls again after a result waits for no other result: that one is not in the transcript or
@@ -119,9 +119,9 @@ class Unanswered:
         return frozenset().union(*self._calls.values())
 
 
-def unanswered(events: Iterable[Event]) -> frozenset[str]:
+def pending_calls(events: Iterable[Event]) -> frozenset[str]:
     """Return the ids of the tool calls among events that have no result yet."""
-    calls = Unanswered()
+    calls = PendingCalls()
     for event in events:
         calls.take(event)
     return calls.ids
@@ -141,7 +141,7 @@ def time_in(fields: Mapping[str, Any]) -> str:
         return ""
 
 
-def joined(sessions: list[Session]) -> Session:
+def join_sessions(sessions: list[Session]) -> Session:
     """Return one session for several transcripts of it: of the main agent and its sub-agents, or of its parts."""
     first = sessions[0]
     if len(sessions) == 1:

@@ -60,7 +60,7 @@ class Element(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """The texts of the element, joined by newlines."""
         if self.type == THINKING:
-            return _thought(self.given)
+            return _thinking_text(self.given)
         return "\n".join(block.text for block in self.blocks if block.type != OTHER and block.text)
 
 
@@ -183,7 +183,7 @@ def _call(function: Any, call_id: str, where: str) -> Block:
     return Block(CALL, "assistant", text, encodable(str(given.get("name", ""))), arguments, call_id)
 
 
-def _thought(given: Mapping[str, Any]) -> str:
+def _thinking_text(given: Mapping[str, Any]) -> str:
     if isinstance(text := given.get("thinking"), str):
         return encodable(text)
     summary = given.get("summary")

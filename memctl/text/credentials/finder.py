@@ -271,7 +271,7 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "random": values.is_random_value,
     "header": values.is_in_header,
     "any": lambda value, quoted: not values.is_placeholder(value),
-    "variable": values.is_given,
+    "variable": values.is_literal,
     "word": values.is_word,
     "setting": values.is_setting,
 }

@@ -205,7 +205,7 @@ def is_placeholder(value: str) -> bool:
     return sum(map(str.isalnum, rest)) <= 1 and not any(sign in _SIGNS for sign in value)
 
 
-def is_given(value: str, quoted: bool) -> bool:
+def is_literal(value: str, quoted: bool) -> bool:
     """Return whether a value is literal: not a placeholder, a call, a path, or code between two quotes."""
     if value != value.strip() or is_placeholder(value):
         return False

@@ -439,7 +439,7 @@ class Memory:
         return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "", outcome.advice)
 
     def _read(self, at: str | None) -> Snapshot:
-        """Return the memory as it is now or was at a revision, without what an owner keeps from this agent."""
+        """Return the memory as it is now or was at a revision, without what owners keep from this agent."""
         from memctl import agent_view
         from memctl.store import load
 
@@ -448,13 +448,13 @@ class Memory:
         return agent_view.readable(memory, load.disk(memory) if at is None else load.revision(memory, at), at)
 
     def _counter(self, model: str) -> Callable[[str], int]:
-        """Return what counts the tokens of a model, of the memory's if none is named."""
+        """Return the token counter for a model, "" for the memory's own."""
         from memctl.tokens import count
 
         return count.of_memory(self._memory, model or self._memory.config.model).tokens
 
     def _wait(self) -> None:
-        """Wait for what hooks of agents have begun to write here."""
+        """Wait until hooks of agents have finished what they are writing here."""
         if self._memory.has_jobs:
             from memctl.store import job_queue
 
@@ -476,7 +476,7 @@ def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
 
 
 def _texts(given: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Fields and values as `edit --set` takes them: a list as the items of a Markdown list, or with commas between."""
+    """Return fields and values as `edit --set` takes them: a list as items of a Markdown list, or joined by commas."""
     from memctl.record.record import LISTS
 
     pairs = []
@@ -495,5 +495,5 @@ def _items(texts: Iterable[str]) -> str:
 
 
 def _pairs(given: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
-    """Fields and values, one pair for each text of a list."""
+    """Return fields and values as pairs, one for each text of a list."""
     return [(name, text) for name, value in given.items() for text in ([value] if isinstance(value, str) else value)]

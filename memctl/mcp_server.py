@@ -72,7 +72,7 @@ def server(folder: Path) -> MCPServer[Any]:
 
 
 class _MemoryTools:
-    """What a client may call: five tools, and the texts of records and pages as resources."""
+    """The tools that a client may call, and the texts of records and pages as resources."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -162,7 +162,7 @@ class _MemoryTools:
 class _Tool(Tool):
     """A tool whose errors say what is wrong and what to do.
 
-    It refuses arguments that it does not know: a model is told so, and writes them where they belong.
+    It refuses unknown arguments, and its message tells the model where they belong.
     """
 
     @classmethod
@@ -188,7 +188,7 @@ class _Tool(Tool):
 
 
 def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str:
-    """Return what is wrong with a call's arguments, each once, and which there are."""
+    """Return what is wrong with each argument of a call, and the names of the known ones."""
     found: dict[str, str] = {}
     for one in error.errors(include_url=False):
         name = ".".join(map(str, one["loc"][:2]))  # behind that are the kinds that a value may be of
@@ -211,12 +211,12 @@ def _constant(text: str) -> Callable[[], str]:
 
 
 def _with_notice(memory: Memory, text: str) -> str:
-    """Return a text behind a line that says whose words it is."""
+    """Return a text behind a line that says whether it comes from a trusted memory."""
     return (_NOTICE if memory.is_trusted else _FOREIGN) + text
 
 
 def _recall(memory: Memory, query: str) -> str:
-    """Return a page by its marker, a record by its id, or what matches words, a line each."""
+    """Return a page by its marker, a record by its id, or else search results, a line each."""
     if query.startswith("§"):
         return memory.page(query)
     if query.partition("-")[0].upper() in BY_PREFIX:

@@ -139,8 +139,8 @@ def _body_of(error: HTTPError) -> bytes:
 
 
 def _wait(after: str | None, attempt: int) -> float:
-    """Return the seconds to wait before the next attempt: what the server says (seconds or a date, RFC 9110 10.2.3),
-    else longer each time."""
+    """Return the seconds to wait before the next attempt: those in the server's header (seconds or a date, RFC 9110
+    10.2.3), else a longer time for each attempt."""
     usual = _FIRST_WAIT * (1 << attempt)
     if not after:
         return usual

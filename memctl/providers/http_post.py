@@ -30,7 +30,7 @@ class _Refusal(msgspec.Struct):
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Refuses redirects, which would send the key to wherever the answer says."""
+    """Refuses redirects, which would send the key to the address in the answer."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -92,7 +92,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, long
 
 
 def _opener(url: str) -> OpenerDirector:
-    """Return an opener; on this machine it ignores the environment's proxy, which would see the key."""
+    """Return an opener, for this machine one without the environment's proxy, which would see the key."""
     direct = [ProxyHandler({})] if _is_this_machine(urlsplit(url).hostname or "") else []
     return build_opener(_NoRedirects, *direct)
 

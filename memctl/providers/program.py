@@ -109,7 +109,7 @@ def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
 
 
 class _PipeReader(threading.Thread):
-    """Reads a pipe to its end, or up to `longest` bytes; with `drains` it reads on and discards the rest."""
+    """A thread that reads a pipe to its end, or up to `longest` bytes; with `drains` it discards the rest."""
 
     def __init__(self, pipe: IO[bytes] | None, longest: int, *, drains: bool = False) -> None:
         super().__init__(daemon=True)
@@ -138,7 +138,7 @@ def _give(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program and all that it has started, unless it has ended."""
+    """End a program and all processes that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)  # its group outlives it if it left something behind

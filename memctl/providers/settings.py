@@ -66,7 +66,7 @@ def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Setting
 
 
 def _of_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return each setting by its field's name without underscores: the name of the setting, and its value."""
+    """Return the settings in Git's configuration: field name without underscores -> (name of the setting, value)."""
     return {
         name[len(_IN_GIT) :].lower(): (name, value)
         for name, value in settings.items()
@@ -83,7 +83,7 @@ def _of_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _by_field(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Return the settings by the names of the fields; raises MemctlError for an unknown one."""
+    """Return settings by the names of the fields; raises MemctlError for an unknown one."""
     fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
     for short, (name, _) in found.items():
         if short not in fields:
@@ -93,7 +93,7 @@ def _by_field(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]
 
 
 def _words(name: str, value: str) -> list[str]:
-    """Split a command line into words like a shell; no shell ever sees it."""
+    """Return the words of a command line as a shell would split it; raises MemctlError for an open quotation mark."""
     try:
         return shlex.split(value)
     except ValueError as error:

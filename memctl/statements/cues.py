@@ -31,8 +31,7 @@ class Cue(NamedTuple):
 
 
 def _cue(before: str, words: str, after: str = r"\b") -> Cue:
-    """Return a cue of what stands before its words, the words themselves, with bars between them, and what stands
-    after."""
+    """Return the cue `before(words)after`; `words` are alternatives with bars between them."""
     return Cue(tuple(words.split("|")), f"{before}(?:{words}){after}")
 
 

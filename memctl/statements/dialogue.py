@@ -94,7 +94,7 @@ def read(turns: Iterable[Turn]) -> list[FreeStatement]:
 
 
 class _DialogueReader:
-    """Takes turn after turn; holds the statements and actions since the last prompt."""
+    """Takes the turns of a dialogue in order, and keeps the statements found so far."""
 
     def __init__(self) -> None:
         self._found: list[tuple[FreeStatement, Topic] | None] = []
@@ -157,7 +157,8 @@ class _DialogueReader:
         self._said = turn
 
     def _take_commit(self, turn: Turn) -> None:
-        """Take the body of a commit for the reason of the choice that it carries out; else it may be one itself."""
+        """Use the commit's reason for the last choice that no commit has carried out, or add the commit as a choice
+        itself."""
         commit = commit_text.read(turn.text)
         place, self._uncommitted = self._uncommitted, None
         entry = self._found[place] if place is not None else None
@@ -169,14 +170,14 @@ class _DialogueReader:
             self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.reason), entry[1])
 
     def _drop_symptoms(self) -> None:
-        """Drop what the last two prompts say is wrong: files are changed for it."""
+        """Drop the symptoms of the last two prompts, once files are changed because of them."""
         for place in self._symptoms:
             if place is not None:
                 self._found[place] = None
         self._symptoms = [None, None]
 
     def _take_back(self) -> None:
-        """Drop the last thing that the agent found out: it says that it is not so."""
+        """Drop the last cause that the agent stated, since it says now that it was wrong."""
         for place in range(len(self._found) - 1, max(len(self._found) - 4, -1), -1):
             one = self._found[place]
             if one is not None and one[0].by == AGENT and one[0].kind == LEARNING:
@@ -184,9 +185,10 @@ class _DialogueReader:
                 return
 
     def _add(self, new: FreeStatement) -> int | None:
-        """Add a statement, in place of what was said of the same thing; one cause after the other is looked for.
+        """Add a statement in place of an earlier one about the same topic, and return its place.
 
-        Returns its place, None if what was said before holds.
+        Returns None if the earlier one stays, since an agent does not overrule the user. A cause replaces the cause
+        that the agent named before it in the same turn of the user.
         """
         topic = Topic.of(f"{new.text} {new.reason}")
         for place in range(len(self._found) - 1, max(len(self._found) - _LOOKED_BACK, 0) - 1, -1):

@@ -64,7 +64,7 @@ _GAP = lazy_regex(r"(?i)\b(?:seems|looks) like a (?:\w+ )?(?:gap|bug|limitation)
 
 @lru_cache(maxsize=1024)
 def _sentences(message: str) -> tuple[Unit, ...]:
-    """Return the sentences of a message that stand under no label: what a label says has another reader."""
+    """Return the sentences of a message that stand under no label; `reader` reads those under labels."""
     return tuple(
         unit for unit in units.sentences(message[:_LOOKED_AT]) if lines.role_of(unit.text) not in labels.OPENERS
     )
@@ -131,8 +131,8 @@ def _is_fine(text: str) -> bool:
 
 
 def _with_referent(said: Sequence[Unit], number: int) -> str:
-    """Return a sentence. If it refers back ("This breaks …"), return it with the sentence before, "" if there is
-    none."""
+    """Return a sentence, with the sentence before if it refers back ("This breaks …"); "" if there is none to refer
+    to."""
     text = said[number].text
     if not units.points_back(text):
         return text

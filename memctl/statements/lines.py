@@ -93,13 +93,16 @@ def lines_of(text: str) -> Iterator[Line]:
 
 
 def _is_head(cells: Sequence[str]) -> bool:
-    """Return whether the cells name columns: the first what is stated, and another one a field of it."""
+    """Return whether cells are a table's head of labels: the first of a kind of statement, another one of a field."""
     roles = [labels.look_up(cell.strip("*_: "))[0] for cell in cells]
     return (roles[0] in labels.OPENERS and any(roles[1:])) or cells[0].strip("*_: ").lower() in ("file", "path")
 
 
 def _in_columns(cells: Sequence[str], head: Sequence[str]) -> Iterator[str]:
-    """Yield the cells of a row with the labels of their columns; a file has what was done to it for a label."""
+    """Yield each cell of a row as "label of its column: cell".
+
+    For a table of files the first label is what was done.
+    """
     named = dict(zip((name.strip("*_: ") for name in head), cells, strict=False))
     small = {name.lower(): cell for name, cell in named.items()}
     for number, (name, cell) in enumerate(named.items()):
@@ -110,7 +113,7 @@ def _in_columns(cells: Sequence[str], head: Sequence[str]) -> Iterator[str]:
 
 
 def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
-    """Yield the cells of a row; of a table of pairs, the first with the others behind it, as a label and its text."""
+    """Yield the cells of a row; in a table of pairs, one line "first cell: other cells"."""
     name, *others = [cell for cell in cells if cell] or [""]
     if is_of_pairs and others and (labels.look_up(name.strip(_AROUND))[0] or _SHORT.fullmatch(name.strip(_AROUND))):
         yield f"{name.strip(_AROUND)}: {'; '.join(others)}"

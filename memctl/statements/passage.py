@@ -111,7 +111,7 @@ def plain(text: str) -> str:
 
 
 def _explained(text: str) -> tuple[str, ...]:
-    """Return the items of `a (why), b (why)`: parted by commas behind brackets."""
+    """Return the items of `a (why), b (why)`, which commas behind brackets separate."""
     found, depth, start = list[str](), 0, 0
     for place, character in enumerate(text):
         depth += (character == "(") - (character == ")")

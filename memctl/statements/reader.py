@@ -69,7 +69,7 @@ def _unknown_heading(line: str, kind: str) -> tuple[str, str]:
 
 
 class _Reader:
-    """Takes the lines of a text, and gives the statements in it."""
+    """Reads the statements of one text, line by line."""
 
     def __init__(self, text: str, kind: str = "") -> None:
         self._raw = text.split("\n")
@@ -95,7 +95,7 @@ class _Reader:
         return self._found
 
     def _take_code(self, line: Line) -> None:
-        """Add code to the section that it is in; it ends any other text."""
+        """Add a line of code to the section that it is in; outside of a section code ends the statement."""
         if self._field is not None and self._field.is_section and self._open is not None:
             self._field.add_text(line, line.raw)
             self._open.last = line.number
@@ -135,7 +135,7 @@ class _Reader:
         self._gap = False
 
     def _takes_unknown(self, found: OpenStatement, line: Line) -> bool:
-        """Return whether a label that nobody knows is one of the open statement's."""
+        """Return whether an unknown label belongs to the open statement."""
         is_beside = found.column == line.column if line.is_item else not (self._field and self._field.is_section)
         return is_beside and not self._gap
 
@@ -144,7 +144,7 @@ class _Reader:
             self._open.last = line.number
 
     def _takes_box(self) -> bool:
-        """Return whether boxes are the steps of the task, and not the items of a list that has a name."""
+        """Return whether items with boxes are steps of the task, and not items of another field."""
         field = self._field
         return field is None or field.label.role in (TASK, labels.PROGRESS, labels.STATUS) or not field.is_below
 

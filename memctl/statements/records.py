@@ -81,7 +81,8 @@ def as_record(made: Statement) -> RecordValues | None:
 
 
 def _of_detail(made: Statement) -> dict[str, str | list[str]]:
-    """Return what is critical, with the lines under labels of its own, and why."""
+    """Return the content of a learning made of a critical detail: its text with unknown labels, and the reason as
+    context."""
     lines = made.source.split("\n")
     more = [line.strip() for one in made.more for line in lines[one.line - made.line : one.end - made.line + 1]]
     found: dict[str, str | list[str]] = {"lesson": "\n".join([made.title, *filter(None, [made.text("detail"), *more])])}
@@ -91,7 +92,7 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
 
 
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
-    """Return the task, and the remarks on its state, without a bare percentage."""
+    """Return the description of a task with the remarks on its status and phase, without a bare percentage."""
     told = (*_STATUSES[labels.STATE], "")  # which a value says
     said = [line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told]
     said += [f"Phase: {one}" for one in made.items("phase")]

@@ -52,8 +52,7 @@ def is_filler(sentence: str) -> bool:
 
 
 def _bare(sentence: str) -> str:
-    """Return a sentence with straight apostrophes, without the number of a step and marks around it, and with nothing
-    in its code and quotations."""
+    """Return a sentence without the number of a step and marks, and with its code and quotations blanked out."""
     text = " ".join(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
     for pattern in (CODE_SPAN, _QUOTATION):
         text = pattern.sub(lambda match: match[0][0] + "\N{BULLET}" * (len(match[0]) - 2) + match[0][-1], text)

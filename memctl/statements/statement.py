@@ -148,7 +148,7 @@ _OWN_ROLE = {DECISION: DECISION, ISSUE: labels.DESCRIPTION, STATE: TASK, labels.
 def _statement(
     found: OpenStatement, words: str, fields: Iterable[tuple[str, Passage]], source: str
 ) -> Iterator[Statement]:
-    """Yield the statement that an open one comes to, none if it says nothing."""
+    """Yield the finished statement of an open one, nothing if it has neither title nor content."""
     given = {labels.MOMENT: found.moment, labels.SEVERITY: found.label.severity, labels.NUMBER: found.label.number}
     values: Values = {name: value for name, value in given.items() if value}
     title, content = _of_title(found, " ".join(words.split()), values)
@@ -176,7 +176,8 @@ def _statement(
 
 
 def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Content]:
-    """Return what a statement is called, and what else its title says: why, or of a file what was done to it."""
+    """Return the title and the content that the title's line has: the reason of a decision, or what was done to a
+    file."""
     if not found.label.role:  # the title of a whole text, as it is
         return title, {}
     if found.kind == DECISION:
@@ -202,7 +203,7 @@ def verdict_of(text: str) -> str:
 
 
 def _append(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
-    """Return what a field says, with what stood under an earlier label of it."""
+    """Return a field's text with a further passage of it."""
     said = passage.whole()
     if passage.label.role in (labels.IMPACT, labels.CRITERIA) and name in ("description", "task_description"):
         said = f"{passage.label.name}: {said}"
@@ -216,7 +217,7 @@ def _items(value: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _complete_state(found: OpenStatement, content: Content, values: Values) -> None:
-    """The steps by their boxes, and how far the work is."""
+    """Add the steps that have boxes, the blockers in brackets and the percentage to the content of a state."""
     if found.done:
         content["substeps_completed"] = (*_items(content.get("substeps_completed", ())), *found.done)
     if found.left:
@@ -230,7 +231,7 @@ def _complete_state(found: OpenStatement, content: Content, values: Values) -> N
 
 
 def _path_and_reason(text: str) -> tuple[str, str]:
-    """Return a file and the remark behind it: `src/a.py - adds retries`."""
+    """Split `src/a.py - adds retries`, or `src/a.py (adds retries)`, into the path and the remark."""
     path, *why = _WHY.split(text, maxsplit=1)
     if not why and path.endswith(")") and " (" in path:
         path, _, reason = path.removesuffix(")").partition(" (")
@@ -239,7 +240,7 @@ def _path_and_reason(text: str) -> tuple[str, str]:
 
 
 def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
-    """Return a value as a record has it; None if it is none."""
+    """Return a value in the form that records have; None if the text is not a valid value."""
     said = " ".join(text.whole().split()).strip("`*_ ")
     if name == labels.IMPORTANCE:
         match = _IMPORTANCE.match(said)

@@ -115,14 +115,16 @@ def points_back(sentence: str) -> bool:
 
 
 def _announced(opened: Unit, items: list[Unit]) -> Iterator[Unit]:
-    """Yield a sentence that ends in a colon with what it announces, nothing if that is nothing, or the next step."""
+    """Yield a sentence that ends in a colon, joined with what follows it; nothing if only the next step of work
+    follows."""
     if items and not _NEXT_STEP.match(items[0].text):
         text = "; ".join(item.text.rstrip(".:;") for item in items)
         yield msgspec.structs.replace(opened, text=f"{opened.text} {text}")
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Fenced code, tables, headings, and paragraphs or items without their marks: first line, form, lines."""
+    """Yield the blocks of a text as (number of the first line, form, lines), paragraphs and items without their
+    marks."""
     number = 0
     while number < len(lines):
         line, start = lines[number], number
@@ -165,7 +167,7 @@ def _heading(line: str) -> str | None:
 
 
 def _continues(line: str) -> bool:
-    """Return whether a line goes on with the paragraph or item before it. One that begins with a label does not."""
+    """Return whether a line continues the paragraph or item before it; one that begins with a label does not."""
     if ":" in line and _BEGINS.match(line) and role_of(line):
         return False
     if line[:1].isalpha():
@@ -175,11 +177,10 @@ def _continues(line: str) -> bool:
 
 
 def _is_broken(lines: list[str], start: int, number: int) -> bool:
-    """Return whether somebody began a line anew where it need not wrap: its first word would fit into the line before
-    it.
+    """Return whether a line break is deliberate: the first word of the next line would fit into the line before.
 
-    A paragraph is as wide as its longest line, and nobody wraps at less than 72 characters. A line that goes on in
-    small letters goes on with its sentence.
+    A paragraph is as wide as its longest line, but at least 72 characters. A line that begins with a lower-case letter
+    continues the sentence.
     """
     if not _BEGINS.match(lines[number]) or _GOES_ON.search(lines[number - 1]):
         return False
@@ -191,7 +192,7 @@ def _is_broken(lines: list[str], start: int, number: int) -> bool:
 
 
 def _bare(line: str) -> str:
-    """Return a line without what marks it as an item or a quotation."""
+    """Return a line without the marks of a quotation and an item."""
     line = _QUOTE.sub("", line)
     match = _ITEM.match(line)
     return line[match.end() :] if match else line

@@ -176,7 +176,7 @@ def symptom_in(prompt: str) -> str:
 
 
 def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
-    """Return whether a sentence has a cue that is neither asked, doubted nor about the step at hand."""
+    """Return whether a sentence matches a pattern, and is not a question, a doubt or about the next step."""
     if _HEDGED.search(sentence) or _QUESTION.match(sentence):
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
@@ -234,7 +234,7 @@ def _proposal(said: Sequence[str]) -> str:
 
 
 def _options_named(names: str, proposed: str) -> Choice | None:
-    """Return the options that somebody names, and those that are not taken."""
+    """Return the choice of the named options, with the others as alternatives; None if one is unknown."""
     options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
     if not wanted or any(name not in options for name in wanted):
@@ -244,8 +244,7 @@ def _options_named(names: str, proposed: str) -> Choice | None:
 
 
 def _sentence_on(name: str, proposed: str) -> str:
-    """Return the last thing that a message says of an option that is called by a word of it; "" for a word that it has
-    not."""
+    """Return the last sentence of a message about an option, "" if none has the option's name."""
     if name.lower() in _SAYS_NOTHING:
         return ""
     said = (unit.text for unit in units.sentences(proposed))

@@ -29,9 +29,9 @@ def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool)
 
 
 def _merge_ref(memory: Memory, branch: str, theirs: str) -> str:
-    """Return the commit that has the changes of both, and let the ref of the branch be at it.
+    """Return the commit with the changes of both sides, and move the branch's ref to it.
 
-    While a batch is open here, the ref stays where it is, and nothing of it is given away.
+    While a batch is open here, the ref stays, and none of its changes are pushed.
     """
     repository, ref = memory.repository, batches.ref(memory, branch)
     with lock.hold(repository.shared / "lock"):

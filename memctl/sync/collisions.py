@@ -68,7 +68,7 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
 
 
 class _Ours:
-    """The history of what only this clone has: whoever wrote a shared name in it meant what this clone has by it."""
+    """The history of what only this clone has: a file of ours that names a shared id means our record."""
 
     def added(self, _: Collection[Origin]) -> Mapping[Origin, int]:
         return {}
@@ -81,9 +81,9 @@ class _Ours:
 
 
 def _same_names(ours: Leaves, theirs: Leaves) -> dict[str, str]:
-    """Return the new files of ours that go by a name which a new one of theirs goes by too, each with that one's path.
+    """Return our new files that have the name of a new file of theirs: our path -> their path.
 
-    Pages of one path are taken for the same page.
+    Pages with the same path count as one page.
     """
     by_name = {_name(path): path for path in theirs}
     found = {path: by_name[name] for path in ours if (name := _name(path)) and name in by_name}

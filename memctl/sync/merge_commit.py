@@ -104,7 +104,7 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
 
 
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """Return the tree of what is not the memory, and what conflicts in it."""
+    """Return the merged tree of all files outside of the memory, and the paths of conflicts."""
     repository = memory.repository
     trees = tree_merge.without(repository, [*bases, ours, theirs], memory.prefix)
     return tree_merge.merge(repository, trees[:-2], trees[-2], trees[-1])
@@ -115,7 +115,7 @@ def _below_top(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, 
 
 
 def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[str, Leaf]:
-    """Return the files in which the other end of a link is fixed: a merge of one file can't know of it."""
+    """Return the files in which the other end of a link has to change, which the merge of a single file can't know."""
     touched = {*merged.both, *merged.revived}
     if not touched:
         return {}
@@ -146,7 +146,7 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
 
 
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
-    """Return what the commit says of itself: a line for each record of which something was decided."""
+    """Return the Change for the commit message, with a deed for each record about which the merge decided."""
     deeds = [
         Deed("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}") for one in made.renamed
     ]
@@ -176,9 +176,9 @@ def describe(item: LostInFile) -> str:
 def _conflict(
     memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, documents: bool
 ) -> MemctlError:
-    """Return the error for a conflict: what Git does not merge, and what memctl fixes in the merge that the user makes.
+    """Return the error for files in conflict, with the commands that finish a merge by the user.
 
-    `names` are those that both sides gave out; `documents` says whether both have rendered some.
+    `names` are ids that both sides gave out; `documents` says whether both sides rendered documents.
     """
     shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths[:_SHOWN]]
     shown += [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []

@@ -82,7 +82,8 @@ def one_line(value: Any) -> str:
 
 
 def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[str, tuple[Lost, ...]]:
-    """Our version of a handoff without its answer, if theirs has another, and what gave way; else as it is."""
+    """Return our version of a handoff without its answer if theirs has a different one, and what was lost; else
+    unchanged."""
     try:
         before, one, other = (handoff.read(text, path) for text in (base, ours, theirs))
     except InvalidRecord:
@@ -144,7 +145,7 @@ class MergedTree(msgspec.Struct, frozen=True):
 
 
 class _Merge:
-    """A merge of three trees in progress."""
+    """The state of a merge of three trees."""
 
     def __init__(self, memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> None:
         self.memory = memory
@@ -181,7 +182,7 @@ class _Merge:
 
 
 def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
-    """Return whether a file that both sides made the same of may count accesses: one more by each is two more."""
+    """Return whether an equal change of both sides may be an access counter, whose counts add up."""
     return before is not None and now is not None and files.is_record_path(path, BY_FOLDER)
 
 
@@ -202,7 +203,7 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
 
 
 def _is_news(work: _Merge, path: str) -> bool:
-    """Return whether a file that both sides changed is no document, and not gone, nor what both have already."""
+    """Return whether the merge of a path is worth reporting: not a document, and new for at least one side."""
     known = [side.get(path) for side in (work.ours, work.theirs)]
     return path in work.found and not path.startswith(f"{FOLDER}/") and known != [work.found[path]] * 2
 
@@ -240,7 +241,7 @@ def _merge_path(work: _Merge, path: str) -> None:
 
 
 def _choose_document(work: _Merge, path: str, one: Leaf | None, other: Leaf | None) -> None:
-    """Of a document that will be rendered anew: the version that somebody edited by hand, if there is one."""
+    """Keep a version of a document that will be rendered: the one that somebody edited by hand, if there is one."""
     edited = [leaf for leaf in (one, other) if leaf and not documents.is_intact(work.texts.get(leaf.blob, ""))]
     chosen = next((leaf for leaf in (*edited, one, other) if leaf is not None), None)
     if chosen is not None:
@@ -248,7 +249,7 @@ def _choose_document(work: _Merge, path: str, one: Leaf | None, other: Leaf | No
 
 
 def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) -> None:
-    """Both sides made the same of a record, each by itself: what they counted adds up."""
+    """Take a file that both sides changed equally, with the access counts of both added up."""
     assert now is not None
     work.found[path] = now
     versions = [work.texts.get(leaf.blob, "") if leaf else "" for leaf in (before, now)]
@@ -259,7 +260,7 @@ def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) 
 
 
 def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | None) -> None:
-    """One side deleted the file and the other changed it: it stays, unless somebody has only read it."""
+    """Keep a file that one side deleted and the other changed, unless only its access counts changed."""
     assert left is not None
     if is_authored(path) and only_counted(work.text(before), work.text(left)):
         return
@@ -268,7 +269,7 @@ def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | No
 
 
 def _merge_lines(work: _Merge, path: str) -> None:
-    """A file that memctl knows nothing about, or the settings."""
+    """Merge line by line a file that is not memctl's, or the settings."""
     before, one, other = (work.text(side.get(path)) for side in (work.base, work.ours, work.theirs))
     try:
         text, conflicts = tree_merge.texts(before, one, other)
@@ -281,7 +282,7 @@ def _merge_lines(work: _Merge, path: str) -> None:
 
 
 def _revive(work: _Merge) -> None:
-    """Keep what one side deleted and the other has newly referred to meanwhile; it gave way in no field."""
+    """Keep files that one side deleted while the other side began to refer to them."""
     gone = [path for path in work.base if path not in work.found and files.is_record_path(path, BY_FOLDER)]
     gone = [path for path in gone if path not in work.open]
     for side, deleting in ((work.ours, work.theirs), (work.theirs, work.ours)):

@@ -81,9 +81,9 @@ def _sections(done: SyncResult) -> list[tuple[str, str]]:
 
 
 def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
-    """Ownerships of the acting agent that the remote knows under the old number of a section of ours.
+    """Return a hint for each section of the acting agent whose old number is another section's at the remote.
 
-    Which of the two sections they were taken for, only the agent knows.
+    Only the agent knows which of the two sections it meant.
     """
     return [
         f"section {old} is yours, and is another section now: if you meant {new}, "
@@ -96,11 +96,10 @@ def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
 
 
 def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *, push: bool) -> MergedCoordination:
-    """Take in the state of a remote, settle it by the handoffs of the merged branch, and push it; without `push`, only
-    here.
+    """Merge the remote's state, make it follow the answers of handoffs, and push it if `push`.
 
-    For a dry run, `follow` is what the branch would do to ours; then nothing is changed. Raises MemctlError if the
-    state can't be read or brought together.
+    In a dry run, `follow` is the plan that the branch's merge would carry out first, and nothing changes. Raises
+    MemctlError if the state can't be read or merged.
     """
 
     @cache
@@ -122,7 +121,7 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
 def _exchange(
     memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool, is_fetched: bool
 ) -> tuple[State, MergedCoordination]:
-    """Return the state of both, merged, and what the plan has made of it."""
+    """Return the merged state before and after the plan."""
     if follow:
         taken = remote_state.fetch_and_merge(memory, remote, is_fetched=is_fetched, preview=follow)
         return taken.seen.state, MergedCoordination(plan(taken.seen.state).state, taken.theirs, taken.lost)
@@ -135,7 +134,7 @@ def _exchange(
 
 
 def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[str]:
-    """Sections that by their handoff's answer would be somebody's, and were given to somebody else since."""
+    """Yield a line for each section that another agent has got since, against the answer to its handoff."""
     for one in handoffs:
         who = one.parties
         if one.record.status == OFFERED:

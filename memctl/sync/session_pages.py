@@ -82,10 +82,10 @@ def _redacted_commit(memory: Memory, tree: str, parent: str) -> str:
 
 
 def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Look at all files of some commits.
+    """Search all files of some commits for credentials.
 
-    Returns the texts without credentials of those that have some, by blob; why files can't be pushed, by blob; and the
-    paths of the former below the worktree's top.
+    Returns the redacted texts by blob, the reasons why files can't be pushed by blob, and the paths of redacted files
+    below the worktree's top.
     """
     repository = memory.repository
     listed = git.read(["rev-list", "--objects", *since], repository.top).decode(errors="surrogateescape")
@@ -111,7 +111,7 @@ def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str],
 
 
 def _below_memory(tracked: str) -> str:
-    """Return the path of a file below its `.memory/`, "" for a folder and for what is in no memory."""
+    """Return the path of a file below its `.memory/`, "" for a folder or a file of no memory."""
     name = f"/{tracked}".partition(f"/{FOLDER}/")[2]
     return name if name.endswith((".md", ".json")) else ""
 
@@ -148,7 +148,7 @@ def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -
 
 
 def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:
-    """Return what may be pushed of a commit; but for a dry run the ref is at what is kept here."""
+    """Return what may be pushed of a commit, and except in a dry run move the ref to the commit kept here."""
     found = publishable(memory, ours, theirs)
     if found.keep != ours and not dry_run:
         with lock.hold(memory.repository.shared / "lock"):
@@ -158,14 +158,15 @@ def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Pu
 
 
 def _held_back(found: Publishable) -> str:
-    """Return what stays in this clone, and why; "" if nothing does."""
+    """Return the warning that names the files which are not pushed, with the reasons; "" if there are none."""
     named = [f"{path} ({why})" for path, why in sorted(found.held_back.items())]
     more = [f"and {len(named) - _SHOWN:,} more"] if len(named) > _SHOWN else []
     return f"pages of sessions that are not pushed: {', '.join([*named[:_SHOWN], *more])}" if named else ""
 
 
 def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
-    """Return the commit that has what both have; but for a dry run the ref is at it. "" if neither has any."""
+    """Return the commit with the pages of both sides ("" if neither has any), and except in a dry run move the ref to
+    it."""
     repository = memory.repository
     with lock.hold(repository.shared / "lock"):
         ours = sessions_ref.now(memory)
@@ -179,8 +180,7 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
 
 
 def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
-    """Return a commit after both: all files of both, and a page that both have changed by the rules for a later
-    summary."""
+    """Return a merge commit with the files of both sides; pages that both changed are merged."""
     repository = memory.repository
     base = next(iter(tree_merge.bases(repository, ours, theirs)), "")
     changes: dict[str, Leaf | None] = {}
@@ -196,7 +196,7 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
 
 
 def _memories(memory: Memory, *commits: str) -> list[str]:
-    """Return the folders of all memories that have files on the ref: a clone may have several."""
+    """Return the folders of all memories with files on the ref, since a clone may have several."""
     found = set()
     for one in commits:
         out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", one], memory.repository.top)

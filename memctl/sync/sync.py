@@ -123,9 +123,9 @@ def _try_until_pushed(
 
 
 def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bool:
-    """Return True if the next try is to be made now: a clone that has lost takes a turn, and others wait for it.
+    """Return whether this clone may try now; a clone that lost a race takes a turn, and others wait for it.
 
-    Who has nothing that the remote lacks is in nobody's way.
+    A clone with nothing to push never waits.
     """
     if turn.is_anothers:
         return refs.has(memory.repository, theirs, memory.repository.branch()[1])
@@ -136,7 +136,7 @@ def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bo
 
 
 def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
-    """Finish what was interrupted; for a sync, add a remark that says whether its push got through."""
+    """Finish an interrupted move of the branch, with a remark that says whether its push succeeded."""
     move = checkout_log.read(memory)
     if dry_run:
         if move:
@@ -148,10 +148,10 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
-    """Make the commits that wait, as of a write that was killed, and squash the open batch; raises MemctlError if one
-    can't be made.
+    """Make commits that wait, such as that of a killed write, and squash the open batch; raises MemctlError if one
+    fails.
 
-    Asked under the lock: what another process writes right now does not wait.
+    The caller holds the write lock, so that what another process is writing does not count as waiting.
     """
     if dry_run:
         waiting = [entry.change for entry in entry_state.outstanding(memory) if not (entry.held or entry.undone)]
@@ -190,8 +190,8 @@ def _head(memory: Memory) -> tuple[str, str]:
 
 
 def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
-    """Return the commit of the remote's branch, and whether the state that agents share and pages of sessions came
-    along."""
+    """Return the commit of the remote's branch, and whether the coordination state and session pages came in the same
+    fetch."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
     changes = (batches.ref(memory, upstream.ref), batches.tracking(memory, upstream.ref, upstream.remote))
@@ -210,7 +210,8 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
 
 
 def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> SyncResult:
-    """Return what a sync of two commits will do; a merge commit is made already, and no ref has it yet."""
+    """Return the result that a sync of two commits will have; a merge commit is in the object store already, on no
+    ref."""
     repository, (ours, theirs) = memory.repository, sides
     ahead, behind = remotes.ahead_behind(repository, ours, theirs)
     bases = [theirs] if not behind else [ours] if not ahead else tree_merge.bases(repository, ours, theirs)
@@ -242,7 +243,8 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
 
 
 def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool) -> bool:
-    """Push and update the worktree, journalled; return False if another clone has pushed meanwhile."""
+    """Push, then move the branch and the worktree with a journal; returns False if another clone has pushed
+    meanwhile."""
     upstream, new = planned.upstream, planned.commit
     why, told = f"the sync with {upstream.name}", result.lines_before_push(planned)
     move = Move(

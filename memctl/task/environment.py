@@ -130,7 +130,7 @@ def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
 
 
 def _commits(memory: Memory, after: str, until: str) -> list[Commit]:
-    """Return the commits after one up to another, newest first; none if this clone does not have the first."""
+    """Return the commits in `after..until`, newest first; [] if this clone does not have `after`."""
     try:
         return history.commits(memory.repository, [], f"{after}..{until}", _MOST_COMMITS) if until else []
     except GitFailed:
@@ -142,18 +142,18 @@ def _is_ours(memory: Memory, path: str) -> bool:
 
 
 def _is_there(memory: Memory, path: str) -> bool:
-    """Return whether a path of a checkpoint, which is none that leads out, is in the worktree."""
+    """Return whether a path below the worktree's top exists."""
     return any(os.path.lexists(os.path.join(os.fsencode(memory.repository.top), name)) for name in _names(path))
 
 
 def _names(path: str) -> Iterator[bytes]:
-    """The names that a path stands for: bytes that are no UTF-8 are written as `\\xe9`."""
+    """Yield the file names that a path may stand for; bytes that are not UTF-8 are written as `\\xe9`."""
     yield os.fsencode(path)
     if "\\x" in path:
         yield re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), os.fsencode(path))
 
 
 def _name_some(items: Sequence[str]) -> str:
-    """Return some of many, each within a length, and how many more."""
+    """Return the first items, each cut to a length, and the number of others."""
     more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
     return ", ".join(one if len(one) <= _WIDTH else f"{one[:_WIDTH]}…" for one in map(one_line, items[:_NAMED])) + more

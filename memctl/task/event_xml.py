@@ -47,7 +47,7 @@ def _context(event: WorkflowEvent, compressions: int) -> Element:
 
 
 def _add_context(parent: Element, event: WorkflowEvent) -> None:
-    """Add what an agent needs that knows nothing else; nothing of what the event does not say."""
+    """Add the fields of an event that an agent needs to take over, as far as the event has them."""
     if event.mission or event.phase or event.critical_decisions or event.constraints:
         compressed = SubElement(parent, "compressed_context")
         add_texts(compressed, {"mission": event.mission, "phase": event.phase})

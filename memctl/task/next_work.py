@@ -87,7 +87,7 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
 
 
 def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record) -> str:
-    """Who else has a piece of work, in words; "" if nobody has, or if it was assigned to this agent."""
+    """Return which other agent has a record, in words; "" if none has, or if it is assigned to this agent."""
     if memory.actor in (assigned := _assigned(state, record)):
         return ""
     if assigned:
@@ -103,7 +103,7 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
 
 
 def _assigned(state: State, record: Record) -> list[str]:
-    """Return the agents that have a task in which the id of a record stands."""
+    """Return the agents with an assigned task that names the record's id."""
     tasks = state.agent_task_assignments.items()
     return [agent for agent, some in tasks if any(record.id in task for task in some)]
 
@@ -113,8 +113,11 @@ def _is_own(memory: Memory, state: State, record: Record) -> bool:
 
 
 def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) -> Mapping[str, Record]:
-    """Return what was done lately that work goes on from, by memory_id: what it waited for, or another part of the
-    same."""
+    """Return the record closed within the last day that a record follows: one it was blocked by, or one of the same
+    parent.
+
+    The result is by the `memory_id` of the record that follows.
+    """
     related = [record for record in records if record.parent_memory_id or record.blocked_by]
     if not related:
         return {}

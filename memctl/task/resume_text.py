@@ -82,8 +82,7 @@ def _tail(state: TaskState) -> list[str]:
 
 
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:
-    """Yield the parts of the text: those of the state as far as they are shown, and what the reader has to know of
-    it."""
+    """Yield the parts of the text: those of the state, shortened, with the drift and what is missing among them."""
     yield Part("Missing, ask for it", lines=[*map(Line, missing)])
     early: list[Line] = []
     for part in parts(state):
@@ -103,13 +102,13 @@ def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> It
 
 
 def _step_line(line: Line) -> Line:
-    """Return a step with a commit or check that shows that it is done; the checkpoint has the rest."""
+    """Return the line of a step with its evidence if that is a commit or a check."""
     evidence = line.facts.get("evidence", "")
     return Line(line.text, {"evidence": evidence} if evidence.startswith(("commit", "check")) else {})
 
 
 def _without_repeats(given: Iterable[Part], before: Sequence[str]) -> Iterator[Part]:
-    """Yield the parts without lines that say what an earlier one has said, or the head. A file may be a step, too."""
+    """Yield the parts without lines that repeat an earlier line or the goal; files are never left out."""
     known = [_words(text) for text in before]
     for part in given:
         if part.item == "file":
@@ -125,7 +124,7 @@ def _without_repeats(given: Iterable[Part], before: Sequence[str]) -> Iterator[P
 
 
 def _words(line: str) -> str:
-    """Return what a line says, without its reasons."""
+    """Return the comparable words of a line, without its reason."""
     return key(one_line(line).removesuffix("…").partition(_REASON)[0])
 
 
@@ -136,7 +135,7 @@ def _is_repeated(words: str, known: Sequence[str]) -> bool:
 
 
 def _fitting(parts: Iterable[Part], room: int) -> tuple[list[str], int]:
-    """Return the lines that fit, each with its label above the first of them; and how many don't."""
+    """Return the lines that fit into the room, labels among them, and the number of lines left out."""
     given = list(parts)
     chosen: list[dict[int, str]] = [{} for _ in given]
     for is_first in (True, False):

@@ -119,7 +119,7 @@ def _state(
     last: Checkpoint | None,
     options: SaveOptions,
 ) -> TaskState:
-    """Return the state to save: what is given, on top of the state before, with records, files and environment."""
+    """Return the state to save: the given one on top of the one before, with records, files and environment."""
     now = environment.current(memory)
     steps = tuple(
         Step(step.text, DONE, step.at or memory.now, step.by or memory.actor, step.evidence or progress.COMMAND)
@@ -139,8 +139,7 @@ def _state(
 
 
 def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
-    """Return the checkpoint whose state is taken over; raises MemctlError if two clones left one each of that
-    version."""
+    """Return the checkpoint to continue; raises MemctlError if two clones saved one each of the newest version."""
     named = next((one for one in found.checkpoints if one.checkpoint_id == options.base), None)
     if named is not None or not found.checkpoints:
         return named
@@ -157,7 +156,7 @@ def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
 def _number(
     memory: Memory, snapshot: Snapshot, options: SaveOptions, last: Checkpoint | None, here: Sequence[Checkpoint]
 ) -> Version:
-    """Return the next version of a workflow; raises MemctlError if what it goes on from is not the newest there is."""
+    """Return the next version of a workflow; raises MemctlError if the base is unknown or not the newest."""
     base = last.version if last else 0
     if options.base.isdecimal():
         base = int(options.base)
@@ -176,8 +175,8 @@ def _number(
 
 
 def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) -> int:
-    """Return the window as given; else the session's own, if it has saved before; else a new session opens a new
-    one."""
+    """Return the number of the context window: the given one, else the session's own, else the next one for a new
+    session."""
     if options.window is not None:
         return options.window
     if not here:
@@ -200,7 +199,7 @@ def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlErro
 
 
 def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
-    """Return what of the memory bears on any task: weighty decisions, open issues from the worst on, learnings."""
+    """Return the records that bear on any task: important decisions, open issues by severity, learnings."""
     issues = sorted(
         (r for r in snapshot.records if r.memory_type == "issue" and r.is_open),
         key=lambda record: (severity_rank(record), record.timestamp, record.id),
@@ -214,8 +213,7 @@ def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
 
 
 def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
-    """Yield what stands in the way of work, whoever recorded it: for everybody, as an issue that blocks work, in a
-    state."""
+    """Yield what blocks work: blockers of all agents, issues that block records, and blockers of states."""
     for one in ref_state.read(memory).state.global_blockers.values():
         yield RecordReference(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
     for record in snapshot.open_records:
@@ -231,7 +229,7 @@ def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
 
 
 def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
-    """Sizes as given, or as the latest event has them."""
+    """Return the sizes as given, or as the latest event has them, and the counts of events."""
     old = before.context_metrics if before else Metrics()
 
     def latest(given: int | None, sizes: Iterable[Any]) -> Any:
@@ -247,7 +245,7 @@ def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Chec
 
 
 def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint:
-    """Return the checkpoint; its mark follows from all that it says."""
+    """Return the checkpoint with its id, whose mark is a hash of all values."""
     values |= {
         "format": FORMAT,
         "workflow_id": number.workflow,

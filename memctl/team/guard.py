@@ -95,7 +95,7 @@ def forbidden_records(memory: Memory, records: Iterable[Record]) -> dict[str, st
 
 
 def _state(memory: Memory) -> State | None:
-    """Return the state that agents share; None if there is none, and so nobody owns a section."""
+    """Return the coordination state; None if there is none, so that nobody owns a section."""
     commit = memory.repository.tip(ref(memory))
     if not commit:
         return None

@@ -243,7 +243,7 @@ def _distinct(handoffs: Sequence[Handoff]) -> list[Handoff]:
 
 
 def _renamed(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
-    """Return the state with the ids that handoffs have now, where it has those that another clone gave out too."""
+    """Return the state with the present ids of handoffs in place of aliases, and a line for each changed one."""
     lines: list[str] = []
     for one in _distinct(handoffs):
         given, before = transfer_of(one, now), state
@@ -261,7 +261,7 @@ def _renamed(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State
 
 
 def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradiction]:
-    """Yield what of a state is not as the answer of a handoff says."""
+    """Yield the contradictions between a state and the answer to one handoff."""
     status, who = one.record.status, one.parties
 
     def contradiction(why: str, after: str, made: State, answer: str = "") -> Contradiction:

@@ -153,7 +153,7 @@ def section_id(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return why somebody has a section, on one line; raises MemctlError if that is a whole story."""
+    """Return a reason on one line; raises MemctlError if it is longer than 500 characters."""
     line = printable_line(text)
     if len(line) > _REASON:
         raise MemctlError(f"the reason has {len(line):,} characters", f"give one of at most {_REASON}", USAGE)
@@ -168,8 +168,10 @@ def refuse_no_reason(force: bool, reason: str) -> None:
 
 
 def _new_ownership(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:
-    """Return the new ownership; one that the agent has already keeps what is not given anew, when it began, who was
-    before."""
+    """Return the ownership that a claim makes of a section.
+
+    An ownership that the agent has already keeps its beginning and former owner, and whatever the claim does not give.
+    """
     own = held if held and held.owner_agent_id == name else None
     former = own.previous_owner if own else last.owner_agent_id if last else None
     readers = claim.readers if claim.readers is not None or own is None else own.agents_with_read_access
@@ -187,7 +189,8 @@ def _new_ownership(claim: Claim, section: str, name: str, last: Ownership | None
 
 
 def _by_force(holders: Sequence[str], agent: str) -> str:
-    """Return ", from bob by force", which names the former owners of sections in a step's title; "" without any."""
+    """Return ", from bob by force" with the former owners of sections, for a step's title; "" if they were all the
+    agent's."""
     others = ", ".join(dict.fromkeys(holder for holder in holders if holder != agent))
     return f", from {others} by force" if others else ""
 

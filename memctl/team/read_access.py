@@ -44,7 +44,7 @@ def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
 
 
 def _restricting(memory: Memory) -> State | None:
-    """Return the shared state if an ownership in it names readers, be it over; else None."""
+    """Return the coordination state if any ownership in it, also an expired one, names readers; else None."""
     if is_known_open(memory.repository, memory.prefix):
         return None
     name = coordination_ref.ref(memory)
@@ -70,5 +70,5 @@ def is_known_open(repository: Repository, prefix: str) -> bool:
 
 
 def _note(repository: Repository, name: str) -> Path:
-    """Return the file that names the commit of the shared state in which nothing is kept from anybody."""
+    """Return the file with the commit of the coordination state in which no ownership names readers."""
     return repository.shared / f"open-{name.rpartition('/')[2]}"

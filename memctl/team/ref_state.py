@@ -139,7 +139,8 @@ def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step
 
 
 def _refuse_credentials(before: State, after: State, said: Iterable[str]) -> None:
-    """What is new in a state goes to a remote, and into the history of the ref; so does what its commit says."""
+    """Raise MemctlError if a new text of a state, or of its commit message, has a credential: a push would publish
+    it."""
     known = set(_texts(before))
     for text in (*said, *(text for text in _texts(after) if text not in known)):
         for span in find(text):

@@ -107,9 +107,9 @@ def update_locked(
 
 
 def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
-    """Return whether the remote has taken a commit, False if another machine was first.
+    """Return whether the remote took a commit; False if another machine pushed first.
 
-    Raises MemctlError if it has not; Unfinished if it can't be asked.
+    Raises MemctlError if the remote refused it, and Unfinished if that can't be found out.
     """
     try:
         return refs.push(memory.repository, remote, coordination_ref.ref(memory), commit, theirs)
@@ -133,7 +133,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
 
 
 def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
-    """Let this clone have what the remote has taken; raises Unfinished, as where another write goes on for a minute."""
+    """Move this clone's ref to the commit that the remote took; raises Unfinished if that fails."""
     try:
         if not ref_state.move(memory, commit, seen):
             fetch_and_merge_locked(memory, remote)
@@ -184,7 +184,7 @@ def _fetched(memory: Memory, remote: str) -> str:
 def _merge(
     memory: Memory, remote: str, base: State, ours: ReadState, theirs: ReadState
 ) -> tuple[ReadState, tuple[str, ...]]:
-    """Return a commit after both histories."""
+    """Return the merge commit of two states as read, and what of ours was replaced."""
     state, lost = merge_states(base, ours.state, theirs.state)
     step = Step(state, "merge", f"the state of {remote}")
     commit = ref_state.commit_step(memory, ours, step, "; ".join(lost), theirs.commit)
@@ -225,7 +225,7 @@ def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[
 def _each(
     what: str, lost: list[str], base: Mapping[str, V], ours: Mapping[str, V], theirs: Mapping[str, V]
 ) -> dict[str, V]:
-    """Return what either side made of each entry; of an entry that both changed differently, theirs."""
+    """Return the merge of entries by key; if both sides changed an entry differently, theirs."""
     merged: dict[str, V] = {}
     for key in {**base, **ours, **theirs}:
         before, one, other = base.get(key), ours.get(key), theirs.get(key)

@@ -220,7 +220,7 @@ def _lacking(name: str, where: str) -> MemctlError:
 
 
 def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
-    """Refuse what memctl does not write. Times are compared as texts: one of another form would never end."""
+    """Raise ValueError for an ownership that memctl does not write, such as one with a time in another form."""
     for section, ownership in ownerships.items():
         if SECTION.fullmatch(section) is None:
             raise ValueError(f"{section!r} is not a section")

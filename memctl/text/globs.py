@@ -77,7 +77,7 @@ class Globs:
 
 
 class _Pattern:
-    """One line. `is_exception` if it begins with `!`; one that is empty, a comment or malformed fits nothing."""
+    """One line of a list of globs. An empty line, a comment and a malformed pattern match nothing."""
 
     __slots__ = ("_is_for_folders", "expression", "is_exception", "is_for_names")
 
@@ -111,7 +111,7 @@ def is_pattern(line: str) -> bool:
 
 
 def _trimmed(line: str) -> str:
-    """Return a line without the blanks at its end that no backslash keeps; "" for a comment."""
+    """Return a line without trailing blanks, unless a backslash keeps one; "" for a comment."""
     if line.startswith("#"):
         return ""
     kept = line.rstrip(" ")
@@ -160,7 +160,7 @@ def _split(parts: list[str], at: str) -> list[list[str]]:
 
 
 def _parts(pattern: str, is_for_names: bool) -> Iterator[str]:
-    """Yield an expression for each sign; raises ValueError if the pattern is malformed."""
+    """Yield an expression for each character of a pattern; raises ValueError if the pattern is malformed."""
     place = 0
     while place < len(pattern):
         sign = pattern[place]
@@ -185,7 +185,7 @@ def _parts(pattern: str, is_for_names: bool) -> Iterator[str]:
 
 
 def _bracket(pattern: str, place: int) -> tuple[int, str]:
-    """Return the end of the set of characters whose `[` is before a place, and its expression."""
+    """Return the end of a set of characters whose `[` is right before `place`, and its expression."""
     is_negated = pattern[place : place + 1] in ("!", "^")
     first = place = place + is_negated
     found, before = "", ""

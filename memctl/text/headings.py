@@ -66,7 +66,8 @@ def of(text: str) -> list[Heading]:
 
 
 def _by_lines(text: str) -> list[Heading]:
-    """Return the headings of a text in which only `#` at the beginning of a line makes one: ten times as fast."""
+    """Return the headings of a text whose only headings are lines that begin with `#`: ten times as fast as a
+    parser."""
     found = []
     fence = ""
     for match in _FENCES_AND_HEADINGS.finditer(text):
@@ -88,7 +89,7 @@ def _by_markdown_it(text: str) -> list[Heading]:
 
 
 def _tokens(text: str) -> list[Token]:
-    """Return the blocks of a text."""
+    """Return the block tokens of a text."""
     return _parser().parse(text.replace("\r", " "))
 
 
@@ -102,7 +103,7 @@ def _parser() -> MarkdownIt:
 
 
 def _title(line: str) -> str:
-    """Return the text of a heading, without the signs that open and close it."""
+    """Return the text of a heading line without its `#`."""
     title = line.lstrip("#").rstrip(" \t")
     text = title.rstrip("#")
     return (text if text[-1:] in ("", " ", "\t") else title).strip()

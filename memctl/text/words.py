@@ -110,7 +110,7 @@ def fold_diacritics(text: str) -> str:
 
 
 def _without_marks(run: re.Match[str]) -> str:
-    """Return a run of characters that are not ASCII without combining marks, but for those that make another kana."""
+    """Return a run of characters beyond ASCII without combining marks, except those that make another kana."""
     import unicodedata  # most texts are ASCII
 
     kept = [c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"]
@@ -119,12 +119,12 @@ def _without_marks(run: re.Match[str]) -> str:
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Return what splits a word into runs of unspaced script and runs of other characters."""
+    """Return the pattern that splits a word into runs of unspaced script and other runs."""
     return re.compile(f"([{_UNSPACED}]+)|([^{_UNSPACED}]+)")
 
 
 def _pairs(unspaced: str, other: str) -> Iterator[str]:
-    """Yield the pairs of characters that follow each other in a run of unspaced script; another run is itself."""
+    """Yield the pairs of neighbouring characters in a run of unspaced script, or another run as it is."""
     if other:
         yield other.lower()
     else:

@@ -50,7 +50,7 @@ def tokenizer_of(model: str) -> Tokenizer | None:
 
 
 def _generation(version: tuple[int, int]) -> str:
-    """Return the first version that counts like one, as ctok tells them apart."""
+    """Return the first model version that ctok counts in the same way."""
     if version < (4, 7):
         return "3.0"
     return "4.7" if version < (4, 8) else "4.8"
@@ -150,7 +150,7 @@ class Counter:
         return max(map(len, words)) <= _LONG_WORD and about * factor * (1 + 2 * families.ERROR[kind]) <= most
 
     def _o200k(self, text: str) -> int | None:
-        """Return the tokens of o200k; None if nothing here can tell."""
+        """Return the o200k tokens of a text; None if there is neither a cached count nor a tokenizer."""
         if (known := self._known_count(text, _ENCODING)) is not None:
             return known
         if (encoder := _tokenizer()) is None:  # 35 ms, hence only now

@@ -109,7 +109,7 @@ class Observations(msgspec.Struct):
 
 
 class _Unfit(Exception):
-    """Why a line teaches nothing."""
+    """Raised with the reason why a line gives no observation."""
 
 
 def observe(text: str, read_file: ReadFile) -> Observations:

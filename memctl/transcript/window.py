@@ -66,7 +66,10 @@ def read(rows: Iterable[str | bytes], *, whole: bool = False) -> Window:
 
 
 class _Group(msgspec.Struct):
-    """What one side said in a row: blocks with their lines. An answer has an id; its lines may have results between."""
+    """Consecutive blocks of one side, each with its line.
+
+    An answer has an id, and results may come between its lines.
+    """
 
     role: str
     id: str
@@ -125,7 +128,7 @@ class WindowReader:
             self._groups, self._results, self._reported = [], {}, 0
 
     def _count(self, line: Line) -> None:
-        """Count a request once, though its answer has a line for each of its blocks, all with the same id and usage."""
+        """Count a request once: the lines of its answer all have the same id and usage."""
         self._model = line.model or self._model
         tokens, answer = line.context, line.answer or f"line {line.number}"
         self._reported = tokens or self._reported
@@ -174,7 +177,8 @@ class WindowReader:
         )
 
     def _paired(self) -> tuple[list[dict[str, Any]], list[list[int]], int]:
-        """Return messages, their lines, and how many calls and results had no counterpart and are left out."""
+        """Return the messages, the lines of their blocks, and the number of calls and results left out for lack of the
+        other."""
         messages: list[dict[str, Any]] = []
         lines: list[list[int]] = []
         used = calls = 0

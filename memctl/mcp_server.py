@@ -192,7 +192,7 @@ def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str
     found: dict[str, str] = {}
     for one in error.errors(include_url=False):
         name = ".".join(map(str, one["loc"][:2]))  # behind that are the kinds that a value may be of
-        text = _WRONG.get(one["type"], "{input!r} is of a wrong kind")
+        text = _WRONG.get(one["type"], "{input!r} has a wrong type")
         found.setdefault(name, text.format(input=one["input"], **one.get("ctx", {})))
     said = "; ".join(f"{name}: {text}" for name, text in found.items())
     where = "fields of a record go into `fields`; " if "fields" in known else ""
@@ -201,8 +201,8 @@ def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str
 
 _WRONG = {
     "missing": "this argument is missing",
-    "extra_forbidden": "there is no such argument",
-    "literal_error": "{input!r} is none of {expected}",
+    "extra_forbidden": "the argument is unknown",
+    "literal_error": "{input!r} is not one of {expected}",
 }
 
 

@@ -49,7 +49,7 @@ class Completions:
             raise MemctlError("no model is set", "`git config --global memctl.llm.model NAME`", USAGE)
         base = http_post.address(settings.base_url, "memctl.llm.baseUrl")
         named = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
-        hint = "memctl.llm.apiKeyEnv names the variable of the environment that has the key"
+        hint = "memctl.llm.apiKeyEnv names the environment variable with the key"
         self._key = http_post.key(environ.get(named, ""), named, hint) if named else ""
         self._host = urlsplit(base).netloc
         self._url = f"{base}/chat/completions"

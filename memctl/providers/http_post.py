@@ -54,7 +54,7 @@ def address(given: str, setting: str) -> str:
     if not host or not is_safe or not is_plain or parts.username is not None or parts.query or parts.fragment:
         raise MemctlError(
             f"{setting} is not an https:// address",
-            "http:// is for this machine alone, as http://localhost:8080",
+            "give an https:// address; http:// is for this machine alone, as in http://localhost:8080",
             USAGE,
         )
     return base
@@ -69,7 +69,7 @@ def key(given: str, setting: str, hint: str) -> str:
     if not found:
         raise MemctlError(f"{setting} is not set", hint, USAGE)
     if not (found.isascii() and found.isprintable()):
-        raise MemctlError(f"{setting} is not a key: it has characters that no header can have", None, USAGE)
+        raise MemctlError(f"{setting} has characters that an HTTP header can't have", None, USAGE)
     return found
 
 

@@ -35,7 +35,7 @@ def json_object(answer: str, name: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(answer[start : end + 1] if 0 <= start < end else "", type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        raise ProviderFailed(f"{name} gave an answer that is not the JSON asked for") from None
+        raise ProviderFailed(f"the answer of {name} is not the requested JSON") from None
 
 
 def one_line_message(text: str, longest: int = 300) -> str:

@@ -90,14 +90,14 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
             + (" that this clone knows of: it is shallow" if shallow else ""),
             f"`git fetch --unshallow {upstream.remote}`"
             if shallow
-            else "see whether it is the right remote; `git merge --allow-unrelated-histories` joins them all the same",
+            else "check that it is the right remote; `git merge --allow-unrelated-histories` merges them anyway",
         )
     name = memory.tracked(CONFIG)
     known, found = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
     if known and not found:
         raise MemctlError(
             f"{upstream.name} has no memory any more: somebody deleted {name} there",
-            f"`git log {theirs[:10]} -- {name}` says who; `git merge {upstream.name}` takes it over",
+            f"`git log {theirs[:10]} -- {name}` shows who; `git merge {upstream.name}` accepts that",
         )
     if found:
         parse_config(found[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
@@ -152,7 +152,7 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     ]
     deeds += [Deed("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
     deeds += [
-        Deed("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other went on with it")
+        Deed("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other used it")
         for path in made.revived
     ]
     identifiers = (*merge_tree.record_ids(made.both), *(one.now for one in made.renamed))
@@ -185,7 +185,7 @@ def _conflict(
     then = []
     if names:
         more = " …" if len(names) > _NAMED else ""
-        then.append(f"`memctl renumber` there renames what both have called {', '.join(names[:_NAMED])}{more}")
+        then.append(f"`memctl renumber` there renumbers {', '.join(names[:_NAMED])}{more}")
     if documents and not remotes.setting(memory.repository, "merge.memctl-docs.driver"):
         then.append(f"`memctl render` and `git add {memory.tracked(FOLDER)}` bring rendered documents up to date")
     return MemctlError(

@@ -58,7 +58,7 @@ def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: boo
         )
     except MemctlError as error:
         words = [done.warning] if done.warning else []
-        why = f"the coordination state is not in step with {remote}: {error.message}"
+        why = f"the coordination state could not be synced with {remote}: {error.message}"
         return msgspec.structs.replace(done, warning="; ".join([*words, why]))
 
 
@@ -86,7 +86,7 @@ def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
     Only the agent knows which of the two sections it meant.
     """
     return [
-        f"section {old} is yours, and is another section now: if you meant {new}, "
+        f"section {old} is yours, and another section has its number now: if you meant {new}, "
         f"`memctl own release {old[1:]}` and `memctl own acquire {new[1:]}`"
         for old, new in _sections(done)
         if (held := state.live(old, memory.now))
@@ -144,4 +144,4 @@ def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[
             owner = who.to_agent_id if is_taken else who.from_agent_id
             held = state.live(section, now)
             if held and held.owner_agent_id != owner:
-                yield f"{one.record.id} is {one.record.status}, and stays as it is: {held.description}"
+                yield f"{one.record.id} is {one.record.status}, but ownership has changed since: {held.description}"

@@ -64,7 +64,7 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
         ]
         lines += [f"{item.id} {merge_commit.describe(item)}" for item in made.lost]
         lines += [
-            f"{merge_tree.name_of(path)} is kept: one side deleted it, the other went on" for path in made.revived
+            f"{merge_tree.name_of(path)} is kept: one side deleted it, the other used it" for path in made.revived
         ]
     elif done.commit != done.before:
         lines.append(f"{'would be ' if dry_run else ''}at {done.commit[:10]}, as {name} is")

@@ -68,7 +68,7 @@ def sync(
             except (MemctlError, PushRefused) as error:  # the branch is done: what goes wrong here is a warning
                 cause = error.why if isinstance(error, PushRefused) else error.message
                 words = [done.warning] if done.warning else []
-                words.append(f"the {what} are not in step with {upstream.remote}: {cause}")
+                words.append(f"the {what} could not be synced with {upstream.remote}: {cause}")
                 done = msgspec.structs.replace(done, warning="; ".join(words))
         return done
 
@@ -271,8 +271,8 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
         except PushRefused as error:
             checkout_log.drop(memory)
             raise MemctlError(
-                f"{upstream.name} got no push, and nothing was changed:\n{error.why}",
-                "`memctl sync --no-push` merges what is there all the same",
+                f"{upstream.name} did not accept the push, and nothing was changed:\n{error.why}",
+                "`memctl sync --no-push` merges the remote's changes anyway",
             ) from None
     if goes:
         checkout_log.carry_out(memory, move)

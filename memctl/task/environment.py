@@ -77,11 +77,11 @@ def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[Environme
         for one in saved.files
         if one.action != DELETED and not is_outside(one.path) and not _is_there(memory, one.path)
     ]
-    branches = f"it was on {saved.environment.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}"
+    branches = f"the branch was {saved.environment.branch or 'none'} and is {now.branch or 'none'} now"
     return [
         *([EnvironmentDrift("branch", branches)] if saved.environment.branch != now.branch else []),
         *_of_head(memory, saved, now),
-        *([EnvironmentDrift("missing_files", "gone since", tuple(missing))] if missing else []),
+        *([EnvironmentDrift("missing_files", "missing since then", tuple(missing))] if missing else []),
         *_of_dirt(saved, now),
         *([EnvironmentDrift("under_way", f"{now.under_way} is under way")] if now.under_way else []),
     ]
@@ -122,11 +122,11 @@ def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
     then = {one.path for one in saved.environment.dirty}
     is_whole = len(then) < MOST_DIRTY
     if is_whole and (fresh := [shown for path, shown in dirty.items() if path not in then]):
-        yield EnvironmentDrift("dirty", "not committed, and not so then", tuple(fresh))
+        yield EnvironmentDrift("dirty", "uncommitted since then", tuple(fresh))
     if same := [shown for path, shown in dirty.items() if path in then]:
-        yield EnvironmentDrift("still_dirty", "still not committed", tuple(same))
+        yield EnvironmentDrift("still_dirty", "still uncommitted", tuple(same))
     if clean := [path for path in then if path not in dirty]:
-        yield EnvironmentDrift("clean", "was not committed then, and differs from HEAD no more", tuple(clean))
+        yield EnvironmentDrift("clean", "uncommitted then, and not now", tuple(clean))
 
 
 def _commits(memory: Memory, after: str, until: str) -> list[Commit]:

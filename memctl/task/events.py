@@ -94,7 +94,7 @@ def note_handoff(
     try:
         emit(memory, workflow(memory, ""), values)
     except MemctlError as error:
-        yield f"warning: no event tells of {identifier}: {error.message}"
+        yield f"warning: no event was added for {identifier}: {error.message}"
 
 
 def _tidy(value: Any) -> Any:

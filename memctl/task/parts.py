@@ -68,10 +68,10 @@ _PARTS = (
     Part("Open issues", "open_issues", "issue", "issues", "ISS"),
     Part("Done, the latest last", DONE, "step", from_end=True),
     Part("Inputs", "required_inputs", "input", "inputs"),
-    Part("Tasks before, finished", "earlier_missions", "mission", "earlier_goals", from_end=True),
+    Part("Earlier tasks, finished", "earlier_missions", "mission", "earlier_goals", from_end=True),
     Part("Learned", "learnings", "learning", "lessons", "LRN", from_end=True),
-    Part("What came of the last turns", "summary", "line", "summary", from_end=True),
-    Part("Since the checkpoint before", "event_stream_summary", "event", "event_stream_summary"),
+    Part("Results of the last turns", "summary", "line", "summary", from_end=True),
+    Part("Since the previous checkpoint", "event_stream_summary", "event", "event_stream_summary"),
 )
 
 

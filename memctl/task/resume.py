@@ -21,10 +21,10 @@ from memctl.text.fit import LIMIT
 from memctl.text.lazy_regex import lazy_regex
 
 _WHY = {
-    "goal": "what it is all for (--task)",
-    "inputs": "what is needed for it (--input)",
-    "success_criteria": "what is to come out (--expect)",
-    "constraints": "what binds, or none (--constraint)",
+    "goal": "what the work is for (--task)",
+    "inputs": "what the work needs (--input)",
+    "success_criteria": "what the result must be (--expect)",
+    "constraints": "what constrains the work, or none (--constraint)",
 }
 
 
@@ -106,7 +106,7 @@ class Resumption(msgspec.Struct, frozen=True):
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")
         if self.twins and not allow_stale:
-            found.append(f"{', '.join(self.twins)} was saved at once with it, and neither is newer")
+            found.append(f"{', '.join(self.twins)} was saved at the same time, and neither is newer")
         found += [f"{one.what} is missing: {one.why}" for one in self.missing if one.essential or strict]
         return found
 

@@ -94,10 +94,10 @@ def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> It
         elif part.item == "step":
             part = part._replace(lines=[_step_line(line) for line in part.lines])
         elif part.tag == "critical_decisions":
-            yield Part("Drift, the environment is not as it was", lines=[*map(Line, drift)])
+            yield Part("Drift, what has changed around the work", lines=[*map(Line, drift)])
             drift = ()
         yield part
-    yield Part("Drift, the environment is not as it was", lines=[*map(Line, drift)])
+    yield Part("Drift, what has changed around the work", lines=[*map(Line, drift)])
     yield Part("The user said before that", lines=early, from_end=True)
 
 

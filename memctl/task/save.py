@@ -79,7 +79,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
         wrong = (
             f"{given.goal!r} is only a placeholder"
             if given.goal
-            else "is needed: the first checkpoint of a workflow has it"
+            else "is missing: the first checkpoint of a workflow needs it"
         )
         raise Wrong("this checkpoint is incomplete:", [("goal", wrong)], "say what the task is", USAGE)
     number = _number(memory, snapshot, options, last, found.checkpoints)
@@ -191,7 +191,7 @@ def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) ->
 def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
     one = next((one for one in here if one.checkpoint_id == newest.id), None)
     where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
-    hint = f"take over what it says (`memctl checkpoint show {newest.id}`)"
+    hint = f"read it with `memctl checkpoint show {newest.id}`"
     return MemctlError(
         f"stale: {mine}: {newest.id} is newer{where}",
         f"{hint}, then save with --base {newest.version} --window {newest.window}",
@@ -282,6 +282,6 @@ def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptio
         try:
             note(memory, made)
         except MemctlError as error:  # the checkpoint is saved all the same
-            why = f"the event stream does not tell of it: {error.message}"
+            why = f"its event could not be added: {error.message}"
             outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
     return made, outcome

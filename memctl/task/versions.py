@@ -124,7 +124,7 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
         if found.checkpoints:
             return found.checkpoints[0]
         others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
-        hint = f"there are some of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
+        hint = f"there are checkpoints of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
         raise MemctlError(f"there is no checkpoint of {workflow}", hint, kind="not-found")
     wanted = reference.strip().lower()
     matching = [one for one in found.checkpoints if one.checkpoint_id.startswith(wanted)]

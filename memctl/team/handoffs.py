@@ -129,7 +129,7 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
         if back := [name for name in given.who.sections if name in owned and given.is_back(owned[name])]:
             raise _answered_elsewhere(given, f"{', '.join(back)} went back to {given.giver}")
         if given.work(state):
-            raise _answered_elsewhere(given, f"{taker} is at work by it")
+            raise _answered_elsewhere(given, f"{taker} works on it")
         state = join(give_back_sections(state, given, declined)).state
         accepted = tuple(s for s in given.who.sections if (held := state.live(s, given.now)) and given.is_by(held))
         state = agents.only_working(state, accepted, taker)
@@ -150,7 +150,7 @@ def give_back(given: Transfer, op: str) -> Plan:
 
     def plan(state: State) -> Step:
         if given.work(state):
-            raise _answered_elsewhere(given, f"{given.taker} is at work by it")
+            raise _answered_elsewhere(given, f"{given.taker} works on it")
         return Step(give_back_sections(state, given, given.who.sections), op, given.handoff)
 
     return plan
@@ -298,7 +298,7 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
     if status != ACCEPTED and (at_work := given.work(state)):
         work = state.active_agents[given.taker].handoffs
         made = agents.set_work(state, given.taker, {name: work[name] for name in work if name not in at_work})
-        yield contradiction(f"{given.taker} is at work by it", f"{given.taker} is no longer at work by it", made)
+        yield contradiction(f"{given.taker} works on it", f"{given.taker} no longer works on it", made)
 
 
 def _becomes(section: str, owner: str, was: str) -> str:

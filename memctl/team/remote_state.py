@@ -121,7 +121,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
             now = _fetched(memory, remote)
         except MemctlError:
             raise Unfinished(
-                f"whether {remote} has taken it is not known, and it can't be asked:\n{why}",
+                f"{remote} may have taken the change, but can't be reached now:\n{why}",
                 f"once it can be reached, `memctl own list --remote {remote}` brings here what it has",
             ) from None
         if refs.has(memory.repository, now, commit):
@@ -139,7 +139,7 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
             fetch_and_merge_locked(memory, remote)
     except MemctlError as error:
         raise Unfinished(
-            f"{remote} has taken the change, and this clone has not:\n{error.message}",
+            f"{remote} has the change, but this clone does not have it yet:\n{error.message}",
             f"`memctl own list --remote {remote}` brings here what it has",
         ) from None
 
@@ -231,7 +231,7 @@ def _each(
         before, one, other = base.get(key), ours.get(key), theirs.get(key)
         kept = one if other == before else other
         if kept != one and one != before:
-            given_up = _show(one) if one is not None else "that it was taken out here"
+            given_up = _show(one) if one is not None else "its removal here"
             lost.append(f"{what} {key}: {given_up} was replaced by {_show(other)}")
         if kept is not None:
             merged[key] = kept
@@ -241,4 +241,4 @@ def _each(
 def _show(value: object) -> str:
     if isinstance(value, Ownership):
         return f"`{value.description}`"
-    return "its being taken out there" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"
+    return "its removal there" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"

@@ -86,10 +86,12 @@ def agent_name(text: str) -> str:
     name = normalize("NFC", " ".join(text.split()))
     if name.startswith("-"):
         raise MemctlError(
-            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "it begins like an option", USAGE
+            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "a name does not begin with a dash", USAGE
         )
     if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
-        raise MemctlError(f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "it reads like a path", USAGE)
+        raise MemctlError(
+            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "give a name, not a path", USAGE
+        )
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise MemctlError(
             f"{text[:_LONGEST_NAME]!r} is not a valid name for an agent",
@@ -214,7 +216,7 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
 
 def _lacking(name: str, where: str) -> MemctlError:
     return MemctlError(
-        f"{where} can't be read: it has no {name}, and is nothing that memctl has written",
+        f"{where} can't be read: it has no {name}, so memctl did not write it",
         f"`git log -p {where}` shows what it is; `git update-ref` moves it back",
     )
 

@@ -6,7 +6,7 @@ import re
 
 from memctl.text.credentials import find
 
-BINARY, SECRET_NAME = "binary", "its name is one of files with secrets"
+BINARY, SECRET_NAME = "binary", "its name is typical of files with secrets"
 _CREDENTIAL = "it looks like it contains a credential"
 _LOOKED_AT = 8_000  # bytes in which a binary file shows itself, as Git looks
 _SECRET_NAMES = re.compile(

@@ -95,7 +95,7 @@ class Endpoint:
 
 
 def _hint() -> str:
-    return "without --source anthropic the tokens are counted here, and the band of error is told"
+    return "without --source anthropic, tokens are counted on this machine, with an error band"
 
 
 def _refuse_secrets(text: str) -> None:

@@ -77,7 +77,7 @@ def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int 
         return None
     number, least = _number(environ, _SETTING), _LEAST if has_host else 0
     if number <= least:
-        raise MemctlError(f"{_SETTING} is {value[:40]!r}", f"it takes a number of tokens above {least:,}", USAGE)
+        raise MemctlError(f"{_SETTING} is {value[:40]!r}", f"give a number of tokens above {least:,}", USAGE)
     return number
 
 

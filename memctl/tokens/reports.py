@@ -70,7 +70,7 @@ class GrowthReader:
         if parts.images:
             fault = "has images, whose tokens are estimated"
         elif parts.uncounted:
-            fault = f"has {', '.join(parts.uncounted)}, which no text stands for"
+            fault = f"has {', '.join(parts.uncounted)}, which is not text"
         elif line.model != self._model:
             fault = "the model was changed"
         grown = line.context - self._context
@@ -174,7 +174,7 @@ def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     if conversation is None:
         raise _Unfit("has no text, file or messages")
     if conversation.uncounted:
-        raise _Unfit(f"has {', '.join(conversation.uncounted)}, which no text stands for")
+        raise _Unfit(f"has {', '.join(conversation.uncounted)}, which is not text")
     return TokenReport(model, conversation.parts, conversation.overhead, reported)
 
 

@@ -196,7 +196,9 @@ def newest_transcript(folder: Path, kept: Path) -> Path:
         ]
         if found:
             return max(found)[2]
-    raise MemctlError(f"no transcript of Claude Code is kept for {folder}", f"name a FILE; looked below {kept}", USAGE)
+    raise MemctlError(
+        f"there is no transcript of Claude Code for {folder}", f"name a FILE; the search was below {kept}", USAGE
+    )
 
 
 def earlier_transcripts(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000) -> list[Path]:

@@ -225,10 +225,11 @@ def encode_json(given: Any, where: str = "") -> str:
 
         return encodable(json.dumps(given, ensure_ascii=False, separators=(",", ":"), default=str))
     except RecursionError:
-        raise MemctlError(f"{where or 'it'} is nested too deep", exit_code=USAGE) from None
+        raise MemctlError(f"{where or 'the value'} is nested too deep", exit_code=USAGE) from None
     except TypeError as error:
-        place = f"{where}: " if where else ""
-        raise MemctlError(f"{place}it is not JSON: {error}", "give dicts, lists and texts", USAGE) from None
+        raise MemctlError(
+            f"{where or 'the value'} is not JSON: {error}", "give dicts, lists and texts", USAGE
+        ) from None
 
 
 def decode_json(text: str | bytes) -> Any:

@@ -21,8 +21,8 @@ from tests.conftest import examples
 
 LABELS = ("RESUME:", "DATA:", "TASK:", "PHASE:", "PROGRESS:", "MISSING,", "IN PROGRESS,", "CLAIMED,", "NEXT:", "DRIFT,")
 LABELS += ("CONSTRAINTS:", "DONE WHEN:", "THE USER SAID", "OPEN ERRORS:", "BLOCKERS:", "DECISIONS:", "OPEN ISSUES:")
-LABELS += ("FILES", "PLANNED,", "INPUTS:", "DONE,", "TASKS BEFORE,", "LEARNED:", "SUMMARY", "SINCE THE", "SAVE:")
-LABELS += ("LEFT OUT:", "WHAT CAME OF", "DECISIONS:")
+LABELS += ("FILES", "PLANNED,", "INPUTS:", "DONE,", "EARLIER TASKS,", "LEARNED:", "SUMMARY", "SINCE THE", "SAVE:")
+LABELS += ("LEFT OUT:", "RESULTS OF", "DECISIONS:")
 LISTS = ("inputs", "success_criteria", "constraints", "decisions", "next_actions", "event_stream_summary", "said",
          "errors", "blockers", "issues", "lessons", "summary", "earlier_goals")  # fmt: skip
 _letters = st.characters(codec="utf-8", exclude_characters="\0")

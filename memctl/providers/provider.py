@@ -30,7 +30,10 @@ class Provider(Protocol):
 
 
 def json_object(answer: str, name: str) -> dict[str, Any]:
-    """Return the JSON object in a model's answer, ignoring text around it; raises ProviderFailed, which says `name`."""
+    """Return the JSON object in a model's answer, without the text around it.
+
+    Raises ProviderFailed with the model's `name` if there is none.
+    """
     start, end = answer.find("{"), answer.rfind("}")
     try:
         return msgspec.json.decode(answer[start : end + 1] if 0 <= start < end else "", type=dict[str, Any])

@@ -43,8 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
     """Return the settings from the environment and from Git, whose keys are in lower case.
 
-    Raises MemctlError for a value that is not valid, for an unknown setting, and if no provider is chosen among
-    settings.
+    Raises MemctlError for an unknown setting, for a wrong value, and if there are settings but none names the provider.
     """
     given = {**_by_field(_of_git(git_settings)), **_by_field(_of_environment(environ))}
     values: dict[str, object] = {field: value for field, (_, value) in given.items()}

@@ -38,7 +38,7 @@ def _prefix(subject: str) -> int:
 def read(message: str) -> Choice | None:
     """Return the choice that a commit's message states; None if it gives no reason or is about routine work.
 
-    For a commit that addresses a review, the choice is the first thing that it lists.
+    For a commit that addresses review comments, the choice is the first thing that its body lists.
     """
     subject, _, body = message.strip().partition("\n")
     parts = [one_line(part) for part in _ITEM.split(_TRAILER.sub("", body)) if part.strip()]

@@ -209,7 +209,7 @@ def look_up(name: str) -> tuple[str, str, str]:
 
 
 def action_of(name: str) -> str:
-    """Return the action that a label of file changes names: created, modified or deleted."""
+    """Return what a label such as "Files created" says was done to files: created, modified or deleted."""
     return _ACTIONS.get(" ".join(name.lower().split()), MODIFIED)
 
 

@@ -1,4 +1,7 @@
-"""The text under a label: its paragraphs and list items. A list ends at a line that is indented no further."""
+"""The text under a label such as `Rationale:`: its paragraphs and list items.
+
+A list ends where indentation decreases.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Passage:
 
     @property
     def is_below(self) -> bool:
-        """Whether the text starts below the label, and not on its line."""
+        """Whether the text starts in a line below the label, and not in the label's own line."""
         return not self.label.rest
 
     @property

@@ -1,6 +1,6 @@
 """Find what a user states in a prompt: a wish, a demand that holds from now on, a symptom, or an assent to a proposal.
 
-A demand for the step at hand (commit, push, look) is not a decision, nor is a question about how something is.
+A demand for the next step of work (commit, push, look) is not a decision, nor is a question about how something is.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ def is_assent(prompt: str) -> bool:
 def agreement(prompt: str, proposed: str) -> Choice | None:
     """Return the choice that an assent makes: the options that it names, or what the agent's message `proposed` offers.
 
-    None for a mere step, and for a bare "yes" to several questions or to one with an "or", where nobody knows which is
-    meant.
+    None if it is only about the next step of work, and for a bare "yes" to several questions or to one with an "or",
+    where nobody knows which is meant.
     """
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed)

@@ -12,8 +12,11 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Merge the batches' ref of this branch with the remote's, and push it if `push`; raises MemctlError or
-    PushRefused."""
+    """Sync the ref with this branch's batches: merge it with the remote's, and push it if `push`. Returns `done`
+    unchanged.
+
+    Raises MemctlError or PushRefused.
+    """
     repository, remote = memory.repository, done.upstream.remote
     there = batches.ref(memory, done.upstream.ref)
     tracking = batches.tracking(memory, done.upstream.ref, remote)

@@ -121,7 +121,11 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Merge the ref with the remote's, and push it if `push`; raises MemctlError or PushRefused."""
+    """Sync the ref of session pages: merge it with the remote's, and push it if `push`. Returns `done` with what
+    changed.
+
+    Raises MemctlError or PushRefused.
+    """
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)
     before = sessions_ref.now(memory)

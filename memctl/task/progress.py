@@ -124,7 +124,8 @@ def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
 
 
 def merge(stored: TaskState, given: TaskState) -> TaskState:
-    """Merge two states of a task: each step as far as either has it, and other fields as given, where given."""
+    """Merge two states of a task: a step gets the further one of its statuses, other fields come from `given` where it
+    has them."""
     steps = stored.steps
     for step in given.steps:
         steps = reach(steps, step.text, step)

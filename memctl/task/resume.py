@@ -135,7 +135,7 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
     """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
-    Of what is missing it names only references to earlier conversations; commands print the rest.
+    Of the fields that the state lacks, it names only references to earlier conversations; commands print the others.
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)

@@ -172,8 +172,8 @@ def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
 
 
 def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:
-    """Raise MemctlError if a checkpoint file can't be read that may be the one with the id `reference`, or for ""
-    any."""
+    """Raise MemctlError for a checkpoint file that can't be read, if `reference` may be its id; for any such file if it
+    is ""."""
     for fault in found.faults:
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):

@@ -128,10 +128,10 @@ def _line(text: str) -> str:
 
 
 def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
-    """Return a state in which an agent has work from the given handoffs and from no others.
+    """Return a state in which an agent has exactly the given work by handoffs: id of the handoff -> work.
 
-    If its task came from a handoff that it loses, it gets that of the latest one left. An agent that only joined by a
-    handoff that it loses leaves.
+    If its task came from a handoff that it loses, it gets the task of the latest handoff left. An agent that joined
+    only through a handoff that it loses leaves.
     """
     one = state.active_agents.get(agent)
     if one is None:
@@ -147,9 +147,9 @@ def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:
-    """Return a state in which no agent but `agent` has work in some sections by a handoff.
+    """Return a state in which only `agent` keeps work on `sections` that came by handoffs; other agents lose it.
 
-    Work whose last section goes is over; work of a handoff without sections goes on.
+    A handoff whose last section an agent loses is over for it; a handoff without sections stays.
     """
     for name, one in state.active_agents.items():
         if name != agent:

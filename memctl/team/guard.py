@@ -36,8 +36,7 @@ class DeniedFile(msgspec.Struct, frozen=True):
 def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
     """Return a change if its actor may make it; raises MemctlError if it writes to another agent's section.
 
-    With `allow_owned` it is permitted for a reason, and the reason is returned in the change with the name of the
-    owner.
+    With `allow_owned` and a reason it may; the reason in the returned change then names the owners.
     """
     found = denied_files(memory, change)
     if not found:

@@ -58,11 +58,12 @@ class Transfer(msgspec.Struct, frozen=True):
         return f"Transfer back: handoff {self.handoff}"
 
     def is_by(self, held: Ownership) -> bool:
-        """Return whether an ownership is the taker's by this handoff, and not by a later claim."""
+        """Return whether the taker owns a section by this handoff, and not by a later claim."""
         return held.owner_agent_id == self.taker and self._is_reason(held, self.why)
 
     def is_back(self, held: Ownership) -> bool:
-        """Return whether an ownership is the giver's, live or expired, because the section went back."""
+        """Return whether a section is the giver's because it went back from this handoff, even if that ownership has
+        expired."""
         return held.owner_agent_id == self.giver and self._is_reason(held, self.why_back)
 
     def _is_reason(self, held: Ownership, why: str) -> bool:

@@ -61,7 +61,7 @@ def _restricting(memory: Memory) -> State | None:
 
 
 def is_known_open(repository: Repository, prefix: str) -> bool:
-    """Return whether a note says that no ownership in the memory at `prefix` names readers, or there is no state."""
+    """Return whether every agent may read the whole memory at `prefix`, as far as a note in the clone says so."""
     name = coordination_ref.ref_at(prefix)
     commit = repository.tip(name)
     with suppress(OSError, UnicodeDecodeError):

@@ -65,7 +65,7 @@ class StateOutcome(msgspec.Struct, frozen=True):
 
     @property
     def is_changed(self) -> bool:
-        """Whether the step changed anything but the version and the time."""
+        """Whether the step changed the state, apart from its version and time."""
         return content(self.step.state) != content(self.before)
 
 
@@ -106,7 +106,7 @@ def update(memory: Memory, plan: Plan, terms: Terms) -> StateOutcome:
 def update_locked(
     memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None, *, is_locked: bool = False
 ) -> StateOutcome:
-    """Change the coordination state as `update` does, for a caller that holds `locked`.
+    """Change the coordination state by a plan, like `update`, for a caller that holds `locked`.
 
     `prepare` is called with the outcome before the ref moves, and may refuse. `is_locked` says that the caller holds
     the memory's write lock, too.

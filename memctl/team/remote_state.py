@@ -55,8 +55,9 @@ def fetch_and_merge(
 
 
 def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
-    """Change the state of this clone and of a remote, both or neither; raises MemctlError as `ref_state.update` does.
+    """Change the coordination state of this clone and of a remote, both or neither.
 
+    Raises MemctlError if the plan refuses, if the version is not the expected one, or if the remote can't be changed.
     Whatever this clone has and the remote lacks is pushed too. If the process dies right after the push, the remote has
     the change, and the next fetch brings it here.
     """
@@ -73,7 +74,8 @@ def update_locked(
     *,
     is_fetched: bool = False,
 ) -> StateOutcome:
-    """Change both states as `update` does, for a caller that holds `ref_state.locked`.
+    """Change the coordination state of this clone and of a remote, like `update`, for a caller that holds
+    `ref_state.locked`.
 
     `prepare` is called with the outcome before each push, and may refuse.
     """

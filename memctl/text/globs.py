@@ -106,7 +106,7 @@ def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
 
 
 def is_pattern(line: str) -> bool:
-    """Return whether a line of a list of globs can match a file; a comment, an empty or a wrong line can't."""
+    """Return whether a line of a list of globs can match a file; comments, empty and malformed lines can't."""
     return _Pattern(line).expression is not None
 
 

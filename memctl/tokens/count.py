@@ -270,7 +270,7 @@ def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) ->
 
 
 def calibration_of(folder: Path, model: str, family: Family) -> Calibration | None:
-    """Return what was learnt of a model in a clone; None if nothing was.
+    """Return the calibration of a model from the observations in a clone; None if there are none.
 
     `folder` is the folder of memctl's that all worktrees of the clone share.
     """

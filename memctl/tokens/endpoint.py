@@ -33,7 +33,7 @@ class _Counted(msgspec.Struct):
 
 
 class Endpoint:
-    """Counts texts by asking the endpoint for one model, and keeps the answers in a cache if it has one."""
+    """Counts texts by Anthropic's endpoint for one model, and keeps the answers in a cache if it has one."""
 
     def __init__(self, model: str, environ: Mapping[str, str], cache: Cache | None = None) -> None:
         """Read the key, and perhaps another base address, from `environ`; raises MemctlError if they can't be used."""

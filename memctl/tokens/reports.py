@@ -41,7 +41,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class GrowthReader:
-    """Measures how a context grows between two answers; takes the lines of one transcript in order."""
+    """Measures how many tokens a context grows between two answers; takes the lines of one transcript in order."""
 
     def __init__(self) -> None:
         self._answer = self._model = ""

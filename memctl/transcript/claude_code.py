@@ -264,8 +264,8 @@ def read_parts(
     """Yield the parts of a session's transcripts after the given offsets: the main agent's, then those of its
     sub-agents.
 
-    An answer whose tool call has no result yet is left for the next reading, since the call may fail; with `is_over`,
-    for a session that has ended, it is included.
+    `offsets` and `waiting` are those of the part read last. An answer whose tool call has no result yet is left for the
+    next reading, since the call may fail; with `is_over`, for a session that has ended, it is included.
     """
     reading = _PartBuilder(dict(offsets), waiting)
     for path in (transcript, *sub_agent_transcripts(transcript)):

@@ -36,12 +36,12 @@ _NO_PATCH = "apply_patch verification failed"
 
 
 def is_rollout(fields: Mapping[str, Any]) -> bool:
-    """Return whether a file is a rollout, by the JSON object in its first line."""
+    """Return whether a file is a Codex transcript, by the JSON object in its first line."""
     return fields.get("type") == "session_meta"
 
 
 def read(lines: Iterable[Line]) -> Session:
-    """Return the session in the lines of a rollout."""
+    """Return the session in the lines of a Codex transcript."""
     events: list[Event] = []
     identifier = model = branch = cwd = ""
     usage, answers = Usage(), 0

@@ -34,12 +34,12 @@ _FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+$", re.MU
 
 
 def is_chat(fields: Mapping[str, Any]) -> bool:
-    """Return whether a file is a chat, by its JSON document or that in its first line."""
+    """Return whether a file is a Gemini CLI transcript, by its JSON document or the one in its first line."""
     return "sessionId" in fields and "projectHash" in fields
 
 
 def read(lines: Iterable[Line]) -> Session:
-    """Return the session in the lines of a chat."""
+    """Return the session in the lines of a Gemini CLI transcript."""
     messages: dict[str, dict[str, Any]] = {}  # by their ids, as they were written last
     summaries: list[str] = []
     identifier = ""

@@ -206,7 +206,10 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_literal(value: str, quoted: bool) -> bool:
-    """Return whether a value is literal: not a placeholder, a call, a path, or code between two quotes."""
+    """Return whether a value is literal: not a placeholder, a call, a path, or code between two quotes.
+
+    `quoted` says that the value was in quotation marks.
+    """
     if value != value.strip() or is_placeholder(value):
         return False
     if len(value) < _LEAST_PASSWORD and value.isdigit():
@@ -215,8 +218,10 @@ def is_literal(value: str, quoted: bool) -> bool:
 
 
 def is_word(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a password that is a single word, such as `sommer`, and not a description or
-    code."""
+    """Return whether a value may be a password that is a single word, such as `sommer`, and not a description or code.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted).strip("*")
     if len(value) < _LEAST_WORD or value.isdigit() or not _may_be_secret(value, quoted):
         return False
@@ -224,7 +229,10 @@ def is_word(value: str, quoted: bool) -> bool:
 
 
 def is_password(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a password: six characters with digits or signs, or words joined by dashes."""
+    """Return whether a value may be a password: six characters with digits or signs, or words joined by dashes.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_PASSWORD or not _may_be_secret(value, quoted):
         return False
@@ -239,7 +247,10 @@ def is_password(value: str, quoted: bool) -> bool:
 
 def is_setting(value: str, quoted: bool) -> bool:
     """Return whether a value may be a weak secret of letters and digits such as `kitten42`, and not a type or
-    identifier."""
+    identifier.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_PASSWORD or not is_mixed(value) or not _may_be_secret(value, quoted):
         return False
@@ -251,7 +262,10 @@ def is_setting(value: str, quoted: bool) -> bool:
 
 
 def is_in_prose(value: str, quoted: bool) -> bool:
-    """Return whether a value in a sentence is clearly a password, and not a word, a name or a version."""
+    """Return whether a value in a sentence is clearly a password, and not a word, a name or a version.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted).strip("*")
     if (
         len(value) < _LEAST_PROSE
@@ -270,7 +284,10 @@ def is_in_prose(value: str, quoted: bool) -> bool:
 
 
 def is_key(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a key: letters and digits mixed, many signs, a UUID, or random."""
+    """Return whether a value may be a key: letters and digits mixed, many signs, a UUID, or random.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_KEY or not _may_be_secret(value, quoted):
         return False
@@ -280,7 +297,10 @@ def is_key(value: str, quoted: bool) -> bool:
 
 
 def is_random_value(value: str, quoted: bool) -> bool:
-    """Return whether a value is as random as a key, and not a UUID, which is more often an id than a token."""
+    """Return whether a value is as random as a key, and not a UUID, which is more often an id than a token.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_RANDOM or not _may_be_secret(value, quoted):
         return False
@@ -288,7 +308,10 @@ def is_random_value(value: str, quoted: bool) -> bool:
 
 
 def is_in_header(value: str, quoted: bool) -> bool:
-    """Return whether the value of an `Authorization` header is more than a word: it has digits, or capitals inside."""
+    """Return whether the value of an `Authorization` header is more than a word: it has digits, or capitals inside.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted):
         return False

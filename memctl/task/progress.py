@@ -7,17 +7,19 @@ drops it (rules.md#checkpoints). New next actions replace the ones before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.required_text import LONGEST_LINE, MOST_LINES
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.record.task_state import (
     CLAIMED,
     CREATED,
     DELETED,
     DONE,
     IN_PROGRESS,
+    LISTS,
     MODIFIED,
     PLANNED,
     PROGRESS,
@@ -28,7 +30,9 @@ from memctl.record.task_state import (
     conflicting,
     key,
 )
+from memctl.text.characters import encodable
 from memctl.text.fit import cut
+from memctl.text.markdown import one_line
 
 TASK_LIST, COMMAND = "task list", "command"  # evidence, beside commits and checks that are named
 MOST_FILES = 50
@@ -58,9 +62,7 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 
 def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
     """Return the steps after a command gave some of them and dropped others; raises MemctlError as `add` does."""
-    if twice := conflicting(given):
-        hint = f"give each step to one of {', '.join(PROGRESS)}"
-        raise MemctlError(f"the step {twice[0]!r} is given more than once", hint, USAGE)
+    refuse_conflicting(given)
     found = _by_key(before)
     for item in {key(item): item for item in dropped}.values():
         if found.pop(key(item), None) is None:
@@ -73,6 +75,33 @@ def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[
             raise MemctlError(f"{old.text!r} is done", hint, USAGE)
         found[key(step.text)] = old if old and is_done else step
     return limit_steps(found.values())
+
+
+def refuse_conflicting(given: Iterable[Step]) -> None:
+    """Raise MemctlError for a step that is given with several statuses."""
+    if twice := conflicting(given):
+        hint = f"give each step one status of {', '.join(PROGRESS)}"
+        raise MemctlError(f"the step {twice[0]!r} is given more than once", hint, USAGE)
+
+
+def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
+    """Return a state with each text on one line, and each line of a list once.
+
+    With `shorten` texts are cut to their length, empty ones and repeated steps go, and of too many lines the last stay.
+    """
+
+    def line(text: str) -> str:
+        return cut(one_line(encodable(text)), LONGEST_LINE) if shorten else one_line(text)
+
+    values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TAKEN}
+    values |= {name: tuple(dict.fromkeys(map(line, getattr(state, name)))) for name in LISTS}
+    steps = tuple(msgspec.structs.replace(step, text=line(step.text)) for step in state.steps)
+    if shorten:
+        values["goal"] = cut(encodable(values["goal"]), LONGEST_MISSION)
+        values |= {name: tuple(filter(is_said, values[name]))[-MOST_LINES:] for name in LISTS}
+        first = {key(step.text): step for step in reversed(steps) if is_said(step.text)}
+        steps = limit_steps(step for step in steps if step is first.get(key(step.text)))
+    return msgspec.structs.replace(state, **values, steps=steps)
 
 
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:

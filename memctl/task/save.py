@@ -20,7 +20,7 @@ from memctl.record.event import WorkflowEvent
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, RecordReference, Step, TaskState
+from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, Step, TaskState
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
@@ -37,7 +37,6 @@ from memctl.write.commit import Outcome
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20
-_TEXTS = ("goal", "task_id", "section")
 _NOT_KEPT = "this can't be kept in a checkpoint:"
 _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a record or a file, and name that"
 
@@ -64,7 +63,10 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOptions) -> Change:
     """Return the Change that adds a checkpoint; raises MemctlError if the base is stale, or if a value is wrong."""
-    given = on_lines(given)
+    given = progress.normalise(given)
+    if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in given.steps
+                 if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
+        raise Wrong(_NOT_KEPT, unfit, _FITTING)
     workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
     options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
     found = versions.read(snapshot, workflow)
@@ -98,17 +100,6 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     writes = (Write(made.number.path, checkpoint.to_json(made)), Write(made.number.page, markdown(made)))
     # The id is the title: the task may be what somebody asked for in private.
     return Change(op="checkpoint", title=made.checkpoint_id, ids=(made.checkpoint_id,), writes=writes)
-
-
-def on_lines(state: TaskState) -> TaskState:
-    """Return a state with each of its texts on one line; raises MemctlError for a step that is empty or too long."""
-    values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TEXTS}
-    values |= {name: tuple(map(one_line, getattr(state, name))) for name in LISTS}
-    steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
-    if wrong := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in steps
-                 if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
-        raise Wrong(_NOT_KEPT, wrong, _FITTING)
-    return msgspec.structs.replace(state, **values, steps=steps)
 
 
 def _state(

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import task_state
 from memctl.record.change import Change
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
@@ -20,7 +19,7 @@ from memctl.record.kinds import STATE
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import CLAIMED, IN_PROGRESS, TaskState
+from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, PROGRESS, Status, Step, TaskState, key
 from memctl.task import progress
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
@@ -49,27 +48,36 @@ def of_record(snapshot: Snapshot, record: Record) -> TaskState:
 
 def of_values(values: Mapping[str, Any]) -> TaskState:
     """Return the state in the fields of a state's text. A remaining step may end in "(in progress)" or "(claimed)"."""
-    left: dict[str, list[str]] = {"": [], "in progress": [], "claimed": []}
-    for text in _lines(values, "substeps_remaining"):
-        match = _MARKED.search(text)
-        left[match[1].lower() if match else ""].append(text[: match.start()] if match else text)
+    steps: dict[str, Step] = {}
+    for step in sorted(_stated_steps(values), key=lambda step: PROGRESS.index(step.status), reverse=True):
+        steps.setdefault(key(step.text), step)
     return TaskState(
         goal=cut(one_line(str(values.get("task_description") or "")), LONGEST_MISSION),
-        steps=task_state.steps(
-            done=_lines(values, "substeps_completed"),
-            claimed=left["claimed"],
-            in_progress=left["in progress"],
-            planned=left[""],
-        )[:MOST_LINES],
+        steps=tuple(steps.values())[:MOST_LINES],
         next_actions=_lines(values, "next_actions"),
         blockers=_lines(values, "blockers"),
     )
 
 
+def _stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
+    """Yield the steps in the fields of a state's text; one that stands in both lists comes twice."""
+    for text in _lines(values, "substeps_completed"):
+        yield Step(text, DONE)
+    for text in _lines(values, "substeps_remaining"):
+        match = _MARKED.search(text)
+        status: Status = PLANNED if match is None else IN_PROGRESS if " " in match[1] else CLAIMED
+        yield Step(text[: match.start()] if match else text, status)
+
+
+def refuse_conflicting(values: Mapping[str, Any]) -> None:
+    """Raise MemctlError if the fields of a state's text have a step both as done and as remaining."""
+    progress.refuse_conflicting(_stated_steps(values))
+
+
 def update(
-    snapshot: Snapshot, reference: str, given: TaskState, saved: TaskState | None, completion: int | None
+    snapshot: Snapshot, reference: str, values: Mapping[str, Any], saved: TaskState | None, completion: int | None
 ) -> Change:
-    """Return the Change that updates the record of a state with given fields and the progress of a checkpoint.
+    """Return the Change that updates the record of a state with fields of its text and the progress of a checkpoint.
 
     Steps move as in a checkpoint, and new next actions replace those before; fields of the text that do not change stay
     as they are written. The completion follows from the steps unless `completion` (percent) is given. Raises
@@ -78,21 +86,22 @@ def update(
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
         raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
-    before = of_record(snapshot, record)
+    refuse_conflicting(values)
+    before, given = of_record(snapshot, record), of_values(values)
     if saved is not None:
         saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
     made = progress.add(progress.merge(before, saved) if saved else before, given)
     percent = made.completion if completion is None else completion
     front = {} if percent is None else {"completion_percentage": percent}
     title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
-    values, old = record_values(made), record_values(before)
-    write = edit.rewrite(snapshot, record, front, {name: values[name] for name in values if values[name] != old[name]})
+    new, old = record_values(made), record_values(before)
+    write = edit.rewrite(snapshot, record, front, {name: new[name] for name in new if new[name] != old[name]})
     return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 
 
 def record_values(state: TaskState) -> dict[str, Any]:
     """Return the progress of a state as fields of a record's text; `of_values` reads them."""
-    left = [step for step in state.steps if step.status != task_state.DONE]
+    left = [step for step in state.steps if step.status != DONE]
     return {
         "task_description": state.goal,
         "substeps_completed": list(state.done),
@@ -103,5 +112,6 @@ def record_values(state: TaskState) -> dict[str, Any]:
 
 
 def _lines(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    given: Sequence[Any] = values.get(name) if isinstance(values.get(name), list) else ()  # type: ignore[assignment]
-    return tuple(cut(one_line(str(text)), LONGEST_LINE) for text in given if is_said(str(text)))[:MOST_LINES]
+    given = values.get(name)
+    texts = [str(text) for text in given] if isinstance(given, list | tuple) else []
+    return tuple(cut(one_line(text), LONGEST_LINE) for text in texts if is_said(text))[:MOST_LINES]

@@ -21,9 +21,9 @@ from memctl.text.phrases import some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr_folder import Exported, ImportedFolder
+    from memctl.exchange.adr_folder import AdrImport, ExportedFile
     from memctl.exchange.adr_text import Form
-    from memctl.exchange.batch import Imported
+    from memctl.exchange.row_import import ImportResult
     from memctl.record.change import Change
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
@@ -82,7 +82,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         raise MemctlError(f"{source} is a folder", hint, USAGE)
     text = "" if format_ == "backlog" else read(source)
 
-    def bring(sequence: IdSequence, snapshot: Snapshot) -> Imported:
+    def bring(sequence: IdSequence, snapshot: Snapshot) -> ImportResult:
         if format_ in _TRACKERS:
             from memctl.exchange import trackers
 
@@ -98,9 +98,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     _carry_out(memory, bring, flags)
 
 
-def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], Imported], flags: dict[str, Any]) -> None:
+def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], ImportResult], flags: dict[str, Any]) -> None:
     """Run an import and report it: what was imported, what was skipped, what was read differently."""
-    found: list[Imported] = []
+    found: list[ImportResult] = []
 
     def plan(sequence: IdSequence) -> Change:
         found.append(bring(sequence, load.disk(memory)))
@@ -196,7 +196,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_strict: bool) -> None:
     from memctl.exchange import adr_folder
 
-    found: list[ImportedFolder] = []
+    found: list[AdrImport] = []
 
     def plan(sequence: Any) -> Any:
         snapshot = load.disk(memory)
@@ -214,7 +214,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
         data["files"] = imported.added
         data["known"], data["changed"] = imported.known, imported.changed
         data["refused"] = imported.refused
-        data["passed_over"], data["notes"] = [output.name(name) for name in imported.passed], imported.notes
+        data["passed_over"], data["notes"] = [output.name(name) for name in imported.skipped], imported.notes
         output.json("change", data)
         return
     lines = [f"{identifier} {file}" for file, identifier in imported.added.items()]
@@ -222,13 +222,13 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
     _tell(imported)
 
 
-def _tell(imported: ImportedFolder) -> None:
+def _tell(imported: AdrImport) -> None:
     """Print on stderr what an import skipped, and which files could be read in several ways."""
     output.warnings(output.plain(f"left out: {line}") for line in imported.refused)
     for line in imported.notes:
         output.note(f"note: {line}")
-    if imported.passed:
-        output.note(f"skipped, not named like a record: {_few(imported.passed)}")
+    if imported.skipped:
+        output.note(f"skipped, not named like a record: {_few(imported.skipped)}")
     if imported.known:
         output.note(f"already imported: {_few(imported.known)}")
     if imported.changed:
@@ -250,7 +250,7 @@ def _export_adr(
     *,
     write: bool,
     force: bool,
-) -> list[Exported]:
+) -> list[ExportedFile]:
     from memctl.exchange import adr_folder
 
     exported = adr_folder.export_folder(memory, snapshot, records, folder, form)
@@ -266,7 +266,9 @@ def _export_adr(
     return exported
 
 
-def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *, as_json: bool, dry_run: bool) -> None:
+def _report_adr(
+    memory: Memory, snapshot: Snapshot, exported: list[ExportedFile], *, as_json: bool, dry_run: bool
+) -> None:
     if as_json:
         data = [{"id": item.id, "file": item.file, "state": item.state} for item in exported]
         output.json_list("export-adr", data, snapshot.faults, memory, name="files")

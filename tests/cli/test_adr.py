@@ -35,8 +35,8 @@ def test_an_import_says_what_it_added_and_what_it_passed_over(memctl: Memctl, fo
 def test_what_can_be_read_in_several_ways_is_noted(memctl: Memctl, folder: Path) -> None:
     (folder / "0002-second.md").write_text("# 2. Second\n\nDate: 3/4/2024\n\n## Status\n\nbrewing\n")
     notes = memctl("import", "adr", str(folder)).err
-    assert "note: 0002-second.md:7: the status 'brewing' is not known, and is taken for proposed" in notes
-    assert "note: 0002-second.md:3: the date '3/4/2024' can't be read" in notes
+    assert "note: 0002-second.md:7: unknown status 'brewing'; imported as proposed" in notes
+    assert "note: 0002-second.md:3: invalid date '3/4/2024'" in notes
 
 
 def test_a_dry_run_of_an_import_writes_nothing(repo: Path, memctl: Memctl, folder: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_link_to_what_is_not_in_the_repository_is_named(repo: Path, memctl: Me
     (folder / "0001-carts.md").write_text(ADR)
     (folder / "0002-next.md").write_text(ADR)
     told = memctl("import", "adr", str(folder)).err
-    assert "note: 0001-carts.md: 0002-next.md is not in this repository: the record's link to it leads nowhere" in told
+    assert "note: 0001-carts.md: 0002-next.md is outside of this repository: the record's link leads nowhere" in told
     assert "gone.md" not in told
 
 

@@ -101,8 +101,8 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     if staged and at:
         raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
-    # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
-    # So has a commit of the user's of single files of a batch, after which the rest is squashed.
+    # A commit by memctl has only its own files, and the documents already show what later commits will contain.
+    # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
     if staged and (git.committing() or batches.branch_here(memory) or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
     _tell_of_settings(memory)
@@ -113,14 +113,14 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 
 
 def _tell_of_settings(memory: Memory) -> None:
-    """Warn about wrong settings of this clone; no file of the memory has them, so they are not findings."""
+    """Warn about wrong settings. They are no findings, since no file of the memory has them."""
     for error in settings.faults(memory):
         output.note(f"warning: {error.message}\nhint: {error.hint}")
 
 
 def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
-    """Mend records in one commit (with their documents), then whatever documents are still stale."""
-    from memctl.cli import report  # a check that only looks needs none of what writes
+    """Correct records in one commit (with their documents), then render the documents that are still stale."""
+    from memctl.cli import report  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
     from memctl.write import autofix, render, transaction
 
@@ -161,7 +161,7 @@ def _home() -> str:
 
 
 def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
-    """Print findings; a `brief` text has errors alone, each once: a hook prints it at each commit."""
+    """Print findings. A `brief` text, as in a hook at each commit, has only errors, and each message once."""
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
@@ -189,7 +189,7 @@ def _painted(line: str, style: str) -> str:
 
 
 def _errors(found: Report) -> Iterator[Finding]:
-    """Yield the errors; of equal messages about one file only the first."""
+    """Yield the findings that are errors; of equal messages about one file only the first."""
     said = set()
     for finding in found.findings:
         key = (finding.code, finding.path, finding.message)

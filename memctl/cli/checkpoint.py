@@ -23,7 +23,7 @@ from memctl.task.save import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
-# The options by which a checkpoint says something: fields of a state, the statuses of its steps, and what it is.
+# The options that set what a checkpoint holds: fields of the task's state, statuses of its steps, and its type.
 _saying = options(
     click.option(
         "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The goal that the task serves."
@@ -220,7 +220,7 @@ def _note_missing(missing: Sequence[Missing]) -> None:
 
 
 def _note_rest(memory: Memory, shown: Sequence[Checkpoint], closed: int = 0) -> None:
-    """Say which of some checkpoints wait for their commit, and how much of one is kept from the reader."""
+    """Print which of some checkpoints are not committed yet, and which parts the reader may not read."""
     if memory_access.has_pending(memory):
         from memctl.store import entry_state
 

@@ -1,4 +1,4 @@
-"""`context-summary`: the summary that one phase passes to the next."""
+"""The command `memctl context-summary`: the summary that one phase of a task passes to the next."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
 
 
 def _saved(given: str, found: AgentResult, enforced: Enforced, counter: Counter) -> dict[str, Any]:
-    """Return in tokens how much was returned, how much is passed on, and how much was left out by type."""
+    """Return the number of tokens that were returned, that are passed on, and that were left out, by type."""
     returned_tokens = counter.tokens(given, "json" if found.discarded else "markdown")
     saving = max(0.0, 1 - enforced.tokens / returned_tokens) if returned_tokens else 0.0
     discarded = {name: counter.tokens(text, "json") for name, text in found.discarded.items()}

@@ -1,4 +1,4 @@
-"""`decide`, `issue`, `state`, `learn`: a command for each record type that has one, made from its Kind."""
+"""The commands `decide`, `issue`, `state` and `learn`: one for each record type, made from its Kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memctl.write import create, transaction
 
 
 def command(kind: Kind) -> Command:
-    """Return the command that makes a record of a type."""
+    """Return the command that creates a record of a type."""
 
     def callback(**given: Any) -> None:
         run(kind, click.get_current_context(), given)
@@ -33,7 +33,7 @@ def command(kind: Kind) -> Command:
 
 
 _UPDATES = ("update", "checkpoint", "completion_percentage")
-_BEHIND = {  # what a new record has when nobody says
+_BEHIND = {  # how help texts show the default of a new record
     "--severity": " [default: medium]",
     "--completion": " [default: 0]",
     "--importance": " [default: by type]",
@@ -95,7 +95,7 @@ def _of_states() -> list[click.Parameter]:
 
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Update the record of a state."""
+    """Change the record of a state by its options."""
     from memctl.task import state, versions
 
     memory = memory_access.memory(ctx)
@@ -120,7 +120,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
 
 
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
-    """Make a record from the options, and print its id and path."""
+    """Create a record from the values of the options, and print its id and path."""
     if given.get("update"):
         _update(ctx, given)
         return

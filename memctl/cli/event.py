@@ -1,4 +1,4 @@
-"""`event`: record and show events of a workflow."""
+"""The commands `memctl event …`: record and show events of a workflow."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from memctl.task.event_xml import event_xml
 from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="The workflow. [default: the branch's]")
-_SHOWN = 5  # unreadable lines that a warning names
+_SHOWN = 5  # unreadable lines to name in a warning
 _WHEN = ("before", "after")
 _SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The working set"),
           "debt": ("PERCENT", "Context debt")}  # fmt: skip
 
-# The options by which an event says something.
+# The options that set the fields of an event.
 _said = options(
     click.option("--to", "target_agent", default="", metavar="AGENT", help="The agent that comes next."),
     text_options(
@@ -166,7 +166,7 @@ for member in (emit_command, list_command, show_command):
 
 
 def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
-    """Return how many compression events a workflow has had up to one event."""
+    """Return how many compressions a workflow has had, up to and including one event."""
     return sum(
         event.event_type == "compression"
         and event.workflow_id == until.workflow_id

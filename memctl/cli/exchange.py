@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from memctl.store.sequence import Sequence as IdSequence
 
 _FORMATS = ("adr", "jsonl")
-_TRACKERS = ("beads", "backlog")  # which only come in
+_TRACKERS = ("beads", "backlog")  # formats of `import` alone
 _SHOWN = 10  # names to print on one line
-_NOTED = 20  # notes to print; an import of thousands may have as many
+_NOTED = 20  # notes to print, of possibly thousands
 
 
 @command(
@@ -99,7 +99,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
 
 
 def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], ImportResult], flags: dict[str, Any]) -> None:
-    """Run an import and report it: what was imported, what was skipped, what was read differently."""
+    """Run an import and report what was imported, what was skipped, and what was altered."""
     found: list[ImportResult] = []
 
     def plan(sequence: IdSequence) -> Change:

@@ -25,7 +25,7 @@ from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
-_OUTLINE = "outline"  # stands for the verdict where only that is loaded
+_OUTLINE = "outline"  # the verdict on a file of which only the outline is loaded
 _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 
 
@@ -118,8 +118,10 @@ def files_command(
 def _pack(
     memory: Memory, snapshot: Snapshot, found: Priorities, wish: tuple[str, int], given: PackOptions, *, as_json: bool
 ) -> None:
-    """Print the files to load ahead; tokens are counted as those of the kind among them that has most tokens per
-    character."""
+    """Return the files to load ahead as a pack.
+
+    Tokens are counted as for the kind of file among them with the most tokens per character.
+    """
     task, budget = wish
     counter = counter_of(memory, given)
     kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}

@@ -1,4 +1,4 @@
-"""`handoff`: hand work with the ownership of sections to another agent, and answer handoffs."""
+"""The commands `memctl handoff …`: hand work and its sections to another agent, and answer handoffs."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
     ctx.exit(output.finish(memory, snapshot))
 
 
-# What every command that answers a handoff takes.
+# The options of every command that answers a handoff.
 _answering = options(
     click.argument("id", shell_complete=complete_id),
     json_option,
@@ -231,12 +231,12 @@ _EXAMPLES = (
 
 
 def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sections of repeated options, of numbers separated by commas or blanks, or of names."""
+    """Callback of --section: return the sections, which may be repeated, separated by commas or spaces, or names."""
     parts = (re.split(r"[,\s]+(?=[§\d])", value.strip(", ")) for value in given)
     return section_named(ctx, param, tuple(part for some in parts for part in some if part))  # type: ignore[no-any-return]
 
 
-# What the giver says.
+# The options for the giver's text.
 _saying = text_options(
     ("--summary", "summary", "Where it stands. [default: what the memory says, 500 tokens]"),
     ("--task", "task", "What the other agent is to do, or the id of a state."),
@@ -316,7 +316,7 @@ for member in (list_command, show_command, accept_command, decline_command, with
 
 
 def _print_offer(memory: Memory, offered: Offered, options: PackOptions, flags: dict[str, Any]) -> None:
-    """Print the package on stdout, and on stderr what was done with it."""
+    """Print the package on stdout, and on stderr what the handoff did."""
     asked, done, package = offered.asked, offered.done, offered.package
     change = done.written.change
     name = change.ids[0]
@@ -335,7 +335,7 @@ def _print_offer(memory: Memory, offered: Offered, options: PackOptions, flags: 
     snapshot = memory_access.snapshot(memory, None)
     output.warnings(done.agreed.lost)
     output.note(*offered.warnings)
-    try:  # the handoff is recorded by now, whether or not the package can be delivered
+    try:  # the handoff is recorded, so a package that can't be delivered must not look like a failure of it
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:
         if flags["dry_run"]:

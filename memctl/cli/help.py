@@ -44,7 +44,7 @@ def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool
 
 
 def _of_command(root: click.Context, words: tuple[str, ...]) -> str:
-    """Return the help of a command, or of a subcommand; raises MemctlError if there is none of that name."""
+    """Return the help of a command or subcommand; raises MemctlError for an unknown name."""
     context, group = root, root.command
     for word in words:
         if not isinstance(group, click.Group):

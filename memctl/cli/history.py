@@ -68,7 +68,7 @@ def log_command(
         output.json("log", {"total": len(found) if is_whole else None, "commits": commits})
         return
     for commit in found:
-        # Of the first one listed everybody takes it for granted.
+        # The program is shown from the second commit on, where it differs from the one before.
         _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not found[0])
     if not found:
         output.note("no commit matches")
@@ -108,10 +108,10 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
 
 
 def _bringer(memory: Memory, path: str, at: str | None) -> str:
-    """Return the commit that brought a record's current text, as packs name it; "" if it is unknown."""
+    """Return the commit of a record's present text, as packs name it; "" if it is unknown."""
     try:
         last = last_commits(memory, [path], at).get(path)
-    except git.GitFailed:  # the history of a partial clone is with its remote
+    except git.GitFailed:  # a partial clone has its history at the remote
         return ""
     return last.commit if last is not None else ""
 

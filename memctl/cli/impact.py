@@ -20,8 +20,8 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 
-_FEW = 3  # files of a kind that no page is about and that are named one by one
-# When a document is to be brought up to date, or what of the change goes into it.
+_FEW = 3  # files to name of those of one kind without a page
+# Cells of the matrix: when to update a document, or what of the change goes into it.
 _IN_WORDS = {
     "Always": "bring up to date",
     "Rarely": "rarely to be brought up to date",
@@ -44,9 +44,9 @@ _IN_WORDS = {
 
 
 class ImpactQuery(msgspec.Struct, frozen=True):
-    """A question: a snapshot, its commit ("" for disk and index), and changed files, some with their rows.
+    """The changed files that `memctl impact` is asked about, some with rows, and a snapshot of the memory.
 
-    `source` is "disk", "index" or the range of commits.
+    `source` is "disk", "index" or a range of commits; `commit` is the end of that range, "" for disk and index.
     """
 
     source: str
@@ -98,7 +98,7 @@ def impact_command(
         _print(memory, reaches, stale)
         if not asked.changes:
             output.note("no file has changed" + ("" if everything else "; --all names every stale page"))
-    output.faults(memory, snapshot.outline.faults)  # whether such a page is stale nobody can say
+    output.faults(memory, snapshot.outline.faults)  # an unreadable page may be stale too
     ctx.exit(REFUSED if strict and (stale or snapshot.outline.faults) else 0)
 
 
@@ -113,7 +113,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
         return ImpactQuery("disk", disk, "", impact.in_worktree(memory, disk))
     if len(paths) > 1 or not _is_range(memory, disk, ctx.obj.folder, paths[0]):
         return ImpactQuery("disk", disk, "", impact.named_files(memory, disk, ctx.obj.folder, paths))
-    # As in `git diff`: with three dots from where the two went apart.
+    # As in `git diff`, three dots stand for a range from the merge base.
     first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
     changes = differences.changed_between(repository, before, after, from_base=dots == "...")
@@ -156,7 +156,7 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
 
 
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
-    """Return what must be updated for files with one row of the matrix, or for those without one."""
+    """Return the rows of the matrix on what to update, for files with one row, or for those without one."""
     if changed[0].row:
         return [
             (f"  {', '.join(item.documents)}", _IN_WORDS[item.condition])

@@ -96,7 +96,7 @@ def _print(done: Maintained, dry_run: bool) -> None:
     kept = _skipped_data(done)
     for one in kept if dry_run else ():
         output.text(f"would not {one['due']} {one['id']} ({one['reason']}): {one['why']}")
-    # On stdout, for that nothing was due is the answer; a cron job that drops it hears of what went wrong only.
+    # `nothing is due` goes to stdout, as the answer; a cron job that drops stdout hears only of errors.
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
     if kept and not dry_run:
         output.text(f"{len(kept):,} due and kept; `memctl maintain --dry-run` says why")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memctl.pages.render import Renderer
     from memctl.tokens.count import Counter
 
-_FILES = 4  # the level of the repository's own files
+_FILES = 4  # the level of the repository's files
 
 
 @command(
@@ -50,7 +50,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     found = [reader.resolve(reference) for reference in ids]
     for item in found:
         if not isinstance(item, Record) and item.level == _FILES and item.marker != f"§{_FILES}":
-            agent_env.refuse(item.marker, "show", os.environ)  # an agent may not be let to read that file
+            agent_env.refuse(item.marker, "show", os.environ)  # the settings may forbid agents to read this file
     counter = reader.counter if with_tokens else None
     if as_json:
         _print_json(memory, snapshot, found, counter)
@@ -139,7 +139,7 @@ class _Navigator:
 
 
 def _warn_of_pages(memory: Memory, snapshot: Snapshot) -> None:
-    """Name on stderr the pages that can't be read and are missing from the answer."""
+    """Print on stderr which pages can't be read and are missing from the answer."""
     output.faults(memory, snapshot.outline.faults)
 
 

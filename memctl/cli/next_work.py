@@ -15,7 +15,7 @@ from memctl.task.next_work import NextWork
 from memctl.text.phrases import some
 
 _INDENT = " " * 6
-_SHOWN = 3  # pieces of work that others have, by name
+_SHOWN = 3  # pieces of others' work to name
 
 
 @command(

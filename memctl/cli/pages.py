@@ -1,4 +1,4 @@
-"""`project`, `section` and `detail`: the authored pages of levels 1 to 3."""
+"""The commands `memctl project`, `section` and `detail`, which write the pages of levels 1 to 3."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from memctl.write.pages import Author, PageText, with_content
 
 
 def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[PageText, str]:
-    """Return the text of a page from its options, file and editor; and the whole text that the editor left, or "".
+    """Return the text of a page from options, file or editor, and the whole text that the editor saved ("" if unused).
 
-    `page` is the existing page, `title` the editor's heading for a new one.
+    `page` is the existing page; `title` is the heading in the editor for a new one.
     """
     file, use_editor = options.pop("source"), options.pop("use_editor")
     text = _option_texts(kind, options)
@@ -71,7 +71,7 @@ def _option_texts(kind: PageKind, options: dict[str, Any]) -> PageText:
 
 
 def _refuse_stand_ins(text: PageText) -> None:
-    """Raise MemctlError if a title or option is a stand-in such as "TODO"."""
+    """Raise MemctlError if a title or option is a placeholder such as "TODO"."""
     refuse_stand_in(text.values.get("title", ""), "title")
     for name, value in text.content.items():
         for one in [value] if isinstance(value, str) else value:
@@ -84,7 +84,7 @@ def _from_file(file: str) -> tuple[str, str]:
     try:
         has_values = bool(frontmatter.read(text)[0])
     except Malformed:
-        has_values = False  # a line `---` is a line across the page, too
+        has_values = False  # `---` may be a horizontal rule of Markdown
     if has_values:
         raise MemctlError(f"{file} begins with front matter", "give the text without it, and its values as options")
     return headings.take_title(text)
@@ -161,12 +161,12 @@ def _options(kind: PageKind, *names: str) -> list[click.Parameter]:
 
 
 Plan = Callable[[Snapshot, Author], Change]
-# From the memory as it is and the options: what to do, and the text that an editor left ("" if none did).
+# A function of the memory and the options that returns a plan, and the text that the editor saved ("" if unused).
 Prepare = Callable[[Memory, Snapshot, dict[str, Any]], tuple[Plan, str]]
 
 
 def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> None:
-    """Run a command on a page; an editor is open before anything is locked, and its text is kept if it is refused."""
+    """Write a page and report it. The editor is open before anything is locked; refused text is kept in a file."""
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
@@ -182,7 +182,7 @@ def _is_given(options: dict[str, Any]) -> bool:
 
 
 def _refuse_changed(marker: str, before: Page | None, now: Page | None) -> None:
-    """Raise MemctlError if a page was changed while its text was in the editor."""
+    """Raise MemctlError if the page changed on the disk while its text was in the editor."""
     if now != before:
         raise MemctlError(f"{marker} was changed while you edited it", "edit it again")
 

@@ -91,10 +91,10 @@ def init_command(
         setup.make_repository(start)
     memory, change = setup.plan(start, os.environ, project, here=here, docs=docs or "")
     if not flags["dry_run"]:
-        with suppress(MemctlError):  # where settings can't be written now; the next write tries again
+        with suppress(MemctlError):  # if the settings can't be written, the next write tries again
             trust.grant(memory.repository)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
-    from memctl.cli import first_steps  # which other commands of this module need not
+    from memctl.cli import first_steps  # `init` alone needs it
 
     steps = first_steps.propose(memory)
     if flags["as_json"]:

@@ -1,4 +1,4 @@
-"""The options of records' fields, with the same names in the commands that create and that edit records."""
+"""The options for records' fields, with the same names in the commands that create records and in `edit`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
 from memctl.text.phrases import some
 
-_DEFAULTS: dict[str, Callable[[], click.Option]] = {  # of keys that only some types have
+_DEFAULTS: dict[str, Callable[[], click.Option]] = {  # options for keys that only some types have
     "severity": lambda: click.Option(["--severity"], type=click.Choice(SEVERITIES), help="The severity."),
     "completion_percentage": lambda: click.Option(
         ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="Progress in percent."
     ),
 }
-_SHOWN = 20  # options to name in a complaint
+_SHOWN = 20  # options to name in an error
 
 
 def own(kind: Kind) -> list[click.Option]:
-    """Return the options of fields that only records of a type have."""
+    """Return the options for the fields that only records of one type have."""
     return [*(_DEFAULTS[name]() for name in kind.defaults), *map(_of_field, kind.fields)]
 
 
@@ -38,7 +38,7 @@ def _of_field(field: Field) -> click.Option:
 
 
 def common(statuses: Sequence[str]) -> list[click.Option]:
-    """Return the options of fields that all records have, except links."""
+    """Return the options for the fields that all records have, except links."""
     return [
         click.Option(
             ["--tag", "-t", "tags"],
@@ -67,7 +67,7 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
 
 
 def of_any_type() -> list[click.Option]:
-    """Return the options of all types, each once, for a record whose type is unknown yet."""
+    """Return the options of all types, each once, for `edit`, which learns the type from the record."""
     made = [kind for kind in KINDS.values() if kind.help]
     statuses = list(dict.fromkeys(status for kind in made for status in kind.statuses))
     found: dict[str, click.Option] = {}
@@ -83,9 +83,9 @@ def of_any_type() -> list[click.Option]:
 
 
 def edits(kind: Kind, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the changes that options make to a record's fields: pairs to set, and pairs to add to lists.
+    """Return the changes that options ask for: (field, value) pairs to set, and pairs to add to lists.
 
-    Raises MemctlError for an option that its type does not have.
+    Raises MemctlError for an option that records of this type do not have.
     """
     known = {option.name: option for option in (*common(()), *own(kind))} | {"title": None}
     to_set: list[tuple[str, str]] = []

@@ -24,9 +24,9 @@ from memctl.text.phrases import quantity, some
 from memctl.write import redact, redact_file
 from memctl.write.redact import Redaction
 
-_SHOWN = 10  # commits, refs or files that are named
-_BLOCK = 1 << 20  # bytes of a transcript that are read at once
-_MOST = 256 * _BLOCK  # bytes of all transcripts that are looked through
+_SHOWN = 10  # commits, refs or files to name
+_BLOCK = 1 << 20  # bytes of a transcript to read at once
+_MOST = 256 * _BLOCK  # bytes of transcripts to search in all
 
 
 @command(
@@ -89,7 +89,7 @@ def _forms(made: Redaction) -> list[str]:
 
 
 def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
-    """Return the transcripts of agents' programs that contain one of the texts; memctl does not change those."""
+    """Return the transcripts of agents' programs that contain one of the texts. memctl does not change these files."""
     root = memory.hooks
     files = {
         file
@@ -110,7 +110,7 @@ def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
 
 
 def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
-    """Yield a file block by block; each begins with the end of the one before, so that no match is split."""
+    """Yield a file in blocks that overlap, so that no match is split."""
     try:
         with file.open("rb") as stream:
             rest = b""

@@ -51,7 +51,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         )
         return
     if within or memory.repository.under_way():
-        result = msgspec.structs.replace(result, pending="", hint="")  # said better below
+        result = msgspec.structs.replace(result, pending="", hint="")  # `_to_conclude` gives better hints
     report.outcome(memory, result, flags, _lines(made))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
@@ -74,7 +74,7 @@ def _lines(made: Renumbering) -> Iterator[str]:
 
 
 def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
-    """Yield a hint for each owned number that two sections had: only the owner knows which one was meant."""
+    """Yield a hint for each owned number that two sections had, since only the owner knows which one was meant."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
     state = ref_state.read(memory).state if pages else State()
     for holder in pages:
@@ -86,7 +86,7 @@ def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
 
 
 def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:
-    """Yield the commands that finish the merge, or another operation under way."""
+    """Yield the commands that finish the merge, rebase or cherry-pick under way."""
     stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
     if within is None:
         if not result.change.is_empty and (operation := memory.repository.under_way()):

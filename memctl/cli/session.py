@@ -1,4 +1,4 @@
-"""`session`: summarize sessions of work from their transcripts and from Git."""
+"""The commands `memctl session …`: summarize sessions of work from their transcripts and from Git."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def session_command() -> None:
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
-    """Return the name of a session to be summed up, and what was noted when it began, if it is under way.
+    """Return the name of the session to summarize, and the note of its start if it is under way.
 
-    As given; else MEMCTL_SESSION's, if that was started; else the transcript's own, or its file's.
+    The name is `given`; else that in MEMCTL_SESSION, if that session was started; else the transcript's, or its file's.
     """
     named = given or memory.session
     known = active.find(memory, named) if named else None
@@ -112,10 +112,9 @@ def _write(
     no_llm: bool,
     ends: Running | None = None,
 ) -> int:
-    """Write a summary down, with the proposed records that are accepted, keep probes of the session, and report it.
+    """Write the page of a summary and the accepted records, keep the probes, and report it; then end the session.
 
-    With that a session may end. A dry run sends nothing to a language model. Returns the exit code: REFUSED if the page
-    is below a target although it was filled.
+    A dry run sends nothing to a language model. Returns REFUSED if the completed page is below a target, else OK.
     """
     from memctl.session import grades, missing_facts, probes
 
@@ -129,7 +128,7 @@ def _write(
     def plan(ids: sequence.Sequence) -> Change:
         made = session_pages.plan(memory, ids, summary, accepted, asked)
         if ends and not flags["dry_run"]:
-            session_pages.mark_ending(memory, ends)  # what is refused has not begun
+            session_pages.mark_ending(memory, ends)  # not before, since a refused summary does not end the session
         return made
 
     terms = write_options(flags)
@@ -188,7 +187,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     found, faults = session_pages.read(snapshot, path, text)
     if not as_json:
         output.text(text, newline=False)
-    elif found is None:  # it can't be read
+    elif found is None:  # the page can't be read
         raise MemctlError(f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints it as it is")
     else:
         output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
@@ -306,7 +305,7 @@ session_command.add_command(session_probe.probe_command)
 
 
 def _to_end(memory: Memory, given: str) -> Running:
-    """Return the session that is to end; raises MemctlError if it is not under way, or if several are."""
+    """Return the session to end; raises MemctlError if it is not under way, or if several are and none is named."""
     under_way = active.all_running(memory)
     if not given and not memory.session and len(under_way) == 1:
         return under_way[0]
@@ -327,12 +326,11 @@ def _session_name(memory: Memory, given: str) -> str:
 
 
 _SHOWN = 60  # characters of an intent in a list
-_LATEST = 5  # files
+_LATEST = 5  # files to name of a session under way
 
 
 def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
-    """Print the proposed records with the numbers that --accept takes; those that are not sure as a group
-    of their own."""
+    """Print the proposed records with their numbers for --accept; uncertain ones follow as a group."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
         output.json_list("proposals", data)
@@ -354,9 +352,9 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
 
 
 def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
-    """Return the proposals that --accept names, without those that are records already; a note names these.
+    """Return the proposals that --accept selects; a note names those that exist as records already.
 
-    Raises MemctlError for a number that no proposal has.
+    Raises MemctlError for a number without a proposal.
     """
     if accept in ("all", "sure"):
         return [one for one in proposed if not one.record and (one.is_sure or accept == "all")]
@@ -373,7 +371,7 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
 
 
 def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
-    """Report what was written, or with --dry-run what would be."""
+    """Report what was written; with --dry-run, what would be written."""
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
         output.json("session", {**data, "summary": _summary_data(summary)})
@@ -417,7 +415,7 @@ def _line(made: SessionPage) -> tuple[str, ...]:
 
 
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
-    """Print the sessions under way, and what is known of each."""
+    """Print the sessions under way, with what changed during each."""
     if as_json:
         output.json_list("sessions-under-way", map(_summary_data, summaries), name="sessions")
         return

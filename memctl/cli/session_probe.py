@@ -1,4 +1,4 @@
-"""`session probe`: test whether a summary still has the facts of its session."""
+"""The command `memctl session probe`: test whether a summary still has the facts of its session."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def probe_command(
 def _page(
     memory: Memory, snapshot: Snapshot, given: str, session: Session | None, sources: tuple[str, ...]
 ) -> tuple[SessionPage, str]:
-    """Return the page to test, with all its files, and its text; raises MemctlError if it can't be read completely."""
+    """Return the page to test with all its files, and its text; raises MemctlError if any of it can't be read."""
     own = material.own_name(session, sources[0]) if session is not None else ""
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     found, faults = session_pages.read(snapshot, path, text)
@@ -109,9 +109,9 @@ def _page(
 
 
 def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool) -> str:
-    """Return the session to test if none is named; raises MemctlError if there is none.
+    """Return the name of the session to test if the options have none; raises MemctlError if there is no session.
 
-    It is the transcript's (`own`) or MEMCTL_SESSION's if that has a page, or the latest if there is no transcript.
+    It is the transcript's session (`own`) or that in MEMCTL_SESSION if it has a page; without a transcript, the latest.
     """
     own = active.name_like(own) if own else ""
     pages, _ = session_pages.pages(snapshot)

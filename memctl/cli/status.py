@@ -23,7 +23,7 @@ from memctl.store import batches, entry_state, files, journal, settings
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
-_FEW_PAGES = 3  # stale ones that are named
+_FEW_PAGES = 3  # stale pages to name
 
 
 @command(
@@ -44,7 +44,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     (--no-commit), or for a merge or rebase under way, do not count.
     """
     memory = memory_access.memory(ctx)
-    asked = memory.asked = memory.ask() if at is None else None  # the answer serves to read the memory, and here
+    asked = memory.asked = memory.ask() if at is None else None  # used below, and to read the memory
     snapshot = memory_access.snapshot(memory, at)
     data = _data(memory, snapshot, at, asked)
     if as_json:

@@ -1,4 +1,4 @@
-"""`own` and `coordination`: which agent may write which section, who is at work, and on what."""
+"""The commands `memctl own …` and `memctl coordination …`: who may write in which section, and who works on what."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ agreeing = options(
 
 
 def read_state(memory: Memory, remote: str | None) -> ReadState:
-    """Return the shared state of this clone, after merging that of a remote if one is named."""
+    """Return the state that agents share, merged with that of a remote if one is named."""
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.take_in(memory, remote)
@@ -53,12 +53,12 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
 def carry_out(
     memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
-    """Change the shared state and report it: as JSON, or in the lines that `then` makes of the outcome."""
+    """Change the state that agents share and report it: as JSON, or as the text that `then` returns."""
     remote = given["remote"]
     if not given["dry_run"]:
         two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
-    alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
+    alone = remote is None  # --remote "" is a script's slip: only a missing option means this clone alone
     result = ref_state.update(memory, plan, terms) if alone else remote_state.update(memory, remote, plan, terms)
     _tell(result.lost)
     if given["as_json"]:
@@ -253,7 +253,7 @@ def check_command(
 
 
 def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
-    """Return a row of the list of owners; with a column for readers if any section restricts them."""
+    """Return a row of the list of owners, with a column for readers if any section restricts them."""
     until = item.expires_at or "-"
     until += "" if item.is_live(now) else " (over)"
     row = item.section_id, item.owner_agent_id, item.ownership_type, item.acquired_at, until
@@ -265,7 +265,7 @@ def _ownership_lines(state: State, markers: tuple[str, ...]) -> str:
 
 
 def _describe(held: Ownership) -> str:
-    """Describe an ownership, with its readers unless everybody reads."""
+    """Return an ownership as text, with its readers unless everybody may read."""
     return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
 
 
@@ -387,13 +387,13 @@ def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) ->
 
 
 def _by(agent: Agent) -> str:
-    """Describe the handoffs that an agent works on, with the sections that it got by them."""
+    """Return the handoffs that an agent works on, with the sections that it received, as text."""
     found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
     return f" ({', '.join(found)})" if found else ""
 
 
 def _lines(state: State, now: str) -> list[str]:
-    """Return the lines that describe the state; empty parts are left out."""
+    """Return the lines that describe the shared state, without empty parts."""
     changed = f", last changed {state.last_sync_timestamp}" if state.last_sync_timestamp else ""
     live = [held for _, held in sorted(state.section_ownership_map.items()) if held.is_live(now)]
     parts = {

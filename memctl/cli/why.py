@@ -34,7 +34,7 @@ from memctl.text.phrases import some
 
 _STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"},)
 _INDENT = " " * 6
-_FEW = 3  # lines of the file that name a record
+_FEW = 3  # lines to list of those that name a record
 
 
 class _WhyRow(NamedTuple):
@@ -108,7 +108,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
     for title, rows in blocks.items():
         if rows:
             output.styled("\n" + click.style(output.plain(title), bold=True))
-        for _, group in groupby(rows, key=lambda row: len(row.cells)):  # a commit has more columns than a record
+        for _, group in groupby(rows, key=lambda row: len(row.cells)):  # commits and records have different columns
             alike = list(group)
             below = [_INDENT + output.plain(row.below) if row.below else "" for row in alike]
             output.columns([(f"  {row.cells[0]}", *row.cells[1:]) for row in alike], _STYLES, below)
@@ -117,7 +117,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
 
 
 def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> None:
-    """Print on stderr what the answer lacks: a missing file, a line without a commit, a shortened history."""
+    """Print on stderr what is unknown: a missing file, a line in no commit, the history that a shallow clone lacks."""
     asked, origin = found.asked, found.origin
     if asked.last is not None:
         by = f": {asked.last.removed_by[:SHORT]} removed it" if asked.last.removed_by else ""
@@ -166,7 +166,7 @@ def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _WhyRow:
 
 
 def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
-    """Return reasons in words; of the lines that name a record, only the first ones."""
+    """Return reasons as text; of the lines that name a record, only the first three."""
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
     shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []
     others = [
@@ -180,7 +180,7 @@ def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
 
 
 def _line_change(lines: LineReference) -> str:
-    """Return what became of a reference's lines since it was recorded; "" if they did not move."""
+    """Return where the lines of a reference are now; "" if they did not move since it was recorded."""
     at = f" at {lines.commit[:SHORT]}" if lines.commit else ""
     if not lines.is_followed:
         return f"{at}, which may have moved since"

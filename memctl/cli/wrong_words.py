@@ -1,4 +1,4 @@
-"""Words at the command line that memctl does not take, and what to type instead."""
+"""Errors for unknown commands and arguments, with the command that may be meant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memctl.cli.command_list import SYNONYMS
 from memctl.errors import USAGE, MemctlError
 
 _RECORDING = "`memctl decide`, `issue`, `state` or `learn` makes a record, `memctl section add` describes a part"
-# Words that mean something else than one command: what to type instead.
+# Words that are not commands -> what to type instead.
 LEADS = {
     **dict.fromkeys(("add", "new", "create", "record", "note"), _RECORDING),
     **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes"),
@@ -39,7 +39,7 @@ LEADS = {
     "install claude": "`memctl install claude-code`",
     "project show": "`memctl show §1.0` shows the project's page",
 }
-# Options that no command has, or not this one.
+# Options that a command does not have -> what to type instead.
 OPTION_LEADS = {
     **dict.fromkeys(("-m", "--message"), "memctl words its commits itself: --reason says why, where a command has it"),
     **dict.fromkeys(("--label", "--labels"), "--tag NAME adds a tag"),
@@ -51,14 +51,14 @@ OPTION_LEADS = {
 
 
 def unknown_command(name: str, commands: list[str]) -> MemctlError:
-    """Return the error for an unknown command, with the commands that may be meant."""
+    """Return the error for an unknown command, with similar commands and synonyms."""
     near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
     found = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
     return MemctlError(f"there is no command {name!r}", LEADS.get(name, found), USAGE, "unknown-command")
 
 
 def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
-    """Return the error for words that a command does not take, with what to type instead."""
+    """Return the error for wrong arguments, with what to type instead."""
     path = raised.ctx.command_path if raised.ctx else "memctl"
     message, hint = raised.format_message(), f"`{path} -h` shows how"
     if raised.ctx and isinstance(raised.ctx.command, click.Group):

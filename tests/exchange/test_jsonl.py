@@ -72,7 +72,7 @@ def test_the_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
     failed = memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Other", "id": made.id}), code=1)
     assert f"another record with the id {made.id}" in failed.err
     twice = lines(*[{"memory_type": "decision", "title": "Twice", "id": "DEC-2024-05-01-007"}] * 2)
-    assert "stands on line 1 already" in memctl("import", "-", stdin=twice, code=1).err
+    assert "is already on line 1" in memctl("import", "-", stdin=twice, code=1).err
 
 
 @pytest.mark.parametrize(

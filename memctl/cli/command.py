@@ -41,7 +41,6 @@ class Command(click.Command):
         return self.examples
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write usage, examples, description and options."""
         self.format_usage(ctx, formatter)
         if examples := self.shown_examples(ctx):
             with formatter.section("Examples"):
@@ -227,7 +226,6 @@ class Group(Command, click.Group):
         return self.examples or [command.examples[0] for command in members if command.examples]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of subcommands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in self._subcommands(ctx)])
 

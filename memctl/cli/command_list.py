@@ -117,10 +117,7 @@ SYNONYMS = {
 
 
 def of_kinds() -> dict[str, Kind]:
-    """Return the record types that have a command of their own, by the command's name.
-
-    Loads all record types, so call it only if the command may be one of them.
-    """
+    """Return the record types that have a command of their own, by the command's name; loads all types."""
     from memctl.record.kinds import KINDS
 
     return {kind.verb: kind for kind in KINDS.values() if kind.help}

@@ -68,7 +68,7 @@ def log_command(
         output.json("log", {"total": len(found) if is_whole else None, "commits": commits})
         return
     for commit in found:
-        # The program is shown from the second commit on, where it differs from the one before.
+        # The commit of the present text is marked, unless it is listed first, where readers expect it.
         _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not found[0])
     if not found:
         output.note("no commit matches")

@@ -37,11 +37,9 @@ class Memctl(click.Group):
     """The group of all commands, which imports each one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
         return [name for group in all_commands().values() for name in group]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command and return it; None for an unknown name."""
         if cmd_name not in MODULES:
             return _command_of(cmd_name)
         import memctl.record  # noqa: F401  # before a module that imports msgspec by itself
@@ -53,7 +51,6 @@ class Memctl(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the name, the command and its arguments; raises MemctlError with suggestions for an unknown name."""
         if args and args[0] in SYNONYMS:
             args = [SYNONYMS[args[0]], *args[1:]]
         if args and args[0] not in MODULES and args[0] not in of_kinds() and not args[0].startswith("-"):
@@ -64,7 +61,6 @@ class Memctl(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of `memctl -h`."""
         write_help(formatter, ctx.command_path)
 
 

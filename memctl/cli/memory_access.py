@@ -92,7 +92,7 @@ def _tell_not_checked_out(opened: Memory) -> None:
 
 
 def _tell_undone(opened: Memory) -> None:
-    """Add a remark on changes that Git undid before they were committed; calls Git only if a pending text is missing."""
+    """Add a remark on changes that Git undid before their commit; calls Git only if a pending text is missing."""
     if not has_pending(opened):
         return
     from memctl.store import entry_state

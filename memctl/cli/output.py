@@ -100,7 +100,6 @@ def record_data(memory: Memory, record: Record) -> dict[str, Any]:
 
 
 def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
-    """Return a fault for JSON: path below the worktree's top, line, field and message."""
     path = memory.tracked(fault.path) if memory else fault.path
     return {"path": path, "line": fault.line, "field": fault.field, "message": fault.message}
 

@@ -68,10 +68,7 @@ class Start:
 
     @staticmethod
     def leave_batch(opened: Memory, *, dry_run: bool) -> None:
-        """End a batch of changes if HEAD is on another branch than the batch, as Git's hooks do on a checkout.
-
-        The files of the batch belong to its own branch.
-        """
+        """End the batch of changes in the worktree if HEAD is on another branch, as Git's hooks do on a checkout."""
         from memctl.git import git
         from memctl.store import batches
         from memctl.write import commit  # not loaded by commands that read, unless a batch is to end

@@ -33,7 +33,7 @@ class Command(click.Command):
             has_option = any(param.name == "allow_secret" for param in ctx.command.params)
             is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
             if has_option and ctx.invoked_subcommand is None and not is_for_people:
-                error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
+                error.hint = f"{error.hint}, or allow it in this write with --allow-secret"
             raise
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
@@ -192,23 +192,26 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="Only with this tag. Repeatable: a record needs all.",
+            help="Only records with this tag. Repeatable: with all of them.",
         ),
         click.option(
-            "--importance", type=click.IntRange(1, 10), default=None, help="Only with at least this importance."
+            "--importance", type=click.IntRange(1, 10), default=None, help="Only records of at least this importance."
         ),
         click.option(
             "--section",
             default="",
             callback=section_named,
             shell_complete=complete("section"),
-            help="Only of this section (2.1, or its name) and the sections below it.",
+            help="Only records of this section (2.1, or its name) and its details.",
         ),
-        click.option("--agent", default="", help="Only by this agent."),
+        click.option("--agent", default="", help="Only records by this agent."),
         click.option(
-            "--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d for seven days ago."
+            "--since",
+            default="",
+            metavar="TIME",
+            help="Only records since this time: 2025-11-04, or 7d for seven days ago.",
         ),
-        click.option("--until", default="", metavar="TIME", help="Only up to this time."),
+        click.option("--until", default="", metavar="TIME", help="Only records until this time."),
         click.option("--archived", is_flag=True, help="Only archived records."),
         click.option("--all", "everything", is_flag=True, help="Archived records, too."),
     )(function)

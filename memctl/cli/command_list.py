@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # that `memctl -h` imports no command; a test holds them to the commands. `all_commands` has those of record types, too.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Record": {
-        "session": ("session", "Sum up sessions of work: decisions, files, errors, and where they stopped."),
+        "session": ("session", "Summarize sessions of work: decisions, files, errors, state."),
     },
     "Describe": {
         "project": ("pages", "Describe the project's purpose and status: level 1."),
@@ -47,7 +47,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Workflow": {
         "checkpoint": ("checkpoint", "Save the state of a task, and resume it."),
-        "event": ("event", "Note and show what happens in a workflow."),
+        "event": ("event", "Record and show events of a workflow."),
         "hook": ("hook", "Answer the events of agents' programs, and show what was logged."),
     },
     "Measure": {
@@ -72,7 +72,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "redact",
             "Redact a credential that got in, everywhere in this clone, and list what can't be reached.",
         ),
-        "maintain": ("maintain", "Archive and delete what is due, and fold access counts in."),
+        "maintain": ("maintain", "Archive and delete what is due, and store access counts."),
     },
     "Work together": {
         "own": ("team", "Show who owns which section; acquire, release and transfer sections."),
@@ -138,8 +138,8 @@ def write_help(formatter: click.HelpFormatter, path: str) -> None:
         formatter.write_dl([(name, lines[name]) for name in EVERY_DAY], col_max=14)
     formatter.write(
         f"\n`{path} COMMAND -h` begins with examples; `{path} help --all` lists all {len(lines)} commands,\n"
-        f"`{path} help TOPIC` explains a subject. -C DIR works in DIR, --no-pager prints at once,\n"
-        "--version shows the version. Alone, memctl shows where things stand.\n"
+        f"`{path} help TOPIC` explains a subject. -C DIR works in DIR, --no-pager prints without a\n"
+        "pager, --version prints the version. Without a command, memctl shows the memory's status.\n"
     )
 
 

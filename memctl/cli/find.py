@@ -33,19 +33,19 @@ STYLES: tuple[output.Style, ...] = ({"fg": "yellow"}, status_style, {"bold": Tru
 
 @command(
     "list",
-    ("memctl list --type decision --importance 7", "Decisions that matter, newest first."),
-    ("memctl list --type issue --status open --sort severity", "Open issues, the worst first."),
-    ("memctl list --since 7d --json", "What the last week brought, for a program."),
-    ("memctl list --ready --sort importance", "Work that nothing open stands in the way of."),
-    ("memctl list --blocked", "Work that waits, and for what."),
-    ("memctl list --parent ISS-2025-11-04-001 --all", "The parts of an issue."),
+    ("memctl list --type decision --importance 7", "List important decisions, newest first."),
+    ("memctl list --type issue --status open --sort severity", "List open issues, the most severe first."),
+    ("memctl list --since 7d --json", "List the records of the last week, for a program."),
+    ("memctl list --ready --sort importance", "List work that nothing blocks."),
+    ("memctl list --blocked", "List blocked work, and what blocks it."),
+    ("memctl list --parent ISS-2025-11-04-001 --all", "List the parts of an issue."),
 )
 @filtering
-@click.option("--ready", is_flag=True, help="Only open work that nothing open blocks; `memctl next` orders it.")
-@click.option("--blocked", is_flag=True, help="Only open work that something open blocks.")
+@click.option("--ready", is_flag=True, help="Only open work that nothing blocks; `memctl next` orders it.")
+@click.option("--blocked", is_flag=True, help="Only open work that is blocked.")
 @click.option("--parent", metavar="ID", help="Only the parts of a record.", shell_complete=complete_id)
 @click.option(
-    "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="What to order by."
+    "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="The field to order by."
 )
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @limit_option(50)
@@ -70,7 +70,7 @@ def list_command(
     `blocks` of its own or of its parent. Work with open parts is begun by its parts.
     """
     if ready and blocked:
-        raise MemctlError("--ready and --blocked exclude each other", "give one of them", USAGE)
+        raise MemctlError("--ready and --blocked can't be combined", "give one of them", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     filters = memory_access.filters(memory, **given)
     waits: dict[str, Sequence[Record]] = {}

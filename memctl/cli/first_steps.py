@@ -52,10 +52,10 @@ def propose(memory: Memory) -> list[FirstStep]:
     found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
     if memory.repository.remotes() and memory.config.docs is True:
         words = ("init", "--docs", DEFAULT_BRANCH)
-        found.append(FirstStep(words, "render documents on the default branch alone: pull requests carry none"))
+        found.append(FirstStep(words, "render documents only on the default branch, so that pull requests have none"))
     others = (
         FirstStep(("init", "--sections"), "propose sections from the folders of the repository"),
-        FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record what you chose last", is_complete=False),
+        FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record your latest decision", is_complete=False),
     )
     return [*found, *others[: max(0, _SHOWN - len(found))]]
 
@@ -75,18 +75,18 @@ def _imports(tracked: Sequence[str]) -> Iterator[FirstStep]:
     for folder, number in sorted(folders.items()):
         yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')}")
     if ".beads/issues.jsonl" in tracked:
-        yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "take in the issues of beads")
+        yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "import the issues of beads")
     if any(path.startswith("backlog/tasks/") for path in tracked):
-        yield FirstStep(("import", "backlog", "backlog"), "take in the tasks of Backlog.md")
+        yield FirstStep(("import", "backlog", "backlog"), "import the tasks of Backlog.md")
 
 
 def _agents(memory: Memory, tracked: Sequence[str]) -> Iterator[FirstStep]:
     top = memory.folder.parent
     for name, host in HOSTS.items():
         if (top / host.folder).is_dir() or _INSTRUCTIONS.get(name) in tracked:
-            yield FirstStep(("install", name), f"give sessions of {host.title} the memory, and sum them up")
+            yield FirstStep(("install", name), f"give sessions of {host.title} the memory, and summarize them")
     if "AGENTS.md" in tracked:
-        yield FirstStep(("install", "agents-md"), "tell other agents of the memory, in AGENTS.md")
+        yield FirstStep(("install", "agents-md"), "describe the memory to other agents, in AGENTS.md")
 
 
 def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:

@@ -23,8 +23,8 @@ from memctl.store.memory import Memory
 _FEW = 3  # files to name of those of one kind without a page
 # Cells of the matrix: when to update a document, or what of the change goes into it.
 _IN_WORDS = {
-    "Always": "bring up to date",
-    "Rarely": "rarely to be brought up to date",
+    "Always": "update",
+    "Rarely": "rarely update",
     "If significant": "if the change is significant",
     "If impacts status": "if it changes the status",
     "If changes status %": "if it changes the percentage",
@@ -58,17 +58,19 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 
 @command(
     "impact",
-    ("memctl impact", "What differs from HEAD in the worktree."),
-    ("memctl impact --staged --strict", "What is about to be committed; fail if a page is stale (for hooks)."),
+    ("memctl impact", "Show the impact of what differs from HEAD in the worktree."),
+    ("memctl impact --staged --strict", "Show that of the staged files; exit with 1 if a page is stale (for hooks)."),
     ("memctl impact main..HEAD --json", "A branch, for a program."),
-    ("memctl impact src/payment --as fix", "If these files changed for a bug fix."),
-    ("memctl impact --all", "Every stale page, whatever has changed."),
+    ("memctl impact src/payment --as fix", "Show what a bug fix in these files would touch."),
+    ("memctl impact --all", "List every stale page, whatever has changed."),
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV]")
 @click.option("--staged", is_flag=True, help="Compare the index with HEAD.")
 @click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat the change of every file as this kind.")
-@click.option("--all", "everything", is_flag=True, help="Name every stale page, not only those that the files reach.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if a page named is stale, or a page can't be read.")
+@click.option(
+    "--all", "everything", is_flag=True, help="List every stale page, not only those that refer to the files."
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 if a listed page is stale, or any page is unreadable.")
 @json_option
 @click.pass_context
 def impact_command(
@@ -120,8 +122,8 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     rows = impact.by_subject(history.commits(repository, [], f"{before}..{after}"))
     snapshot = load.revision(memory, after)
     if not snapshot.names(""):
-        hint = "give a range that ends where there is one, or the files: `memctl impact PATH`"
-        raise MemctlError(f"{second or 'HEAD'} has no memory, so no page of it can be stale", hint)
+        hint = "give a range that ends at a commit with a memory, or the files: `memctl impact PATH`"
+        raise MemctlError(f"{second or 'HEAD'} has no memory", hint)
     return ImpactQuery(paths[0], snapshot, after, changes, rows)
 
 
@@ -151,7 +153,7 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
     if unsought:
         output.note(
-            f"hint: the last {unsought:,} of these were not searched for new paths; correct the others and try again"
+            f"hint: no new paths were searched for the last {unsought:,} of these; correct the others, then try again"
         )
 
 
@@ -181,7 +183,7 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
         where = f" (line {broken.line})" if broken.line else ""
         likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates or ())
         output.text(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
-    first = f"correct {memory.tracked(item.page.path)}, then " if item.broken else "once it is right again: "
+    first = f"correct {memory.tracked(item.page.path)}, then " if item.broken else "once it is correct again: "
     output.text(f"    {first}`memctl review {item.page.id}`")
 
 

@@ -71,7 +71,7 @@ class Memctl(click.Group):
     help="Keep a project's decisions, issues, states and learnings in its Git repository.",
 )
 @click.option("-C", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Work as if started in DIR.")
-@click.option("--no-pager", is_flag=True, help="Print at once, without a pager.")
+@click.option("--no-pager", is_flag=True, help="Print without a pager.")
 @click.version_option(__version__, prog_name="memctl", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
@@ -157,9 +157,9 @@ def _refuse_broken_text(arguments: list[str]) -> None:
 def _explain(error: OSError, written: list[str]) -> MemctlError:
     """Return the error for an OSError. It names the ids that were committed before, so that a script does not repeat
     them."""
-    message = f"{error.filename or 'a file or pipe that memctl needs'}: {error.strerror or error}"
+    message = f"{error.filename or 'a file or pipe'}: {error.strerror or error}"
     if error.filename == terminal.OUTPUT and written:
-        hint = "do not run the command again: it has done its work"
+        hint = "do not run the command again: its change is committed"
         return MemctlError(f"{message}; but {'; '.join(written)}", hint, UNANSWERED)
     return MemctlError(message, kind="system")
 
@@ -183,7 +183,7 @@ def _bug() -> MemctlError:
     python = f"Python {platform.python_version()}, {platform.system()} {platform.release()}"
     return MemctlError(
         "this is a bug in memctl",
-        "please report it with the lines below; they hold no text of your records' bodies\n"
+        "please report it with the lines below; they contain no text of your records\n"
         f"memctl {__version__}, {python}\n{traceback.format_exc().rstrip()}",
         BUG,
     )

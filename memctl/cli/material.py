@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 transcripts = click.option(
     "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
 )
-no_llm = click.option("--no-llm", is_flag=True, help="Ask no language model, even if one is set up.")
+no_llm = click.option("--no-llm", is_flag=True, help="Do not use a language model, even if one is set up.")
 
 
 def own_name(session: Session, source: str) -> str:
@@ -67,8 +67,8 @@ def _read_all(sources: tuple[str, ...]) -> list[Session]:
             raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
         session = reader.read(data)
         if not session.events:
-            hint = "it is to be one of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
-            raise MemctlError(f"{source} is not a transcript: nothing in it can be read", hint)
+            hint = "give a transcript of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
+            raise MemctlError(f"{source} is not a transcript", hint)
         found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
     return found
 
@@ -94,7 +94,7 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
         provider = provider_of(memory)
         return prose.add_prose(summary, session, provider) if provider and session.events else summary
     except MemctlError as error:
-        output.note(f"warning: no model writes the prose: {error.with_hint}")
+        output.note(f"warning: the language model wrote no prose: {error.with_hint}")
         return summary
 
 
@@ -141,5 +141,5 @@ def judged(
         found = grades.judged_replies(made, text, judge)
         return found, grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
-        output.note(f"warning: no model judges the answers: {error.with_hint}")
+        output.note(f"warning: the language model judged no answers: {error.with_hint}")
         return made, None

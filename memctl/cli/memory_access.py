@@ -47,7 +47,7 @@ def memory(ctx: click.Context) -> Memory:
         if ctx.info_name in _READS:
             _tell_undone(opened)
     if ctx.info_name in _SAYS_WHOSE and not opened.is_trusted:
-        opened.remarks.append(f"these records are of a clone that is not trusted (`{trust.COMMAND}` changes that)")
+        opened.remarks.append(f"these records are from a clone that is not trusted (`{trust.COMMAND}` trusts it)")
 
     if ctx.info_name not in _READS:
         _announce_locks(ctx)
@@ -79,15 +79,15 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
         is_done = job_queue.wait(opened.hooks, _PATIENCE) or (_writes(ctx) and ctx.obj.finish_jobs(opened.hooks))
     if not is_done:
         output.note(
-            "work that an agent's hook began is unfinished: `memctl commit` finishes it (`memctl hook log --faults`)"
+            "an agent's hook was interrupted: `memctl commit` finishes it (`memctl hook log --faults` lists errors)"
         )
 
 
 def _tell_not_checked_out(opened: Memory) -> None:
     if text := load.left_out(opened):
         opened.remarks += [
-            f"warning: {text}, and left out here",
-            "hint: `git sparse-checkout disable` brings them here; --at HEAD reads them",
+            f"warning: {text}, and left out of the answer",
+            "hint: `git sparse-checkout disable` checks them out; --at HEAD reads them",
         ]
 
 

@@ -19,8 +19,14 @@ _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # bytes that are not UTF-8 surv
 
 @command(
     "merge-file",
-    ("git config merge.memctl-record.driver 'memctl merge-file record %O %A %B %P'", "Have Git merge records with it."),
-    ("git config merge.memctl-docs.driver 'memctl merge-file docs %O %A %B %P'", "The same for rendered documents."),
+    (
+        "git config merge.memctl-record.driver 'memctl merge-file record %O %A %B %P'",
+        "Let Git merge records with memctl.",
+    ),
+    (
+        "git config merge.memctl-docs.driver 'memctl merge-file docs %O %A %B %P'",
+        "Let Git merge rendered documents with memctl.",
+    ),
     ("git config merge.memctl-session.driver 'memctl merge-file session %O %A %B %P'", "And for sessions' pages."),
 )
 @click.argument("kind", type=click.Choice(("record", "docs", "session")))

@@ -18,6 +18,7 @@ from memctl.pack.draft import PackDraft
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
@@ -55,7 +56,7 @@ def pack_options(
             callback=for_people,
             help="Write to a file, atomically.",
         ),
-        click.option("--copy", is_flag=True, callback=for_people, help="Copy to the clipboard."),
+        click.option("--copy", is_flag=True, callback=for_people, help="Copy the pack to the clipboard."),
     )
 
 
@@ -96,7 +97,7 @@ def deliver(
     `more` is added to the data of the JSON envelope.
     """
     if pack.left_out and not pack.included():
-        output.note(f"nothing of {len(pack.left_out):,} fits into {pack.budget:,} tokens")
+        output.note(f"none of {quantity(len(pack.left_out), 'item')} fits into {pack.budget:,} tokens")
     family = family_of(options.model or memory.config.model).name
     if options.copy:
         from memctl.providers import clipboard

@@ -45,7 +45,7 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="A tag to find it by. Repeatable.",
+            help="A tag. Repeatable.",
         ),
         click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="Importance, from 1 to 10 (critical)."),
         click.Option(["--status"], type=click.Choice(statuses), help="The status."),
@@ -53,16 +53,14 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             ["--section"],
             callback=section_named,
             shell_complete=complete("section"),
-            help="The section of the project it belongs to, such as 2.1, or its name.",
+            help="The section that it belongs to, such as 2.1, or its name.",
         ),
         click.Option(
-            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="Code that it is about. Repeatable."
+            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="A file that it is about. Repeatable."
         ),
-        click.Option(
-            ["--expires", "expires_at"], metavar="TIME", help="When it stops mattering: a date, or 90d from now."
-        ),
+        click.Option(["--expires", "expires_at"], metavar="TIME", help="When it expires: a date, or 90d from now."),
         click.Option(["--timestamp"], metavar="TIME", help="When it happened."),
-        click.Option(["--agent", "agent_id"], callback=for_people, help="The agent that made it."),
+        click.Option(["--agent", "agent_id"], callback=for_people, help="The agent that created it."),
     ]
 
 

@@ -68,7 +68,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 strict_option = click.option(
-    "--strict", is_flag=True, help="Refuse what otherwise gets a hint: no reason, no such path, …"
+    "--strict", is_flag=True, help="Refuse what would only get a hint, such as a missing reason or path."
 )
 discard_option = click.option("--discard", is_flag=True, help="Discard uncommitted text.")
 

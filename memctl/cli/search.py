@@ -42,17 +42,20 @@ _Found = TypeVar("_Found", bound="Result | Related")
 
 @command(
     "search",
-    ("memctl search connection pool", "What has these words, the best match first."),
-    ("memctl search '\"rate limit\"' --type decision --explain", "An exact phrase, and how each score came about."),
-    ("memctl search 'auth*' --since 30d --json", "Words that begin with auth, for a program."),
-    ("memctl search pool --type issue --sort severity", "What matches, the worst first."),
-    ("memctl search retries --type page --type session", "Only pages, and the pages of sessions."),
-    ("memctl search retry payments --type file", "The repository's own files, by what they say."),
-    ("memctl search --related DEC-2025-11-04-001 --explain", "What has to do with a record, and why."),
-    ("memctl search --related src/auth.py", "The records that have to do with a file."),
+    ("memctl search connection pool", "Find what has these words, best match first."),
+    (
+        "memctl search '\"rate limit\"' --type decision --explain",
+        "Find an exact phrase, with the reasons for each score.",
+    ),
+    ("memctl search 'auth*' --since 30d --json", "Find words that begin with auth, for a program."),
+    ("memctl search pool --type issue --sort severity", "List matching issues, the most severe first."),
+    ("memctl search retries --type page --type session", "Search only pages and sessions."),
+    ("memctl search retry payments --type file", "Search the repository's files by their text."),
+    ("memctl search --related DEC-2025-11-04-001 --explain", "List what is related to a record, and why."),
+    ("memctl search --related src/auth.py", "List the records that are related to a file."),
 )
 @click.argument("query", nargs=-1)
-@click.option("--related", metavar="ID|PATH", help="Instead of words: find what is related to a record or a file.")
+@click.option("--related", metavar="ID|PATH", help="Find what is related to a record or a file, instead of words.")
 @partial(filtering, more_types=(_ANY_RECORD, *PLACES, FILE))
 @click.option(
     "--sort",
@@ -60,7 +63,7 @@ _Found = TypeVar("_Found", bound="Result | Related")
     type=click.Choice(["relevance", *_SORTS]),
     default="relevance",
     show_default=True,
-    help="Order by this, highest first; any order but relevance puts records first.",
+    help="The order, highest first; all but relevance list records first.",
 )
 @limit_option(10)
 @click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
@@ -162,7 +165,7 @@ def _search(
         output.json("search", data, snapshot.faults, memory)
         return
     for word, others in instead.items() if shown else ():
-        output.note(f"{word} occurs nowhere; searched for {' and '.join(others)}")
+        output.note(f"{word} does not occur; searched for {' and '.join(others)}")
     if explain and shown:
         _explain(shown, snapshot.config.search_weights)
     else:
@@ -282,7 +285,7 @@ def _explain_related(results: Sequence[Related]) -> None:
 def _table(
     header: tuple[str, ...], most: Sequence[float], rows: Sequence[Sequence[float]], names: Sequence[str]
 ) -> None:
-    limits = (*(f"{value:.3f}" for value in (1.0, *most)), "the most that each part can give")
+    limits = (*(f"{value:.3f}" for value in (1.0, *most)), "the maximum of each part")
     numbers = [(*(f"{value:.3f}" for value in row), name) for row, name in zip(rows, names, strict=True)]
     output.columns([header, limits, *numbers])
 

@@ -57,7 +57,7 @@ _accepting = click.option(
     flag_value="all",
     default="",
     metavar="[N,…]",
-    help="Make the proposed records too: these by their numbers in --review, `sure` for those that are, or all.",
+    help="Create proposed records too: by their numbers in --review, `sure` for the certain ones, or all.",
 )
 _NOTHING = Session(GIT, ())
 
@@ -66,7 +66,10 @@ _NOTHING = Session(GIT, ())
     "summarize",
     ("memctl session summarize --transcript session.jsonl", "Write .memory/sessions/ID.md, or merge into it."),
     ("memctl session summarize -t main.jsonl -t agent-1.jsonl --review", "Show which records are proposed."),
-    ("memctl session summarize -t chat.txt --id design --accept 1,3", "Make the records 1 and 3, in one commit."),
+    (
+        "memctl session summarize -t chat.txt --id design --accept 1,3",
+        "Create the proposed records 1 and 3, in one commit.",
+    ),
     group=session_command,
 )
 @material.transcripts
@@ -149,7 +152,7 @@ def _write(
 
 @command(
     "list",
-    ("memctl session list", "All sessions that were summed up, the latest first."),
+    ("memctl session list", "List all summarized sessions, latest first."),
     ("memctl session list --json", "For a program."),
     group=session_command,
 )
@@ -165,14 +168,14 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     else:
         output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
         if not pages:
-            output.note("no session was summed up yet")
+            output.note("no session was summarized yet")
     output.faults(memory, faults)
     ctx.exit(REFUSED if faults else OK)
 
 
 @command(
     "show",
-    ("memctl session show 5f6c", "The page of a session, by what its name begins with."),
+    ("memctl session show 5f6c", "Print the page of a session, by the beginning of its name."),
     ("memctl session show 5f6c --at HEAD~3", "As it was."),
     group=session_command,
 )
@@ -197,12 +200,15 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
 
 @command(
     "start",
-    ('memctl session start refunds --intent "Refunds by card"', "Files changed from here on count as this session's."),
-    ("MEMCTL_SESSION=refunds memctl session start", "Named by the environment."),
+    (
+        'memctl session start refunds --intent "Refunds by card"',
+        "Start a session; files that change from now on belong to it.",
+    ),
+    ("MEMCTL_SESSION=refunds memctl session start", "Start a session with a name from the environment."),
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@click.option("--intent", default="", metavar="TEXT", callback=real_text, help="What the session is to accomplish.")
+@click.option("--intent", default="", metavar="TEXT", callback=real_text, help="The purpose of the session.")
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
@@ -217,12 +223,12 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
     else:
         output.text(f"{begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}")
         if memory.session != begun.id:
-            output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names it in every commit of memctl")
+            output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names the session in every commit by memctl")
 
 
 @command(
     "status",
-    ("memctl session status", "The sessions that are under way in this worktree."),
+    ("memctl session status", "List the sessions under way in this worktree."),
     group=session_command,
 )
 @json_option
@@ -236,10 +242,10 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 
 @command(
     "end",
-    ("memctl session end refunds", "Sum up what changed in Git meanwhile, in one commit."),
+    ("memctl session end refunds", "Summarize what changed in Git since, in one commit."),
     (
         "memctl session end --transcript session.jsonl --accept",
-        "With its transcript, and the records that it proposes.",
+        "End the only session, with its transcript and the proposed records.",
     ),
     group=session_command,
 )
@@ -262,7 +268,7 @@ def end_command(
     if not flags["dry_run"] and (done := session_pages.recover(memory, known)):
         active.forget(memory, name)
         where = f", in {done.commit[:10]}" if done.commit else ""
-        lines = [f"{name} was summed up when its end was interrupted{where}"]
+        lines = [f"{name} was already summarized when its end was interrupted{where}"]
         report.outcome(memory, done, flags, lines)
         return
     session = material.read(sources) if sources else _NOTHING
@@ -272,8 +278,11 @@ def end_command(
 
 @command(
     "phase",
-    ("memctl session phase research -t session.jsonl", "The problem, findings, files and constraints."),
-    ("memctl session phase planning -t session.jsonl --json", "Signatures, types, contracts and data models."),
+    ("memctl session phase research -t session.jsonl", "Print the problem, findings, files and constraints."),
+    (
+        "memctl session phase planning -t session.jsonl --json",
+        "Print signatures, types, contracts and data models, for a program.",
+    ),
     group=session_command,
 )
 @click.argument("phase", type=click.Choice(phases.PHASES))
@@ -315,7 +324,9 @@ def _to_end(memory: Memory, given: str) -> Running:
     name = _session_name(memory, given)
     known = active.find(memory, name)
     if known is None:
-        raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
+        raise MemctlError(
+            f"session {name!r} is not under way here", "`memctl session status` lists the sessions under way"
+        )
     return known
 
 
@@ -361,7 +372,7 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
     for number in numbers:
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
-            hint = f"there are 1 to {len(proposed)}" if proposed else "none are proposed"
+            hint = f"numbers are 1 to {len(proposed)}" if proposed else "none are proposed"
             raise MemctlError(f"--accept: there is no proposal {number!r}", hint, USAGE)
     named = {int(number): proposed[int(number) - 1] for number in numbers}
     for place, one in named.items():
@@ -382,7 +393,7 @@ def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: 
     if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
     if left:
-        output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
+        output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review lists, --accept creates them")
 
 
 def _figures(summary: SessionSummary) -> str:
@@ -397,7 +408,7 @@ def _figures(summary: SessionSummary) -> str:
         f"decisions: {len(summary.having(labels.DECISION)):,}",
         f"errors: {len(summary.errors):,} ({len(open_errors):,} open)",
     ]
-    broken = f"; lines that can't be read: {figures.broken_lines:,}" if figures.broken_lines else ""
+    broken = f"; unreadable lines: {figures.broken_lines:,}" if figures.broken_lines else ""
     return ", ".join(words) + broken
 
 

@@ -29,13 +29,16 @@ _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#windo
 
 @command(
     "probe",
-    ("memctl session probe", "Ask the latest summary for what was kept of its session."),
-    ("memctl session probe 5f6c -t session.jsonl --min 0.9", "For what the transcript says; below 90 % it fails."),
+    ("memctl session probe", "Test the latest summary against the facts stored with it."),
+    (
+        "memctl session probe 5f6c -t session.jsonl --min 0.9",
+        "Test a summary against its transcript; exit with 1 below 90 %.",
+    ),
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @material.transcripts
 @click.option(
-    "--min", "least", type=click.FloatRange(0, 1), default=None, help="Exit 1 if a smaller share is answered."
+    "--min", "least", type=click.FloatRange(0, 1), default=None, help="Exit with 1 if a smaller share is answered."
 )
 @material.no_llm
 @reading_options
@@ -92,7 +95,7 @@ def probe_command(
     if is_missed:
         output.note(f"{share:.1%} of the probes are answered, less than {least:.1%}")
     if below:
-        output.note("hint: `memctl session summarize --transcript FILE` fills a page with what it lacks")
+        output.note("hint: `memctl session summarize --transcript FILE` adds what the page lacks")
     ctx.exit(REFUSED if is_missed or below else OK)
 
 
@@ -118,9 +121,11 @@ def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool)
     known = {page.id for page in pages}
     named = next((name for name in (own, memory.session) if name in known), "")
     if not named and has_transcript:
-        raise MemctlError("the transcript's session has no summary", "name the one to ask; `memctl session list`")
+        raise MemctlError(
+            "the transcript's session has no summary", "name the session to test; `memctl session list` lists them"
+        )
     if not named and not pages:
-        raise MemctlError("no session was summed up yet", "`memctl session summarize --transcript FILE`")
+        raise MemctlError("no session was summarized yet", "`memctl session summarize --transcript FILE`")
     return named or pages[0].id
 
 

@@ -141,7 +141,9 @@ def open_editor(text: str) -> str:
     try:
         edited = click.edit(text, extension=".md")
     except click.ClickException as error:
-        raise MemctlError(f"the editor failed: {error.message}", "EDITOR names the one to use") from None
+        raise MemctlError(
+            f"the editor failed: {error.message}", "the variable EDITOR names the editor to use"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise MemctlError(f"the edited text can't be read: {error}") from None
     if edited is None:

@@ -30,9 +30,9 @@ _FEW_PAGES = 3  # stale pages to name
     "status",
     (
         "memctl status",
-        "Progress, open issues, who is at work, what waits; `memctl` alone does the same.",
+        "Show progress, open issues, agents at work, and what is pending.",
     ),
-    ("memctl status --at v1.0", "How it was at a release."),
+    ("memctl status --at v1.0", "Show the memory of a release."),
     ("memctl status --json", "For a program."),
 )
 @reading
@@ -177,7 +177,7 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     """Print the memory's name, its figures, then a line for everything that needs attention."""
     output.one_line(f"memory of {data['project']}: {data['folder']}")
     if not data.get("trusted", True):
-        output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
+        output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` trusts it)")
     if fault := data.get("fault_of_settings"):
         output.painted(fault, "yellow")
     status_figures.print_figures(data, bars)

@@ -143,7 +143,7 @@ def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, counts in sorted(data["records"].items()):
         yield name, ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
     if not data["records"]:
-        yield "records", "none yet: `memctl decide`, `issue`, `state` or `learn` makes one"
+        yield "records", "none yet: `memctl decide`, `issue`, `state` or `learn` creates one"
     if any(data["open_issues"].values()):
         worst = data["open_issues"].items()
         yield "issues", ", ".join(_severe(f"{number:,} {name}", name) for name, number in worst if number)

@@ -60,7 +60,7 @@ def counter_for(
             return of(named)
         except MemctlError:  # the file may name a model that memctl does not know
             output.note(
-                f"warning: memctl knows no tokenizer for the model {named!r}, and counts with that of {default}; "
+                f"warning: memctl has no tokenizer for the model {named!r}, and counts with that of {default}; "
                 "choose another with --model"
             )
     return of(default)

@@ -59,7 +59,7 @@ def test_links_of_a_decision_lead_on_and_the_file_goes_out_as_it_came(repo: Path
     assert '[the plan](../../../docs/plan.md#goals "Plan")' in text
     assert "`![no](img/load.png)`, [gone](gone.md)" in text
     assert "[in code](../plan.md)" in text
-    assert "2 are the same already" in memctl("export", "adr", str(folder)).err
+    assert "2 files already up to date" in memctl("export", "adr", str(folder)).err
     assert memctl("import", "adr", str(folder)).err.startswith("nothing to change")
     memctl("section", "add", "Shop")
     memctl("detail", "add", "Carts", "--section", "2.1")

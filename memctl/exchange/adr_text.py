@@ -82,7 +82,7 @@ def for_record(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, 
             texts.append(part.text)
             continue
         taken.add(field.name)
-        if (line := part.opening.rstrip("\n")) != _opening(field, form):
+        if (line := part.heading_text.rstrip("\n")) != _opening(field, form):
             wording[field.name] = line
         texts.append(f"## {field.heading}{_line_end(part)}{part.body}")
     return "".join(texts), wording
@@ -92,7 +92,7 @@ def for_file(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
     """Return the texts of the parts that a body has in a file: `for_record` the other way round."""
     texts = []
     for part, field in _with_fields(body):
-        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.opening
+        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.heading_text
         texts.append(opening + part.body)
     return texts
 
@@ -158,7 +158,7 @@ def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
 
 
 def _line_end(part: HeadedPart) -> str:
-    return "\n" * part.opening.endswith("\n")
+    return "\n" * part.heading_text.endswith("\n")
 
 
 def _opening(field: Field, form: Form) -> str:

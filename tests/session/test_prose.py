@@ -107,7 +107,7 @@ def test_without_a_usable_answer_the_summary_is_as_without_a_model(
 ) -> None:
     asked.answers(answer)
     result, page = summarized(memctl, repo, session(repo))
-    assert f"warning: no model writes the prose: the program ask " in result.err
+    assert "warning: no model writes the prose: the program ask " in result.err
     assert why in result.err
     before = commits(repo)
     result, same = summarized(memctl, repo, session(repo), "--no-llm")

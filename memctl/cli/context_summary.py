@@ -153,7 +153,7 @@ def _tell(enforced: Enforced, saved: dict[str, Any]) -> None:
         if kept.warning:
             notes.append(f"warning: line {kept.line}: {kept.warning}: {' '.join(kept.text.split())}")
     if not enforced.is_actionable:
-        notes.append("warning: nothing in it that the next phase could act on")
+        notes.append("warning: it has nothing that the next phase can act on")
     notes += [f"discarded: {name} ({tokens:,} tokens)" for name, tokens in saved["discarded"].items()]
     output.note("\n".join(notes)) if notes else None
     output.note(

@@ -6,7 +6,6 @@ A file changed since makes the reference *suspect*; one that is gone, *broken*.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterable
 
 import msgspec
@@ -19,6 +18,8 @@ from memctl.record.snapshot import Snapshot
 FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
 _LENGTH = 12  # of an id in a stamp: one in 280 million million
 _FRONT_MATTER = 0
+_OUTDATED = b"outdated pages"  # the key of the cached answer: a mark of what it is made of, and files by page
+_NOTHING = msgspec.msgpack.encode((b"", {}))
 MANY_RECORDS = 50  # after which a project's page is to be read again; we chose it: memctl's own was wrong after 190
 
 
@@ -88,8 +89,28 @@ def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
 def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     """Return the reviewed pages that no longer agree with the code, each with its changed and missing files.
 
-    Git is asked only about files that pages were reviewed with; if one of these is missing, about all files.
+    The answer is cached until a page, one of these files or Git's index changes.
     """
+    pages_now = snapshot.outline.pages
+    stamped = sorted({path for page in pages_now for path in page.stamps})
+    if not stamped:
+        return []
+    mark = snapshot.files.mark(stamped)
+    mark = mark and pages.digest((mark, pages_now))
+    kept = msgspec.msgpack.decode(
+        snapshot.catalogue.recall(_OUTDATED) or _NOTHING, type=tuple[bytes, dict[str, list[str]]]
+    )
+    if mark and kept[0] == mark:
+        return [(page, kept[1][page.path]) for page in pages_now if page.path in kept[1]]
+    found = _outdated_pages(snapshot)
+    if mark:
+        kept = mark, {page.path: files for page, files in found}
+        snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(kept))
+    return found
+
+
+def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
+    """Return them. Git is asked only about files that pages were reviewed with; if one is missing, about all files."""
     now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
     found = []
     for page in snapshot.outline.pages:
@@ -108,8 +129,7 @@ def records_since_overview(snapshot: Snapshot) -> int:
     project = snapshot.outline.project
     if project is None or project.timestamp is None:
         return 0
-    recorded = snapshot.catalogue.recorded()
-    return len(recorded) - bisect_right(recorded, timestamps.to_epoch(project.timestamp))
+    return snapshot.catalogue.recorded_since(timestamps.to_epoch(project.timestamp))
 
 
 def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:

@@ -38,6 +38,8 @@ from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.plan import STATUS_OF, Action, Plan, Room, TaskEnd, ToolResult, TurnStart, WindowStatus
 from memctl.window.pressure.monitor import LEAVE, ContextPressureMonitor, PressureReading, PressureZone
+from memctl.window.state import succession
+from memctl.window.state.succession import Succession
 from memctl.window.steps import EVICTION, LEAST_GAIN, SUB_AGENT
 
 if TYPE_CHECKING:
@@ -84,8 +86,6 @@ class ContextWindowManager:
         self.health_monitor = health_monitor or subsystems.health(self.config, now)
         self.audit = None if audit is None else subsystems.sink(audit, now)
         self._keeper = state_manager
-        from memctl.window.state.succession import Succession  # what understands texts comes with it
-
         self._succession = Succession(state_manager, task_goal, task_success_criteria)
         self.on_status_change = on_status_change
         self.on_overflow_detected = on_overflow_detected
@@ -349,8 +349,6 @@ class ContextWindowManager:
 
     def _leave(self, conversation: Conversation, start: TurnStart) -> TurnStart:
         """Save the state for a new window. Raises MemctlError for a task that no window of this size has room for."""
-        from memctl.window.state import succession
-
         saved, blocks = self._succession.save(conversation.blocks), conversation.blocks
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
         size, task = token_budget.window(conversation, start.utilization_before), self._succession.task(blocks)

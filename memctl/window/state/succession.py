@@ -7,6 +7,7 @@ hook returns say why.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,24 +15,22 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.record.required_text import LONGEST_MISSION
 from memctl.record.task_state import TaskState
-from memctl.session import progress
-from memctl.session.progress import Progress
-from memctl.task import resume_text
-from memctl.task.progress import set_steps
 from memctl.text.characters import encodable
 from memctl.text.fit import LIMIT, cut
 from memctl.text.fit import most as most_of
 from memctl.text.markdown import one_line
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
-from memctl.transcript.events import PROMPT, Event
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import MAX_TOKENS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
-from memctl.window.preservation import events
 from memctl.window.pressure.monitor import LEAVE
-from memctl.window.state.task import NotCopied, StateKeeper
+
+# What understands texts takes as long to import as all the rest: a loop that saves nothing does without it.
+if TYPE_CHECKING:
+    from memctl.session.progress import Progress
+    from memctl.window.state.task import StateKeeper
 
 NOTES_SHARE = 4  # notes have a fourth of the room at most
 _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
@@ -59,6 +58,7 @@ def room(
 
 def fitted(state: TaskState, most: int, counter: TokenCounter) -> str:
     """Return the resume text of a state in at most `most` tokens; "" if not even what it is about has room."""
+    from memctl.task import resume_text
 
     def is_within(text: str) -> bool:
         return count(text, ContentType.USER_MESSAGE, counter) <= most
@@ -100,8 +100,9 @@ class Succession:
         self.task_goal = encodable(task_goal)
         self._keeper = keeper
         self._criteria = tuple(map(encodable, criteria))
-        self._progress: Progress | None = None  # how far the task is, once its first message is known
-        self._waiting: list[Event] = []  # what happened since
+        self._begun: TaskState | None = None  # how far the task was as this run began, once its first message is known
+        self._progress: Progress | None = None  # how far it is, as of the last save
+        self._waiting: list[list[ContentBlock]] = []  # what came since, by turn
         self._known: set[_Identity] = set()
         self._latest: _Identity | None = None  # the event that was seen last
         self._is_saved = False  # above the threshold for a safety save, in this window
@@ -110,22 +111,23 @@ class Succession:
 
     def observe(self, blocks: Sequence[ContentBlock]) -> None:
         """Take note of what happened since the last call. What is evicted or compacted later is known by then."""
-        if self._progress is None:
-            self._progress = self._begun(blocks)
+        if self._begun is None:
+            self._begun = self._first_state(blocks)
         own = self._own(blocks)
         identities = [(one.content_type.value, one.call_id, "" if one.call_id else one.content) for one in own]
         if self._latest in identities:  # all behind it is new, though its words may be those of an earlier one
             fresh = own[len(identities) - identities[::-1].index(self._latest) :]
         else:
             fresh = [one for one, name in zip(own, identities, strict=True) if name not in self._known]
-        self._waiting += [
-            one for one in events.events_of(fresh) if one.kind != PROMPT or not events.is_digest(one.text)
-        ]
+        if fresh:
+            self._waiting.append(fresh)
         self._known.update(identities)
         self._latest = identities[-1] if identities else self._latest
 
     def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str = "") -> None:
         """Take over what a program says: the steps done, the one it works on, and those it plans besides."""
+        from memctl.task.progress import set_steps
+
         argument_checks.texts(current=current)
         made = self._advanced()
         state = set_steps(made.state, map(one_line, done), one_line(current), planned, now, "")
@@ -154,7 +156,7 @@ class Succession:
         )
         return first.replace(self._given, "").rstrip() if self._given else first
 
-    def _begun(self, blocks: Sequence[ContentBlock]) -> Progress:
+    def _first_state(self, blocks: Sequence[ContentBlock]) -> TaskState:
         """Return how far the task is as this run begins: as an earlier one left it, if that was the same task."""
         last, own = self._earlier, one_line(self.task(blocks))
         if last is not None and not last.is_finished:
@@ -164,15 +166,22 @@ class Succession:
             if goal.startswith(last.goal.removesuffix("…").removesuffix(" …")):
                 if is_told_of:
                     self._known.add((ContentType.USER_MESSAGE.value, "", self.task(blocks)))
-                return Progress(last)
-        return Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
+                return last
+        return TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION))
 
     def _advanced(self) -> Progress:
         """Return how far the task is by now."""
-        made = self._progress or Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
-        if self._waiting:
-            made = progress.advance(made, events.part_of(self._waiting)[1])
-            self._waiting = []
+        from memctl.session import progress
+        from memctl.transcript.events import PROMPT
+        from memctl.window.preservation import events
+
+        goal = cut(one_line(self.task_goal), LONGEST_MISSION)
+        made = self._progress or progress.Progress(self._begun or TaskState(goal=goal))
+        happened = (one for blocks in self._waiting for one in events.events_of(blocks))
+        said = [one for one in happened if one.kind != PROMPT or not events.is_digest(one.text)]
+        if said:
+            made = progress.advance(made, events.part_of(said)[1])
+        self._waiting = []
         self._progress = made
         return made
 
@@ -193,10 +202,8 @@ class Succession:
             return Saved(state)
         try:
             return Saved(state, self._keeper.save(state))
-        except NotCopied as error:
-            return Saved(state, error.kept_as, error.message)
-        except MemctlError as error:
-            return Saved(state, why_not=error.message)
+        except MemctlError as error:  # a NotCopied says as what it is kept all the same
+            return Saved(state, getattr(error, "kept_as", ""), error.message)
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
         """Save the state when the utilisation crosses a threshold (rules.md#window-state); None if it does not now."""

@@ -44,7 +44,7 @@ from memctl.window.steps import EVICTION, LEAST_GAIN, SUB_AGENT
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
-    from memctl.window.audit import Audit
+    from memctl.window.audit import Audit, AuditSink
     from memctl.window.state.task import StateKeeper
 
 
@@ -84,7 +84,11 @@ class ContextWindowManager:
         self.compression_engine = compression_engine or subsystems.compression(self.config, counter)
         self.budget_manager = budget_manager or subsystems.budget(self.config)
         self.health_monitor = health_monitor or subsystems.health(self.config, now)
-        self.audit = None if audit is None else subsystems.sink(audit, now)
+        self.audit: AuditSink | None = None
+        if audit is not None:
+            from memctl.window.audit import sink_of
+
+            self.audit = sink_of(audit, now)
         self._keeper = state_manager
         self._succession = Succession(state_manager, task_goal, task_success_criteria)
         self.on_status_change = on_status_change

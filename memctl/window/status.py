@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript import claude_code, window
 from memctl.transcript.messages import decode_json
-from memctl.transcript.window import Compaction
 from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
@@ -124,8 +123,17 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
         last = monitor.measure(0, tokens) if seen.curve.source == MODEL_REPORTED else monitor.measure(tokens)
         rate = monitor.burn_rate if number and number not in cuts else None
         moment = seen.curve.times[number] if number < len(seen.curve.times) else ""
-        made = _snapshot(number, tokens, before, monitor, cuts)
-        history.append(msgspec.structs.replace(made, burn_rate=rate, timestamp=moment))
+        cut = cuts.get(number)  # the size after a compaction is measured, that before it is the host's
+        uncut = (cut.before or before) if cut is not None else 0
+        snapshot = HealthSnapshot(
+            timestamp=moment,
+            window_id=1 + sum(at <= number for at in cuts),
+            turn=number + 1,
+            utilization=monitor.utilization(),
+            compression_ratio=uncut / tokens if uncut else None,
+            burn_rate=rate,
+        )
+        history.append(snapshot)
         before = tokens
     assert last is not None
     parts = _parts(seen, last.current_tokens, limit, config)
@@ -134,20 +142,6 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
         bloat = results / last.current_tokens if last.current_tokens else None
         history[-1] = msgspec.structs.replace(history[-1], tool_result_bloat=bloat)
     return Status(last, parts, tuple(_largest(seen.opened.conversation.blocks)), tuple(history))
-
-
-def _snapshot(
-    number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, Compaction]
-) -> HealthSnapshot:
-    """Return the health after a request. The size after a compaction is measured, that before it is the host's."""
-    cut = cuts.get(number)
-    ratio = (cut.before or before) / tokens if cut is not None and (cut.before or before) else None
-    return HealthSnapshot(
-        window_id=1 + sum(at <= number for at in cuts),
-        turn=number + 1,
-        utilization=monitor.utilization(),
-        compression_ratio=ratio,
-    )
 
 
 def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:

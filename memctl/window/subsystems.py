@@ -27,7 +27,6 @@ from memctl.window.steps import SUB_AGENT, EvictionPolicy
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
     from memctl.store.memory import Memory
-    from memctl.window.audit import Audit, AuditSink
     from memctl.window.compression.cascade import Dispatcher
     from memctl.window.compression.model import Ask
     from memctl.window.compression.notes import Notes
@@ -59,13 +58,6 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
     from memctl.tokens.families import family_of
 
     return Counter(family_of(given or (memory.config.model if memory else "claude")))
-
-
-def sink(given: Audit, now: Callable[[], str]) -> AuditSink:
-    """Return what takes decisions, as `audit.sink_of` makes it."""
-    from memctl.window import audit
-
-    return audit.sink_of(given, now)
 
 
 def keep_rules(config: WindowConfig) -> Keep | None:

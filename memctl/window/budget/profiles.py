@@ -59,11 +59,10 @@ Allocations = Mapping[BudgetComponent, float]
 
 
 class BudgetShare(msgspec.Struct, frozen=True):
-    """A type of context: its name, what it is for, and its least and most share of the window in per mille."""
+    """A type of context: its name, its title, and its least and most share of the window in per mille."""
 
     name: str
     title: str
-    purpose: str
     least: int
     most: int
 
@@ -71,23 +70,18 @@ class BudgetShare(msgspec.Struct, frozen=True):
 SHARES = {
     share.name: share
     for share in (
-        BudgetShare("system", "Knowledge and system", "instructions, skills, core procedures", 300, 400),
-        BudgetShare("active", "Active task", "current files, recent outputs, working state", 400, 500),
-        BudgetShare("session", "Session memory", "decisions, issues, persistent state", 100, 150),
-        BudgetShare("buffer", "Buffer", "tool outputs, safety margin", 50, 100),
+        BudgetShare("system", "Knowledge and system", 300, 400),
+        BudgetShare("active", "Active task", 400, 500),
+        BudgetShare("session", "Session memory", 100, 150),
+        BudgetShare("buffer", "Buffer", 50, 100),
         # What the agents of one project all have, beside their own; rules.md#task-profiles.
-        BudgetShare("shared", "Shared context", "the same for all agents", 0, 400),
+        BudgetShare("shared", "Shared context", 0, 400),
     )
 }
-_COMPONENTS = {
-    BudgetComponent.SYSTEM_PROMPT: ("System prompt", "instructions"),
-    BudgetComponent.TOOL_DEFINITIONS: ("Tool definitions", "names and parameters of tools"),
-    BudgetComponent.MESSAGE_HISTORY: ("Message history", "texts of user and model, and calls"),
-    BudgetComponent.TOOL_RESULTS: ("Tool results", "outputs of tools"),
-    BudgetComponent.MEMORY_INJECTION: ("Memory", "what is given of the project's memory"),
-    BudgetComponent.OUTPUT_RESERVED: ("Answer", "kept free for the answer"),
+_TITLES = ("System prompt", "Tool definitions", "Message history", "Tool results", "Memory", "Answer")  # of components
+SHARES |= {
+    part.value: BudgetShare(part.value, title, 0, 0) for part, title in zip(BudgetComponent, _TITLES, strict=True)
 }
-SHARES |= {part.value: BudgetShare(part.value, *texts, 0, 0) for part, texts in _COMPONENTS.items()}
 
 
 class Portion(msgspec.Struct, frozen=True):

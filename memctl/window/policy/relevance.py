@@ -173,21 +173,17 @@ def weights(parsed: ParsedText) -> list[int]:
     A record weighs its importance, 10 if its severity is critical, and so does all below it. Elsewhere the
     goal weighs 10, constraints and blockers 9, state and next steps 8, and what says MUST or NEVER 9.
     """
-    found: list[int] = []
-    records: list[bool] = []
-    for block in parsed.blocks:
-        parent = block.parent
-        stated = _STATED.search(block.text[:2_000])
-        if stated:
-            found.append(10 if _SEVERE.search(block.text[:2_000]) else int(stated[1] or stated[2]))
-            records.append(True)
-        elif parent >= 0 and records[parent]:
-            found.append(found[parent])
-            records.append(True)
-        else:
-            found.append(_named_weight(block))
-            records.append(False)
-    return found
+    units = [parsed.blocks[unit] if unit >= 0 else None for unit in units_of(parsed)]
+    return [
+        _named_weight(block) if unit is None else _stated_weight(unit)
+        for block, unit in zip(parsed.blocks, units, strict=True)
+    ]
+
+
+def _stated_weight(record: TextBlock) -> int:
+    text = record.text[:2_000]
+    stated = _STATED.search(text)
+    return 10 if stated is None or _SEVERE.search(text) else int(stated[1] or stated[2])
 
 
 def _named_weight(block: TextBlock) -> int:

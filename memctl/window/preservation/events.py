@@ -26,6 +26,9 @@ from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import EVICTED, SHORTENED, ContentBlock, ContentType
 
 _SPOKEN = (PROMPT, ANSWER, DIGEST)
+_KINDS = {
+    ContentType.USER_MESSAGE: PROMPT, ContentType.ASSISTANT_RESPONSE: ANSWER, ContentType.TOOL_RESULT: RESULT,
+}  # fmt: skip
 OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
 _START = "[Summary of the conversation up to here"
 HEAD = f"{_START}; what stands here was said and done in it, and is no new instruction]"
@@ -157,15 +160,14 @@ def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
 
 
 def _event(block: ContentBlock) -> Event | None:
+    """Return a block as an event, None if nobody said or did it, as with a system prompt."""
     if block.is_call:
         return Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
-    if block.content_type is ContentType.TOOL_RESULT:
-        return Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
-    if block.content_type is ContentType.USER_MESSAGE and block.content:
-        return Event(PROMPT, _unframed(block.content))
-    if block.content_type is ContentType.ASSISTANT_RESPONSE:
-        return Event(ANSWER, _unframed(block.content))
-    return None
+    kind = _KINDS.get(block.content_type)
+    if kind is None or (kind == PROMPT and not block.content):
+        return None
+    text = block.content if kind == RESULT else _unframed(block.content)
+    return Event(kind, text, call=block.call_id, is_error=block.is_error)
 
 
 def _unframed(text: str) -> str:

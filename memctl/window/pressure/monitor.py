@@ -104,13 +104,6 @@ class PressureReading(msgspec.Struct, frozen=True):
     source: str
     disagreement: float | None = None
 
-    @property
-    def counts_part(self) -> bool:
-        """Whether the two counts are further apart than estimates may be (rules.md#token-counting)."""
-        from memctl.tokens.count import GOAL  # brings SQLite with it, which a hook should not wait for
-
-        return self.disagreement is not None and abs(self.disagreement) > GOAL
-
 
 ZoneChange = Callable[[PressureZone, PressureZone, PressureReading], None]
 VelocitySpike = Callable[[float, float, PressureReading], None]  # the step, the baseline

@@ -1,4 +1,4 @@
-"""What a window is like now, as its transcript or its messages tell: for `memctl window status` and `health`."""
+"""The state of a window from its transcript or messages, for `memctl window status` and `memctl window health`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
 
 
 class SeenConversation(msgspec.Struct, frozen=True):
-    """A conversation as it was read, with its curve, the model that it names ("": none), and what counted it."""
+    """A conversation that was read from a file, with its token curve, its model and its counter.
+
+    `model` is the name in the file, "" if it has none.
+    """
 
     opened: Opened
     curve: Curve
@@ -45,11 +48,14 @@ class SeenConversation(msgspec.Struct, frozen=True):
 
     @property
     def is_transcript(self) -> bool:
+        """Whether the file is an agent's transcript, and not messages or a request."""
         return self.opened.transcript is not None
 
 
 class ComponentUse(msgspec.Struct, frozen=True):
-    """What components use of their budget, in tokens: two of them where nobody can tell them apart."""
+    """The tokens that a component uses, and its budget; two components together where a transcript can't separate
+    them.
+    """
 
     components: tuple[BudgetComponent, ...]
     used: int
@@ -57,11 +63,14 @@ class ComponentUse(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
+        """The names of the components, joined by " + "."""
         return " + ".join(component.value for component in self.components)
 
 
 class Large(msgspec.Struct, frozen=True):
-    """A large result: of which tool, about what, its tokens, the turn, and the line in the transcript (0: none)."""
+    """A large result: its tool, what the call asked for, its tokens, its turn, and its line in the transcript (0:
+    unknown).
+    """
 
     tool: str
     about: str
@@ -71,7 +80,10 @@ class Large(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """A window now: its last reading, what the parts use, the largest results, and a snapshot for each request."""
+    """The state of a window: its last pressure reading, the use of each component, and the largest results.
+
+    `history` has a health snapshot for each request.
+    """
 
     reading: PressureReading
     parts: tuple[ComponentUse, ...]
@@ -80,8 +92,10 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter]) -> SeenConversation:
-    """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
-    that nobody names. Raises MemctlError for anything that is not a conversation.
+    """Read a transcript, messages or a request from lines; `name` is what errors call the file.
+
+    `counter_for` returns the counter for a model's name, "" if the file names none. Raises MemctlError if the lines are
+    not a conversation.
     """
     loaded = reading.load(lines, name)
     counter = counter_for(loaded.model)
@@ -94,7 +108,7 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
 
 
 def usual_growth(file: str) -> float:
-    """Return the tokens that a request usually adds in the sessions of Claude Code before the one in a file."""
+    """Return the tokens that a request usually adds, by the user's sessions of Claude Code before the one in `file`."""
     sessions = []
     for path in claude_code.earlier(file):
         with suppress(OSError), open(path, "rb") as lines:
@@ -103,10 +117,10 @@ def usual_growth(file: str) -> float:
 
 
 def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: float = 0) -> Status:
-    """Return the state of a window that holds `limit.usable` tokens, to which a request usually adds `usual` (0: not
-    known).
+    """Return the state of a window that can be filled with `limit.usable` tokens.
 
-    Raises MemctlError if it holds too few for a budget.
+    `usual` is the tokens that a request usually adds, 0 if unknown. Raises MemctlError if the window is too small for
+    its budget.
     """
     pressure = config.pressure
     monitor = ContextPressureMonitor(

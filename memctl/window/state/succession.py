@@ -1,7 +1,7 @@
-"""What passes from one window to the next: which window it is, and the state of the task that is kept for the next.
+"""The windows of a task one after the other, and the state that passes to the next.
 
-A state that can't be kept (stale, or refused by the memory) never stops the agent's loop: the audit and what the
-hook returns say why.
+A state that can't be stored (stale, or refused by the memory) never stops the agent's loop; the audit log and the
+manager's results say why.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
 def room(
     blocks: Sequence[ContentBlock], task: str, size: float, budgets: TokenBudgetManager, counter: TokenCounter
 ) -> int:
-    """Return the tokens for a bootstrap beside the task, in a window of `size` tokens that keeps room for an answer.
+    """Return the tokens that a new window has for the state, beside the task and the room for an answer.
 
-    Raises MemctlError for a task that fills a window alone: each one would be left as soon as it begins.
+    `size` is the window in tokens. Raises MemctlError if the task alone fills a window.
     """
     frame = sum(block.token_count for block in blocks if block.content_type in _FRAME)
     own = frame + count(task, ContentType.USER_MESSAGE, counter) + PER_MESSAGE + PER_REQUEST
@@ -57,7 +57,7 @@ def room(
 
 
 def fitted(state: TaskState, most: int, counter: TokenCounter) -> str:
-    """Return the resume text of a state in at most `most` tokens; "" if not even what it is about has room."""
+    """Return the text that resumes a task, in at most `most` tokens; "" if not even its goal fits."""
     from memctl.task import resume_text
 
     def is_within(text: str) -> bool:
@@ -72,9 +72,9 @@ _Identity = tuple[str, str, str]
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """What came of saving a state: the id that it has now, or why it could not be kept; and the state.
+    """The result of saving a state: its id, or why it could not be stored.
 
-    With both it is kept, and only its copy is not.
+    With both the state is stored, and only its copy in files is not.
     """
 
     state: TaskState
@@ -83,12 +83,12 @@ class Saved(msgspec.Struct, frozen=True):
 
     @property
     def is_refused(self) -> bool:
-        """Whether it could not be kept."""
+        """Whether the state could not be stored."""
         return bool(self.why_not) and not self.id
 
 
 class Succession:
-    """The windows of a task, one after the other. The first comes after the last one whose state was kept."""
+    """The windows of a task, and how far the task is; the first follows the last window whose state was stored."""
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
         argument_checks.texts(task_goal=task_goal)
@@ -110,7 +110,7 @@ class Succession:
         self._given = ""  # the text that this window began with
 
     def observe(self, blocks: Sequence[ContentBlock]) -> None:
-        """Take note of what happened since the last call. What is evicted or compacted later is known by then."""
+        """Remember the blocks that came since the last call, before they are evicted or compacted."""
         if self._begun is None:
             self._begun = self._first_state(blocks)
         own = self._own(blocks)
@@ -125,7 +125,7 @@ class Succession:
         self._latest = identities[-1] if identities else self._latest
 
     def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str = "") -> None:
-        """Take over what a program says: the steps done, the one it works on, and those it plans besides."""
+        """Set the steps done, the current step, and the steps planned besides; None keeps those planned before."""
         from memctl.task.progress import set_steps
 
         argument_checks.texts(current=current)
@@ -134,7 +134,9 @@ class Succession:
         self._progress = msgspec.structs.replace(made, state=state)
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
-        """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
+        """Store the state for the next window if there is a keeper, and return the result; an unchanged state is not
+        stored twice.
+        """
         self.observe(blocks)
         state = self._advanced().state
         goal = self.task_goal or state.goal
@@ -150,7 +152,7 @@ class Succession:
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
-        """Return what the user said first, without what was given to this window of the one before it."""
+        """Return the user's first message, without the text that this window began with."""
         first = next(
             (one.content for one in blocks if one.content and one.content_type is ContentType.USER_MESSAGE), ""
         )
@@ -206,14 +208,18 @@ class Succession:
             return Saved(state, getattr(error, "kept_as", ""), error.message)
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
-        """Save the state when the utilisation crosses a threshold (rules.md#window-state); None if it does not now."""
+        """Store the state if the utilisation has just crossed a threshold (rules.md#window-state); None if it has
+        not.
+        """
         crosses = is_above and not self._is_saved and self._keeper is not None
         self._is_saved = is_above
         return self.save(blocks) if crosses else None
 
     def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
-        """Return the next window begins; the text that it begins with, of at most `room` tokens: the state as it was
-        kept, or else as it is known here, and the notes of the `engine`."""
+        """Count a new window, and return the text that it begins with, of at most `room` tokens.
+
+        The text has the stored state, or else the state as it is known here, and the notes of the `engine`.
+        """
         self.window += 1
         self._is_saved = False
         noted = engine.take_notes(min(room // NOTES_SHARE, MAX_TOKENS)).compressed_content

@@ -68,7 +68,7 @@ class AuditSink:
         try:
             made = msgspec.convert(_clean(msgspec.to_builtins(given, enc_hook=str, str_keys=True)), Decision)
         except (msgspec.ValidationError, RecursionError) as error:
-            why = describe(error) if isinstance(error, msgspec.ValidationError) else "it is nested too deep"
+            why = describe(error) if isinstance(error, msgspec.ValidationError) else "its values are nested too deep"
             raise MemctlError(f"this is not a decision: {why}", exit_code=USAGE) from None
         self._take(made)
         return made
@@ -164,7 +164,7 @@ def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
     if callable(given):
         return AuditSink(given, now)
     hint = "give the path of a file, a function of a Decision, or a logging.Logger"
-    raise MemctlError(f"audit is {type(given).__name__}, which takes no decisions", hint, USAGE)
+    raise MemctlError(f"audit is {type(given).__name__}, which can't take decisions", hint, USAGE)
 
 
 def _clean(value: Any, name: str = "") -> Any:

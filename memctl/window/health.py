@@ -162,7 +162,7 @@ METRICS = {
     metric.name: metric
     for metric in (
         HealthMetric(
-            "utilization", "tokens of those that fit", None, 0.60, "capacity", "compact at once, save a checkpoint",
+            "utilization", "share of the tokens that fit", None, 0.60, "capacity", "compact at once, save a checkpoint",
             "plan what may go, and where a checkpoint is due", "utilization_critical",
             "utilization {value:.1%}, above {limit:.0%} for 3 turns: the window overflows next",
             AlertLevel.CRITICAL, turns=LASTING,
@@ -173,12 +173,12 @@ METRICS = {
             turns=LASTING,
         ),
         HealthMetric(
-            "compression_ratio", "original by compressed tokens", 3, 15, "degradation", "redesign the prompt",
+            "compression_ratio", "original / compressed tokens", 3, 15, "degradation", "redesign the prompt",
             limit="compression_ratio_min", is_above=False, turns=LASTING, of_measured=True,
             says="the last 3 compressions came to less than {limit:g}x, this one to {value:.1f}x",
         ),
         HealthMetric(
-            "burn_rate", "tokens a turn, the mean of 20", None, None, "anomaly", "look for a loop that runs away",
+            "burn_rate", "tokens a turn, the mean of 20", None, None, "anomaly", "look for a runaway loop",
         ),
         HealthMetric(
             "fidelity_score", "what a compression kept", 0.85, None, "degradation", "add preservation rules",

@@ -158,7 +158,7 @@ class ContextWindowManager:
         is_above = before >= self.config.cross_window.auto_save_threshold
         saved = self._succession.save_once(conversation.blocks, is_above=is_above or made is not None)
         if saved is not None:
-            why = "the threshold for a safety save" if is_above else "something is to go"
+            why = "the threshold for a safety save is reached" if is_above else "tokens are to be freed"
             decision = "refused" if saved.is_refused else "saved"
             self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
         if made is not None:
@@ -206,7 +206,7 @@ class ContextWindowManager:
         verdict = budget.check_before_add(BudgetComponent.TOOL_RESULTS, tokens)
         is_refused = budget.enforce_components and not verdict.allowed
         if self._room.holds(tokens, is_again=key in self._outlined) and not is_refused:
-            late = "older results go for it at the start of the next turn"
+            late = "older results make room for it at the start of the next turn"
             shown = ToolResult(result, tokens, tokens, note=verdict.warning if verdict.allowed else late)
         else:
             whole = plan.rest(tool_name, arguments, result, tokens, self._room.free)
@@ -256,7 +256,7 @@ class ContextWindowManager:
         archive = getattr(self._keeper, "archive", None)
         if saved.id and archive is not None:
             archive()
-        why_not = saved.why_not or ("" if saved.id else "nothing keeps a state: give a memory, or name a state_file")
+        why_not = saved.why_not or ("" if saved.id else "no state is stored: give a memory, or name a state_file")
         snapshot, trends = self._snapshot(), self.health_monitor.trend_report()
         details = {"checkpoint": saved.id}
         self._log("task", "ended", reason=why_not, after=msgspec.to_builtins(snapshot), details=details)
@@ -310,7 +310,7 @@ class ContextWindowManager:
         if not made.is_emergency and cleared < least:
             self._see(conversation, start.utilization_before)
             self._fruitless_at = conversation.tokens
-            why = f"it would clear {cleared:,} tokens, and clear_at_least is {least:,}"
+            why = f"it would free {cleared:,} tokens, fewer than clear_at_least, {least:,}"
             return msgspec.structs.replace(start, reason=why)
         is_hard = made.is_emergency and (start.utilization_before >= ORANGE_AT or done.is_compacted)
         action = Action.EMERGENCY_COMPACTION if is_hard else Action.MANAGE
@@ -398,7 +398,7 @@ class ContextWindowManager:
 
         def spike(step: float, baseline: float, reading: PressureReading) -> None:
             numbers = {"step": round(step), "baseline": round(baseline), "tokens": reading.current_tokens}
-            self._log("pressure", "spike", reason="a step far beyond the usual", after=numbers)
+            self._log("pressure", "spike", reason="more than 3 times the usual step", after=numbers)
 
         def limit(kind: str, part: BudgetComponent, own: Any, projected: int) -> None:
             if exceeded.get(part) != kind:

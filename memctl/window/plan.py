@@ -76,7 +76,7 @@ def made_for(
         target = min(int(unread + TARGET * max(managed - unread, 0)), most)
     steps: tuple[str, ...]
     if is_emergency:
-        short = "less than 4,000 tokens are left for the answer"
+        short = "fewer than 4,000 tokens are left for the answer"
         reason = f"{EMERGENCY:.0%} are filled" if utilization >= EMERGENCY else short
         steps = (*ALL, SUB_AGENT)
     elif reading.zone in (PressureZone.ORANGE, PressureZone.RED):

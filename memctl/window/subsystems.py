@@ -145,7 +145,7 @@ def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
     try:
         text = Path(given).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
-        raise MemctlError(f"{given} can't be read: {getattr(error, 'strerror', None) or 'it is no UTF-8'}") from None
+        raise MemctlError(f"{given} can't be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
     return configuration.parse(text, str(given))
 
 
@@ -213,9 +213,9 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
         (bool(shrinks.system_prompt or shrinks.preserve) and provider is None,
          "compression.system_prompt and preserve: no provider is given"),
         (goes.weights != default.eviction.weights and policy != "hybrid",
-         f"eviction.weights: they are of the policy hybrid, not of {policy}"),
+         f"eviction.weights: only the policy hybrid uses them, not {policy}"),
         (goes.type_ttl != default.eviction.type_ttl and policy not in ("hybrid", "type_based"),
-         f"eviction.type_ttl: the policy {policy} does not ask for it"),
+         f"eviction.type_ttl: the policy {policy} does not use it"),
         (save_at != usual_save_at and found.get("state_manager") is None,
          "cross_window.auto_save_threshold: nothing keeps a state"),
         ("compression_engine" in more and (provider is not None or dispatcher is not None),
@@ -229,7 +229,7 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
     for name, metric in METRICS.items():
         is_own = metric.limit and getattr(alerts, metric.limit) != getattr(AlertThresholds(), metric.limit)
         if is_own and name not in watched:
-            yield f"health_monitoring.alerts.{metric.limit}: {name} is not among the metrics"
+            yield f"health_monitoring.alerts.{metric.limit}: {name} is not one of the watched metrics"
 
 
 def _keeper(

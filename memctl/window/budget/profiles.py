@@ -191,7 +191,7 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
     lacking = max(OUTPUT_FLOOR - limits[BudgetComponent.OUTPUT_RESERVED], 0)
     if lacking > limits[BudgetComponent.MESSAGE_HISTORY]:
         share = allocations[BudgetComponent.OUTPUT_RESERVED] + allocations[BudgetComponent.MESSAGE_HISTORY]
-        least = f"; it takes {math.ceil(OUTPUT_FLOOR / share):,}" if share else ""
+        least = f"; give at least {math.ceil(OUTPUT_FLOOR / share):,}" if share else ""
         raise ValueError(
             f"a window of {window:,} tokens has no room for {OUTPUT_FLOOR:,} tokens of answer "
             f"in the shares of answer and history{least}"

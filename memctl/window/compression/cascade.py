@@ -76,11 +76,11 @@ def reason_against(subtask: str, effort: Effort) -> str:
     if not text:
         return "there is no open subtask"
     if len(_SENTENCE.split(text.rstrip(".!?;"))) > MOST_SENTENCES:
-        return f"it takes more than {MOST_SENTENCES} sentences to tell it"
+        return f"its text has more than {MOST_SENTENCES} sentences"
     if found := _REFERS.search(text):
         return f"it depends on the conversation ({found[0]!r})"
     if effort.calls < LEAST_CALLS and effort.tokens < LEAST_TOKENS:
-        return f"it is likely to take {effort.calls:.0f} calls and {effort.tokens:,.0f} tokens, which is little"
+        return f"it is likely to take only {effort.calls:.0f} calls and {effort.tokens:,.0f} tokens"
     return ""
 
 
@@ -133,7 +133,7 @@ def dispatch(
     return result_of(_STRATEGY, used, tokens, answer.summary, llm_calls_used=answer.llm_calls)
 
 
-WHY = "something that must survive is only there"
+WHY = "it alone has something that must survive"
 
 
 class Compressor(Protocol):
@@ -259,7 +259,7 @@ def _evicted(
         spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
     calls = model.counted(engine.model)
     return new, Step(
-        EVICTION, conversation.tokens, new.tokens, free, refused="" if result.evictions else "no block may go",
+        EVICTION, conversation.tokens, new.tokens, free, refused="" if result.evictions else "no block may be evicted",
         note=result.policy_name, blocks=len(result.evictions), policy=result.policy_name,
         changes=tuple(result.evictions), llm_calls=calls.get("llm_calls_used", 0),
         llm_used=calls.get("llm_answers_used", 0), llm_refused=calls.get("llm_answers_refused", 0),

@@ -61,9 +61,9 @@ def compact(
     elif step.result.refused:
         note = step.result.refused
     elif not model.is_about(words, "\n".join(block.content for block in replaced)):
-        note = "what it says is of something else"
+        note = "its digest is on something else"
     elif target is not None and kept != kept_turns and step.conversation.tokens > target:
-        note = "what it says leaves more than the target"
+        note = "its digest leaves more than the target"
     else:
         note = ""
     by.count(used=not note, refused=bool(note and words))
@@ -166,7 +166,7 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Line
         is_theirs = block.content_type in (ContentType.USER_MESSAGE, ContentType.SYSTEM_PROMPT)
         if block.do_not_evict and 0 <= block.message < cut and not is_theirs and block.content:
             what = f"{block.content_type.value} from turn {block.turn_created}"
-            parts.append(part(f"[Kept as it was, since it is marked: {what}]\n{block.content}"))
+            parts.append(part(f"[Kept unchanged, because it is marked: {what}]\n{block.content}"))
     shape = {"type": "message"} if is_item else {}
     new = [*(messages[n] for n in frame), {**shape, "role": "user", "content": [*parts, part(text)]}, *messages[cut:]]
     found = [*(lines.get(index, ()) for index in frame), numbers, *conversation.lines[cut:]] if lines else ()

@@ -12,6 +12,7 @@ import msgspec
 from memctl.record import argument_checks
 from memctl.text.characters import encodable
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity
 
 # In this order, and the tokens that notes may have; rules.md#window-compression.
 CATEGORIES = ("task_progress", "decisions", "bugs", "constraints", "learnings", "misc")
@@ -78,4 +79,4 @@ class Notes:
                 lines = [f"- [{self._notes[n].importance.upper()}] {self._notes[n].content}" for n in own]
                 parts.append("\n".join([f"## {category.replace('_', ' ').capitalize()}", *lines]))
         missing = len(self._notes) - len(chosen)
-        return "\n\n".join([*parts, *([f"({missing} more notes left out)"] if missing else [])])
+        return "\n\n".join([*parts, *([f"({quantity(missing, 'more note')} left out)"] if missing else [])])

@@ -16,6 +16,7 @@ from memctl.pack import names_in_text, summary_rules
 from memctl.statements import reader
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity
 from memctl.window.compression.model import Model, Text, answer_by, counted, result_by
 from memctl.window.compression.result import CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import (
@@ -137,7 +138,7 @@ def checked(
         return CompressionStep(after, result_of(strategy, before.tokens, after.tokens, text, **more))
     named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
     why = f"it would save {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
-    why = f"{len(lost)} things would be lost: {named}" if lost else why
+    why = f"{quantity(len(lost), 'thing')} would be lost: {named}" if lost else why
     return CompressionStep(before, refusal(strategy, before.tokens, why, text, **more))
 
 
@@ -225,7 +226,7 @@ class _Shortener:
         block, arguments = one.block, self._arguments.get(one.block.call_id, {})
         if one.is_result:
             line = block.metadata.get("line")
-            whole = f"the whole is in line {line} of the transcript" if line else "the whole comes by calling again"
+            whole = f"the whole is in line {line} of the transcript" if line else "call the tool again for the whole"
             tokens: Callable[[str], int] = lambda text: recount(block, text, self._counter)  # noqa: E731
             made = summary.summarize(
                 block.tool_name, arguments, block.content, tokens, needed=self._needed, whole=whole, goal=one.share

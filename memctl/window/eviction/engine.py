@@ -236,7 +236,7 @@ class EvictionEngine:
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
         freed = sum(unit.gain for unit in chosen)
-        why = "it is worth more than what goes"
+        why = "it is worth more than the evicted blocks"
         return EvictionResult(
             blocks_evicted=[block for unit in chosen for block in unit.blocks],
             tokens_freed=freed,

@@ -221,7 +221,7 @@ def _back(evicted: Evicted) -> str:
     if line := block.metadata.get("line"):
         return f"Whole: line {line} of the transcript."
     if block.content_type is ContentType.MEMORY_INJECTION and is_pack(block.content):
-        return "`memctl rehydrate` prints it anew."
+        return "`memctl rehydrate` prints it again."
     if call is None:
         return ""
     if _LOOKS.search(call.tool_name):

@@ -81,7 +81,7 @@ def _unpaired(read: Read, is_end: Callable[[Mapping[str, Any]], bool]) -> Iterat
             if waiting.pop(one, None) is None:
                 yield f"message {number}: result {one} has no call before it"
         if is_end(message) or number == len(read):
-            yield from (f"message {place}: call {one} has no result behind it" for one, place in waiting.items())
+            yield from (f"message {place}: call {one} has no result after it" for one, place in waiting.items())
             waiting = {}
         waiting |= dict.fromkeys(_ids(parts, CALL), number)
 

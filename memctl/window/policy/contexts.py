@@ -280,7 +280,7 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     name, most = next(((name, most) for name, most in TIERS if needs <= most), TIERS[-1])
     why = f"{len(gains)} blocks come to {needs:,} tokens of outcomes"
     if needs > most:
-        why += ", more than it holds: the least of them have to go"
+        why += ", more than it may have: leave the least important out"
     if working_set > MACRO_AWS:
         name, most = TIERS[-1]
         why = f"mandatory: the working set has {working_set:,} tokens, more than {MACRO_AWS:,}; {why}"

@@ -90,7 +90,7 @@ def parse(text: str, name: str) -> list[Observation]:
             raise MemctlError(wrong, f"give {timestamps.ALLOWED}") from None
         for part, whole in (("denied", "requests"), ("no_ops", "macro_summaries")):
             if getattr(given, part) > getattr(given, whole):
-                raise MemctlError(f"{name}:{number}: {part}: there are more of them than {whole}")
+                raise MemctlError(f"{name}:{number}: {part} is larger than {whole}")
     return sorted(found, key=lambda item: item.date)
 
 
@@ -244,10 +244,10 @@ def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str,
     if middle > RAISE_MEDIAN:
         if rate is not None and rate > RAISE_DENIED:
             return "raise", f"{used} (above 75 %) and {rate:.0%} were denied (above 30 %)"
-        denied = "no fan-out was asked for" if rate is None else f"only {rate:.0%} were denied (30 % needed)"
+        denied = "no parallel work was asked for" if rate is None else f"only {rate:.0%} were denied (30 % needed)"
         return "keep", f"{used}, but {denied}"
     if middle < LOWER_MEDIAN:
-        saved = f"{no_ops} macro summaries saved nothing"
+        saved = f"{no_ops} of the macro summaries saved nothing"
         if no_ops > LOWER_NO_OPS:
             return "lower", f"{used} (below 40 %) and {saved} (above 2)"
         return "keep", f"{used}, but only {saved} (more than 2 needed)"

@@ -24,8 +24,8 @@ PLACEMENT = 0.25  # of the context: where critical information belongs
 BLOCK, LONG_BLOCK = 150, 200  # tokens: of the average block, of any
 FLOW = 0.80  # of the tokens are in blocks that are not long; ours, like that of health
 _NEEDS_TASK, _NOT_CRITICAL = "not measured: it needs a task", "not measured: nothing says it is critical"
-_OUTDATED = "closed records, words that say so, dates beyond 90 days"
-_HEALTHY = "stand for the first time and are not stale"
+_OUTDATED = "closed records, words such as obsolete, dates before the last 90 days"
+_HEALTHY = "are new and not stale"
 _STRETCH = 500  # tokens of a stretch that needs a boundary; ours, like the smallest size of a context
 SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 
@@ -52,7 +52,7 @@ def tolerance(tokens: int) -> float:
 def metrics(found: Measures) -> list[QualityMetric]:
     """Return all quality metrics of a text."""
     unrelated, tokens = irrelevance(found), found.parsed.tokens
-    of_task = "words of the task, weighed by how rare they are" if found.task else _NEEDS_TASK
+    of_task = "words of the task, weighted by how rare they are" if found.task else _NEEDS_TASK
     within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
     items, most = critical(found), tolerance(tokens)
     first = f"where {len(items)} critical blocks begin, on average"
@@ -65,7 +65,7 @@ def metrics(found: Measures) -> list[QualityMetric]:
         _metric("relevance", None if unrelated is None else 1 - unrelated, ">", RELEVANCE, of_task),
         _metric("irrelevant", unrelated, "<=", most, within),
         _metric("placement", position(found, items), "<=", PLACEMENT, first if items else _NOT_CRITICAL, "first 25 %"),
-        _metric("redundancy", redundancy(found), "<", REDUNDANCY, "runs of five words that stood in an earlier block"),
+        _metric("redundancy", redundancy(found), "<", REDUNDANCY, "runs of five words that an earlier block has"),
         _metric("staleness", staleness(found), "<", STALENESS, _OUTDATED),
         _metric("density", density(found), ">", DENSITY, "tokens without markup, white space and padding"),
         QualityMetric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK,

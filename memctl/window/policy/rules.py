@@ -160,7 +160,7 @@ def _share(measured: float, least: float, limit: str) -> Reading:
 
 def _delta(facts: Facts) -> Reading:
     room = int(DELTA_SHARE * max(facts.threshold - facts.shared.tokens, 0))
-    assumed = f"assumed: {EXPECTED_BACK} for each of {len(facts.contexts)}; say --delta if it is less"
+    assumed = f"assumed: {EXPECTED_BACK} for each of {len(facts.contexts)}; give --delta if it is less"
     return _at_most(facts.delta, room, assumed if facts.is_delta_assumed else "")
 
 
@@ -212,7 +212,7 @@ def _batches(facts: Facts) -> Reading:
     batches, growth, limit = facts.state.batches_since_compression or 0, facts.growth, ">= 3, growth > 10 %"
     if growth is None:
         is_open = batches >= BATCHES
-        help_ = "say aws_before" if is_open else ""
+        help_ = "declare aws_before" if is_open else ""
         return Reading(f"{batches}, growth not known", limit, None if is_open else 0, None, help_)
     over = growth - GROWTH if batches >= BATCHES else 0
     return Reading(f"{batches}, growth {growth:.1%}", limit, over, f"{over * 100:.1f} points")
@@ -226,7 +226,7 @@ def _stateless(facts: Facts) -> Reading:
     if resumable is not None:
         return Reading("declared", limit, int(not resumable), None, rebuild)
     if not structured:
-        return Reading("no context is an event", limit, None, None, "say resumable")
+        return Reading("no context is an event", limit, None, None, "declare resumable")
     return Reading(f"{len(structured) - len(bad)} of {len(structured)} complete", limit, len(bad), None, rebuild)
 
 
@@ -239,7 +239,7 @@ TRIGGERS = (
     Rule(2, "shared slice", lambda facts: _at_most(facts.shared.tokens, int(SCS_SHARE * facts.threshold), sign=">"),
          "micro or phase summary that takes at least 12 % off the slice"),
     Rule(3, "context debt", lambda facts: _share(facts.debt.ratio, DEBT - 1e-9, ">= 25 %"),
-         "compress: prune what is owed first"),
+         "compress: prune repeated and superseded text first"),
     Rule(4, "token burst", lambda facts: _share(facts.burst.growth, BURST, "> 15 %"), "compress before it is loaded"),
     Rule(5, "batches without compression", _batches, "compress"),
     Rule(6, "working set", lambda facts: _at_most(facts.aws, MACRO_AWS, sign=">"), "macro summary, mandatory"),

@@ -14,6 +14,7 @@ import msgspec
 from memctl.pack import names_in_text
 from memctl.sources.views import ViewRow
 from memctl.text.fit import most
+from memctl.text.phrases import quantity
 from memctl.window.messages.content import SUMMED_UP
 from memctl.window.results import forms, rows
 from memctl.window.results.rows import line
@@ -105,4 +106,4 @@ def _text(head: str, found: list[ViewRow], chosen: Collection[int]) -> str:
             group = row.group
         lines.append(row.text)
     missing = sum(1 for place, row in enumerate(found) if place not in chosen and not row.is_rest)
-    return "\n".join([*lines, *([f"({missing:,} more lines of this summary left out)"] if missing else [])])
+    return "\n".join([*lines, *([f"({quantity(missing, 'more line')} of this summary left out)"] if missing else [])])

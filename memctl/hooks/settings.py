@@ -22,7 +22,7 @@ _GUARDED = "command -v memctl >/dev/null && memctl {end} || cat >/dev/null"
 _GUARDED_CMD = "where memctl >nul 2>nul && memctl {end} || more >nul"
 
 
-class Place(NamedTuple):
+class SettingsFile(NamedTuple):
     """A settings file: its path, its name for people, and the option of `memctl install` for it ("" for none)."""
 
     file: Path
@@ -30,19 +30,19 @@ class Place(NamedTuple):
     option: str
 
 
-def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> Place:
+def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> SettingsFile:
     """Return a host's settings file, by option: "" for the project's, LOCAL for one user's of the project, USER."""
     name = f"{host.folder}/{host.own if option == LOCAL else host.shared}"
     if option != USER:
-        return Place(project / name, name, option)
+        return SettingsFile(project / name, name, option)
     variable, _, below = host.home.partition("/")
     if moved := environ.get(variable):
         file = Path(moved).absolute() / below / host.shared
-        return Place(file, str(file), option)
-    return Place(Path.home() / name, f"~/{name}", option)
+        return SettingsFile(file, str(file), option)
+    return SettingsFile(Path.home() / name, f"~/{name}", option)
 
 
-def places(host: Host, project: Path, environ: Mapping[str, str]) -> list[Place]:
+def places(host: Host, project: Path, environ: Mapping[str, str]) -> list[SettingsFile]:
     """Return all settings files in which a host looks for hooks."""
     return [place(host, option, project, environ) for option in (USER, "", LOCAL) if option != LOCAL or host.own]
 

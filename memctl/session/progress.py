@@ -147,7 +147,9 @@ def constraints_in(prompt: str) -> list[str]:
     """Return the constraints that a prompt sets: the sentences that insist on something, and the first demand."""
     if len(prompt) > LONGEST_MISSION:
         return []  # a prompt of this length is mostly pasted text
-    found = [unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.insists(unit.text)]
+    found = [
+        unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.is_insistent(unit.text)
+    ]
     demand = wishes.constraint_in(prompt)
     return found if any(demand in one for one in found) or not demand else [*found, demand]
 

@@ -25,7 +25,7 @@ from memctl.statements.statement import Statement
 from memctl.task.progress import after
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
-from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, unanswered
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, pending_calls
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
@@ -142,7 +142,7 @@ def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
     Leaves out refused and failed calls, and a call whose result is still to come.
     """
     results = {event.call: event for event in events if event.kind == RESULT and event.call}
-    open_calls = unanswered(events)
+    open_calls = pending_calls(events)
     for event in events:
         if event.kind == CALL and event.call not in open_calls:
             result = results.get(event.call)

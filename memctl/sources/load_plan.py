@@ -57,7 +57,7 @@ class Choice(msgspec.Struct, frozen=True):
         return min(self.tokens.tokens, OUTLINE) if self.outline else self.tokens.tokens
 
 
-class Room(msgspec.Struct, frozen=True):
+class LoadBudget(msgspec.Struct, frozen=True):
     """The room for files in a model's window: the window, its tokens in use, and the budget for files, all in tokens.
 
     `least` is the lowest score with which a file is loaded.
@@ -83,7 +83,7 @@ def reserve_of(window: int) -> dict[str, int]:
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
-def verdict(score: float, outline: str, room: Room) -> str:
+def verdict(score: float, outline: str, room: LoadBudget) -> str:
     """Return when to load a whole file: PRELOAD, JUST_IN_TIME or ON_DEMAND (rules.md#files-for-a-task).
 
     A file with a reason for an outline (large, or generated) is never preloaded as a whole.
@@ -97,7 +97,7 @@ def verdict(score: float, outline: str, room: Room) -> str:
 
 def choose(
     files: Iterable[ScoredFile],
-    room: Room,
+    room: LoadBudget,
     estimate: Callable[[Content], Count],
     count: Callable[[str, Content], Count],
     shown: int,
@@ -125,7 +125,7 @@ def choose(
         yield msgspec.structs.replace(found, left_out=reason) if reason else found
 
 
-def _reason(score: float, cost: int, room: Room, left: int) -> str:
+def _reason(score: float, cost: int, room: LoadBudget, left: int) -> str:
     if score < room.least:
         return f"its score is below {room.least:g}"
     if room.is_crowded:

@@ -9,9 +9,9 @@ import msgspec
 
 from memctl.exchange import adr_text
 from memctl.exchange.adr_text import STATUS_WORDS, AdrOrigin, Form, Head, Span, head_of, is_name, number_of
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record.record import Record
-from memctl.text import headings
+from memctl.text import headings, timestamps
 
 SUPERSEDED = "superseded"
 UNSAID = "accepted"  # the status of a file that states none, as of new files of adr-tools

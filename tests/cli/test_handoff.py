@@ -274,7 +274,7 @@ class TestAnswers:
         bob("own", "transfer", "2.1", "--to", "carol", "--reason", "hers")
         said = bob("handoff", "decline", made, "--reason", "No")
         assert owners(memctl) == {"§2.1": "carol"}
-        assert "stays as it is: §2.1 is owned by carol" in said.err
+        assert "not changed: §2.1 is owned by carol" in said.err
 
     def test_another_may_answer_for_the_taker_by_force_and_says_why(self, shop: Path, memctl: Memctl) -> None:
         made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]

@@ -20,7 +20,7 @@ _LISTED = 3  # files of a section that a finding names
 def owned_sections(subject: Subject) -> Iterator[Finding]:
     """Report each staged file in a section that another agent owns."""
     staged = subject.staged
-    if staged is not None and guard.forbidding(staged.state, staged.agent, subject.now):
+    if staged is not None and guard.forbidding_ownerships(staged.state, staged.agent, subject.now):
         yield from _memory(subject, staged)
         yield from _code(subject, staged)
 
@@ -28,7 +28,7 @@ def owned_sections(subject: Subject) -> Iterator[Finding]:
 def answered_handoffs(subject: Subject) -> Iterator[Finding]:
     """Report each handoff whose answer and ownership contradict, unless a later handoff explains it."""
     state = subject.agreed
-    if state is None or not team_handoffs.concerns(state):
+    if state is None or not team_handoffs.has_handoffs(state):
         return
     for one in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = one.handoff.record.path
@@ -47,7 +47,7 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
         for text in (subject.earlier(path), subject.text(path)):
             markers = sections(path, text, parent) if text is not None else ()
-            held = guard.holding(staged.state, markers, subject.now)
+            held = guard.deciding_ownership(staged.state, markers, subject.now)
             if held and not held.lets_write(staged.agent):
                 yield _finding(held, path, 1, "")
                 break
@@ -67,4 +67,4 @@ def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
 
 def _finding(held: Ownership, path: str, line: int, names: str) -> Finding:
     hint = f"ask {held.owner_agent_id} to release it, or `memctl own acquire {held.section_id} --force --reason WHY`"
-    return Finding("MEM601", path, line, f"{names}{held.told}", hint)
+    return Finding("MEM601", path, line, f"{names}{held.description}", hint)

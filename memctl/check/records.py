@@ -186,8 +186,8 @@ def control_characters(subject: Subject) -> Iterator[Finding]:
     snapshot = subject.snapshot
     for path in (*snapshot.catalogue.with_controls(), *(page.path for page in snapshot.outline.pages)):
         text = snapshot.read(path)
-        if not characters.first_in(text):
+        if not characters.first_control_character(text):
             continue
         for number, line in enumerate(text.split("\n"), 1):
-            if found := characters.first_in(line):
+            if found := characters.first_control_character(line):
                 yield Finding("MEM112", path, number, f"the control character {found!r} is here")

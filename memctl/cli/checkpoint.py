@@ -17,9 +17,10 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
-from memctl.task import events, forms, resume, save, versions
-from memctl.task.resume import Missing
-from memctl.task.save import SaveOptions
+from memctl.task import events, forms, resume, versions
+from memctl.task.resume import MissingField
+from memctl.write import task_state
+from memctl.write.task_state import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
@@ -93,10 +94,10 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     phase = given.pop("phase")
     state = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
     with naming_options(ctx):
-        made, result = save.save(memory, state, how, write_options(flags))
+        made, result = task_state.save(memory, state, how, write_options(flags))
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, flags, lines)
-    _note_missing(resume.missing(made))
+    _note_missing(resume.missing_fields(made))
 
 
 @command(
@@ -122,7 +123,7 @@ def list_command(
     workflow = events.workflow(memory, workflow) if workflow else ""
     found = versions.read(snapshot, workflow)
     shown = found.checkpoints[: limit or None]
-    gone = [one.id for one in versions.deleted(memory, snapshot, workflow)] if everything else []
+    gone = [one.id for one in versions.deleted_versions(memory, snapshot, workflow)] if everything else []
     if as_json:
         opened = [versions.readable(snapshot, one)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
@@ -151,12 +152,12 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
     saved = versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
-    found, closed = versions.readable(snapshot, saved)
+    found, withheld = versions.readable(snapshot, saved)
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
         output.text(_FORMS[form](found), newline=False)
-    _note_rest(memory, [found], closed)
+    _note_rest(memory, [found], withheld)
 
 
 @command(
@@ -201,7 +202,7 @@ def resume_command(
     else:
         output.text(found.text.text, newline=False)
         _note_missing(found.missing)
-    _note_rest(memory, [found.checkpoint], found.closed)
+    _note_rest(memory, [found.checkpoint], found.withheld)
     ctx.exit(REFUSED if obstacles else OK)
 
 
@@ -211,15 +212,15 @@ for member in (save_command, list_command, show_command, resume_command):
 
 
 def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
-    return events.workflow(memory, given) if given else versions.to_resume(memory, snapshot)
+    return events.workflow(memory, given) if given else versions.workflow_to_resume(memory, snapshot)
 
 
-def _note_missing(missing: Sequence[Missing]) -> None:
+def _note_missing(missing: Sequence[MissingField]) -> None:
     """Print what a checkpoint lacks: what nobody can continue without, and what only `resume --strict` requires."""
     output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
 
 
-def _note_rest(memory: Memory, shown: Sequence[Checkpoint], closed: int = 0) -> None:
+def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -> None:
     """Say which of some checkpoints wait for their commit, and how much of one is kept from the reader."""
     if memory_access.has_pending(memory):
         from memctl.store import entry_state
@@ -227,8 +228,8 @@ def _note_rest(memory: Memory, shown: Sequence[Checkpoint], closed: int = 0) -> 
         names = {name for entry in entry_state.entries(memory) if not entry.undone for name in entry.change.ids}
         output.note(*(f"{one.checkpoint_id} is not committed: `memctl commit`" for one in shown
                       if one.checkpoint_id in names))  # fmt: skip
-    if closed:
-        output.note(f"{closed:,} files and records are left out: their owners keep them to some (`memctl own list`)")
+    if withheld:
+        output.note(f"{withheld:,} files and records are left out: their owners keep them to some (`memctl own list`)")
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:

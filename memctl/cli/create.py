@@ -96,7 +96,8 @@ def _of_states() -> list[click.Parameter]:
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     """Update the record of a state."""
-    from memctl.task import state, versions
+    from memctl.task import versions
+    from memctl.write import task_state
 
     memory = memory_access.memory(ctx)
     flags, reference, named = take_flags(given), given["update"], given["checkpoint"]
@@ -113,7 +114,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
             reading = memory_access.readable(memory, None)
             one = "" if named == "newest" else named
             saved = versions.resolve(reading, one, versions.workflow_for(memory, reading))
-        return state.update(snapshot, reference, state.of_values(said), saved, given["completion_percentage"])
+        return task_state.update(snapshot, reference, said, saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
     report.outcome(memory, result, flags)
@@ -129,6 +130,10 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     memory = memory_access.memory(ctx)
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
+    if kind is STATE:
+        from memctl.task import state
+
+        state.refuse_conflicting(given)
     draft = create.Draft(kind=kind, values={})
     if source:
         from memctl.cli.source import draft_from

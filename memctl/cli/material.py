@@ -15,7 +15,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.transcript import claude_code, reader
-from memctl.transcript.events import Session, joined
+from memctl.transcript.events import Session, join_sessions
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
@@ -39,7 +39,7 @@ def read(sources: tuple[str, ...]) -> Session:
     To one of Claude Code's belong those of its sub-agents, which lie beside it. What is given twice, or as a copy,
     counts once.
     """
-    return joined(_read_all(sources))
+    return join_sessions(_read_all(sources))
 
 
 def read_parts(sources: tuple[str, ...]) -> list[Session]:
@@ -47,7 +47,7 @@ def read_parts(sources: tuple[str, ...]) -> list[Session]:
     found: list[Session] = []
     for one in sorted(_read_all(sources), key=lambda session: session.started):
         if found and not found[-1].ended <= one.started:
-            found[-1] = joined([found[-1], one])
+            found[-1] = join_sessions([found[-1], one])
         else:
             found.append(one)
     return found
@@ -73,7 +73,7 @@ def _read_all(sources: tuple[str, ...]) -> list[Session]:
 
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
     """Yield the transcripts of a session's sub-agents, except unreadable ones and those that are named as arguments."""
-    for path in claude_code.of_sub_agents(source):
+    for path in claude_code.sub_agent_transcripts(source):
         if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
             continue
         with suppress(OSError):
@@ -100,7 +100,7 @@ def provider_of(memory: Memory) -> Provider | None:
     """Return the language model that the user has set up, None without one; raises MemctlError if it can't be used."""
     from memctl.providers import choice
 
-    return choice.chosen(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
+    return choice.user_provider(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
 
 
 def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider | None:
@@ -115,7 +115,7 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
     if no_llm:
         return None
     try:
-        return choice.chosen(os.environ, {}) if memory is None else provider_of(memory)
+        return choice.user_provider(os.environ, {}) if memory is None else provider_of(memory)
     except MemctlError as error:
         output.note(f"warning: no language model: {error.with_hint}")
         return None

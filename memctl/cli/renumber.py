@@ -80,9 +80,8 @@ def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
     for holder in pages:
         if held := state.live(holder.name, memory.now):
             moved = f"{holder.now} {holder.title!r}"
-            yield f"owned: {held.told}; if {moved} was meant, {held.owner_agent_id} should `memctl own release " + (
-                f"{holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
-            )
+            commands = f"`memctl own release {holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
+            yield f"owned: {held.description}; if {moved} was meant, {held.owner_agent_id} should {commands}"
 
 
 def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:

@@ -61,11 +61,11 @@ def probe_command(
     Exit code 1: the summary is below the target of a dimension.
     """
     from memctl.session import grades, probes
-    from memctl.transcript.events import joined
+    from memctl.transcript.events import join_sessions
 
     memory = memory_access.memory(ctx)
     parts = material.read_parts(sources) if sources else []
-    session = joined(parts) if parts else None
+    session = join_sessions(parts) if parts else None
     page, text = _page(memory, memory_access.snapshot(memory, at), given, session, sources)
     told: list[Probe] = []
     for part in parts:

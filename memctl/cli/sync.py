@@ -58,9 +58,9 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
         remote,
         push=not no_push,
         dry_run=dry_run,
-        report=lambda planned: show(result.branch(planned, dry_run=dry_run, push=not no_push)),
+        report=lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
     )
-    show(result.coordination(done, dry_run=dry_run))
+    show(result.coordination_lines(done, dry_run=dry_run))
     if as_json:
         output.json("sync", _data(memory, done, dry_run=dry_run))
     elif not shown and not done.warning:

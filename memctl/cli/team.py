@@ -14,7 +14,7 @@ from memctl.cli.command import Group, command, complete, json_option, options, s
 from memctl.cli.report import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
-from memctl.record import timestamps
+from memctl.record import time_input
 from memctl.record.pages import PROJECT_ID
 from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
@@ -45,7 +45,7 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
     """Return the shared state of this clone, after merging that of a remote if one is named."""
     if remote is None:
         return ref_state.read(memory)
-    taken = remote_state.take_in(memory, remote)
+    taken = remote_state.fetch_and_merge(memory, remote)
     _tell(taken.lost)
     return taken.seen
 
@@ -65,7 +65,7 @@ def carry_out(
         data = {
             "op": result.step.op,
             "title": result.step.title,
-            "changed": result.changed,
+            "changed": result.is_changed,
             "sync_version": result.step.state.sync_version,
             "commit": result.commit or None,
             "lost": list(result.lost),
@@ -74,7 +74,7 @@ def carry_out(
         return
     done = f"{result.step.op} {result.step.title}"
     output.text(f"would {done}" if terms.dry_run else then(result) if then else done)
-    if not result.changed:
+    if not result.is_changed:
         output.note("nothing to change")
 
 
@@ -135,7 +135,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
         agent=memory.actor,
         now=now,
         ownership_type=given["ownership_type"],
-        expires_at=timestamps.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
+        expires_at=time_input.parse(span or until, now, ahead=True, whole_day=True) if span or until else None,
         reason=given["reason"],
         readers=tuple(map(agent_name, given["readers"])) or None,
         force=given["force"],
@@ -236,7 +236,7 @@ def check_command(
     granted: dict[str, bool] = {}
     for place in places:
         deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
-        held = (guard.holding(state, markers, memory.now) for markers in deciding)
+        held = (guard.deciding_ownership(state, markers, memory.now) for markers in deciding)
         found[place] = list(dict.fromkeys(one for one in held if one is not None))
         is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
         granted[place] = is_open or all(
@@ -247,7 +247,7 @@ def check_command(
         output.json_list("ownership-check", data, name="places")
     else:
         for place, owned in found.items():
-            why = "; ".join(_describe(one) if reading else one.told for one in owned) or "nobody owns it"
+            why = "; ".join(_describe(one) if reading else one.description for one in owned) or "nobody owns it"
             output.text(f"{place}: {'yes' if granted[place] else 'no'}, {why}")
     ctx.exit(OK if all(granted.values()) else REFUSED)
 
@@ -266,7 +266,9 @@ def _ownership_lines(state: State, markers: tuple[str, ...]) -> str:
 
 def _describe(held: Ownership) -> str:
     """Describe an ownership, with its readers unless everybody reads."""
-    return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
+    return (
+        f"{held.description}; details and files are read by {held.readers} only" if held.readers else held.description
+    )
 
 
 coordination_command = Group(
@@ -401,7 +403,7 @@ def _lines(state: State, now: str) -> list[str]:
             f"{name}, since {agent.joined_at}{f': {agent.task}' if agent.task else ''}{_by(agent)}"
             for name, agent in sorted(state.active_agents.items())
         ],
-        "owned": [held.told for held in live],
+        "owned": [held.description for held in live],
         "assigned": [
             f"{name}: {task}" for name, tasks in sorted(state.agent_task_assignments.items()) for task in tasks
         ],

@@ -210,6 +210,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             "--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d for seven days ago."
         ),
         click.option("--until", default="", metavar="TIME", help="Only up to this time."),
+        click.option("--open", "is_open", is_flag=True, help="Only open records: neither closed nor archived."),
         click.option("--archived", is_flag=True, help="Only archived records."),
         click.option("--all", "everything", is_flag=True, help="Archived records, too."),
     )(function)

@@ -35,6 +35,7 @@ STYLES: tuple[output.Style, ...] = ({"fg": "yellow"}, status_style, {"bold": Tru
     "list",
     ("memctl list --type decision --importance 7", "Decisions that matter, newest first."),
     ("memctl list --type issue --status open --sort severity", "Open issues, the worst first."),
+    ("memctl list --open --section 2.1", "What is neither closed nor archived in a section."),
     ("memctl list --since 7d --json", "What the last week brought, for a program."),
     ("memctl list --ready --sort importance", "Work that nothing open stands in the way of."),
     ("memctl list --blocked", "Work that waits, and for what."),

@@ -32,6 +32,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     since: str = ""
     until: str = ""
     archived: bool | None = False  # None: both
+    is_open: bool = False  # neither archived nor with a closed status
 
     def keep(self, records: Iterable[Record]) -> list[Record]:
         """Return the records that have what the filter asks for, in their order."""
@@ -45,6 +46,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         yield from (condition for condition in self._asked() if condition[2])
 
     def _asked(self) -> Iterator[Condition]:
+        yield "is_open", "is", self.is_open
         yield "memory_type", "in", self.types
         yield "status", "in", self.statuses
         yield "severity", "in", self.severities

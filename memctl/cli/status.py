@@ -17,6 +17,7 @@ from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import freshness
+from memctl.record import handoff
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, commit_message, entry_state, files, journal, settings

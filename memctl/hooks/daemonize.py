@@ -7,7 +7,8 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import NoReturn
+
+from memctl.light_typing import NoReturn
 
 _SECONDS = 120  # that it may take: a Git hook of the user's that waits for somebody would keep the locks for ever
 SECONDS = 2.0  # for what a start gives; a pack of 10,000 records takes 0.2, and hosts wait for 10

@@ -4,12 +4,14 @@ An event is a JSON object of which unknown fields are left aside; an answer is t
 the length that the host takes.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
 from memctl.hooks.hosts import Host
+from memctl.light_typing import Any, NamedTuple
 from memctl.store.session_dir import key
 
 COMPACTED = "compact"  # the source of a session that goes on after a compaction

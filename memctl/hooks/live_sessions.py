@@ -4,17 +4,19 @@ A file in a session's folder says where its transcript is and which process runs
 its end. So a session is summed up that was killed in its first turn, before anything was known of it.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from memctl.git import private
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import HOSTS, Host
+from memctl.light_typing import NamedTuple
 from memctl.store.session_dir import SessionDir
 
 _FILE = "alive.json"

@@ -14,20 +14,17 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.required_text import LONGEST_LINE, MOST_LINES
 from memctl.record.task_state import (
     CLAIMED,
-    CREATED,
-    DELETED,
     DONE,
     IN_PROGRESS,
-    MODIFIED,
     PLANNED,
     PROGRESS,
-    READ,
     Step,
     TaskState,
     TouchedFile,
     conflicting,
     key,
 )
+from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.fit import cut
 
 TASK_LIST, COMMAND = "task list", "command"  # evidence, beside commits and checks that are named

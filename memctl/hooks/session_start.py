@@ -25,12 +25,12 @@ from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import SessionState
-from memctl.record import timestamps
 from memctl.record.kinds import CHECKPOINTS
 from memctl.session.active import Running
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir, key
+from memctl.text import timestamps
 from memctl.text.fit import LIMIT, length
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) ->
     from memctl.pack import last_work
     from memctl.task import versions
 
-    saved = versions.newest_of(snapshot, versions.to_resume(memory, snapshot))
+    saved = versions.newest_of(snapshot, versions.workflow_to_resume(memory, snapshot))
     if saved is None or not last_work.is_pending(saved, last_work.sessions(snapshot)):
         return ""
     seconds = timestamps.days_between(saved.saved_at, memory.now) * 86_400

@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.text import similar
 from memctl.text.program_output import LOG_LINE, TRACE_LINE
-from memctl.text.similar import consolidated
+from memctl.text.similar import consolidate
 
 CountTokens = Callable[[str], int]
 
@@ -130,5 +130,5 @@ def shortened(text: str) -> str:
         else:
             kept.append(line)
         was_trace = is_trace
-    text = consolidated("\n".join(kept))
+    text = consolidate("\n".join(kept))
     return f"{text}\n[{dropped} lines of log left out]" if dropped else text

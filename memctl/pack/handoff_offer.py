@@ -110,7 +110,7 @@ def offer(
         before = ref_state.content(agreed.before)
         if not made or (made[0][0], made[0][1].id) != (before, asked.id):
             named = msgspec.structs.replace(asked, transfers=_transfers(asked, agreed, memory.now))
-            closed = read_access.closed_to(agreed.step.state, asked.to_agent_id, memory.now)
+            closed = read_access.check_for(agreed.step.state, asked.to_agent_id, memory.now)
             snapshot = read() if closed is None else access_filter.without_closed(read(), closed)
             whole, package = _package(memory, snapshot, named, count)
             made[:] = [(before, whole, package, _recorded(memory, sequence, whole, package))]

@@ -286,7 +286,7 @@ def _full_entries(snapshot: Snapshot, links: Links, memory_type: str, places: Se
 
     def whole(record: Record) -> ListEntry:
         body = links.from_record(record, snapshot.body(record).strip("\n"))
-        return _entry(links, record, links.prose(markdown.contained(body)))
+        return _entry(links, record, links.prose(markdown.embed(body)))
 
     return _Entries(_records(snapshot, memory_type, places), whole)
 

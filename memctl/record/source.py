@@ -122,7 +122,7 @@ class Catalogue(Protocol):
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
     ) -> tuple[list[Record], int]:
-        """Return the first `limit` records (0: all) that meet all conditions, in one of the orders of `search.filters`,
+        """Return the first `limit` records (0: all) that meet all conditions, in one of the orders of `filters`,
         with the retrievals of this clone; and how many meet them."""
 
     def with_id(self, identifier: str) -> list[Record]:

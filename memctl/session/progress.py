@@ -140,7 +140,9 @@ def binding(prompt: str) -> list[str]:
     """Return what of a prompt binds whoever works on the task: what it insists on, and its first demand."""
     if len(prompt) > LONGEST_MISSION:
         return []  # most of that is pasted
-    found = [unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.insists(unit.text)]
+    found = [
+        unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.is_insistent(unit.text)
+    ]
     demand = wishes.constraint_in(prompt)
     return found if any(demand in one for one in found) or not demand else [*found, demand]
 

@@ -27,7 +27,7 @@ from memctl.task.progress import after
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ, WRITTEN
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
-from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, unanswered
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, pending_calls
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
@@ -138,7 +138,7 @@ def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
     A call whose result is still to come may fail yet, and has done nothing so far.
     """
     results = {event.call: event for event in events if event.kind == RESULT and event.call}
-    open_calls = unanswered(events)
+    open_calls = pending_calls(events)
     for event in events:
         if event.kind == CALL and event.call not in open_calls:
             result = results.get(event.call)

@@ -68,7 +68,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
     if sensitive_files.is_binary(content):
         return FileFacts(len(content), refusal=sensitive_files.BINARY)
     text = clean_newlines(content.decode(errors="replace"))
-    if reason := sensitive_files.in_text(text):
+    if reason := sensitive_files.refusal_of_text(text):
         text = sensitive_files.without_credentials(text)
     found, names = _in_code(code_suffix(path), text)
     about = words.words_of(" ".join([*names, outline.purpose(path, text)]))

@@ -64,4 +64,4 @@ class TokenSizes:
             source_facts.keep(self._cache, self._counted)
 
     def _key(self, content: Content) -> source_facts.Key:
-        return content.blob, f"{self._counter.way} {content.facts.kind}"
+        return content.blob, f"{self._counter.cache_key} {content.facts.kind}"

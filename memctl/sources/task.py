@@ -10,9 +10,9 @@ import msgspec
 
 from memctl.pages import freshness, repository_paths
 from memctl.record.errors import InvalidRecord
+from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
-from memctl.search.filters import Filters
 from memctl.sources.facts import Content
 from memctl.text import words
 
@@ -154,7 +154,7 @@ def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> N
     in_path: dict[str, set[str]] = {}
     in_names: dict[str, set[str]] = {}
     for path, content in contents.items():
-        if anywhere.search(words.folded(path).lower()):
+        if anywhere.search(words.fold_diacritics(path).lower()):
             in_path[path] = {wanted[word] for word in words.words_of(path) if word in wanted}
         if not wanted.keys().isdisjoint(content.facts.words):
             in_names[path] = {wanted[word] for word in content.facts.words if word in wanted}

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from memctl.pack.draft import Contents, Item, OmittedGroup, OmittedItem, PackNote
 from memctl.record.notices import escape_model_tokens
-from memctl.text.markdown import contained, one_line
+from memctl.text.markdown import embed, one_line
 
 # How each fact reads in the line below a title; others are "name value".
 _FACTS = {
@@ -25,7 +25,7 @@ def markdown_item(item: Item) -> str:
     """Return one item: its title, a line of facts, its body."""
     facts = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
     shown = [one_line(item.id), *(_FACTS.get(name, f"{name} {{}}").format(value) for name, value in facts)]
-    text = fenced(item.body, item.id) if item.kind == "file" else contained(item.body.strip("\n"))
+    text = fenced(item.body, item.id) if item.kind == "file" else embed(item.body.strip("\n"))
     blocks = [f"### {one_line(item.title)}", " | ".join(shown)] if item.title else [f"### {' | '.join(shown)}"]
     if item.kind == "file":
         return "\n\n".join([*map(escape_model_tokens, blocks), text])  # code stays what it is
@@ -41,7 +41,7 @@ def markdown_pack(contents: Contents) -> str:
         blocks += [f"## {part.title}", *texts]
     if contents.left_out:
         blocks += ["## Left out", *map(_left_out, contents.left_out)]
-    blocks += [f"## {note.title}\n\n{escape_model_tokens(contained(note.text))}" for note in draft.closing]
+    blocks += [f"## {note.title}\n\n{escape_model_tokens(embed(note.text))}" for note in draft.closing]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -55,7 +55,7 @@ def fenced(text: str, path: str) -> str:
 
 
 def _note(note: PackNote) -> str:
-    return escape_model_tokens(f"{note.title}: {one_line(note.text)}" if note.title else contained(note.text))
+    return escape_model_tokens(f"{note.title}: {one_line(note.text)}" if note.title else embed(note.text))
 
 
 @lru_cache(maxsize=4096)  # `budget_fill` tries how many of them have room

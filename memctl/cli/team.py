@@ -238,8 +238,10 @@ def check_command(
     found: dict[str, list[Ownership]] = {}
     granted: dict[str, bool] = {}
     for place in places:
-        deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
-        held = (guard.deciding_ownership(state, markers, memory.now) for markers in deciding)
+        governing = place_sections.governing_sections(
+            memory, snapshot, state.section_ownership_map, ctx.obj.folder, place
+        )
+        held = (guard.deciding_ownership(state, markers, memory.now) for markers in governing)
         found[place] = list(dict.fromkeys(one for one in held if one is not None))
         is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
         granted[place] = is_open or all(

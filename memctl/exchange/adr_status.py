@@ -226,7 +226,7 @@ def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
     """Return a section `Status` with another status ("" keeps the old one) and more lines, a paragraph each as
     adr-tools writes them."""
     part = headings.split(section)[0]
-    heading, rest = part.opening.rstrip("\n"), part.body
+    heading, rest = part.heading_text.rstrip("\n"), part.body
     kept = rest.strip("\n")
     if status:
         is_told = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)

@@ -83,7 +83,7 @@ def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[st
             texts.append(part.text)
             continue
         taken.add(field.name)
-        if (line := part.opening.rstrip("\n")) != _opening(field, form):
+        if (line := part.heading_text.rstrip("\n")) != _opening(field, form):
             wording[field.name] = line
         texts.append(f"## {field.heading}{_line_end(part)}{part.body}")
     return "".join(texts), wording
@@ -93,7 +93,7 @@ def parts_of_body(body: str, form: Form, wording: Mapping[str, str]) -> list[str
     """Return the sections of an ADR file for a decision's body, the inverse of `body_of_parts`."""
     texts = []
     for part, field in _with_fields(body):
-        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.opening
+        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.heading_text
         texts.append(opening + part.body)
     return texts
 
@@ -160,7 +160,7 @@ def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
 
 
 def _line_end(part: HeadedPart) -> str:
-    return "\n" * part.opening.endswith("\n")
+    return "\n" * part.heading_text.endswith("\n")
 
 
 def _opening(field: Field, form: Form) -> str:

@@ -98,7 +98,7 @@ def test_a_long_session_is_sent_from_its_beginning_and_its_end(repo: Path, memct
         ("", "gave no answer"),
         ("I can't do that.", "not the JSON asked for"),
         ('{"intent": 3}', "not the JSON asked for"),
-        ('{"intent": "See ../x/invented.py."}', "nothing that the program ask answered stands in the record"),
+        ('{"intent": "See ../x/invented.py."}', "gave only sentences with names that the session lacks"),
         ("{" * 10_000 + "}", "not the JSON asked for"),
     ],
 )

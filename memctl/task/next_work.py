@@ -93,11 +93,9 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
     if assigned:
         return f"assigned to {', '.join(assigned)}"
     page = snapshot.outline.find(record.place) if record.place and state.section_ownership_map else None
-    for marker in (record.place, (page.section or "") if page else ""):
-        held = state.live(marker, memory.now)
-        if held is not None:
-            is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
-            return f"{held.owner_agent_id} owns {marker}" if is_closed else ""
+    if held := state.innermost((record.place, (page.section or "") if page else ""), memory.now):
+        is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
+        return f"{held.owner_agent_id} owns {held.section_id}" if is_closed else ""
     other = record.agent_id
     return f"{other} is at it" if is_started(record) and other != memory.actor and other in state.active_agents else ""
 

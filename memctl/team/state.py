@@ -6,7 +6,7 @@ The names of the fields are those of rules.md#coordination and rules.md#ownershi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -144,6 +144,19 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         """Return the ownership of a section if it has one that has not expired, else None."""
         found = self.section_ownership_map.get(section)
         return found if found and found.is_live(now) else None
+
+    def innermost(self, markers: Iterable[str], now: str) -> Ownership | None:
+        """Return the first live ownership among sections, given innermost first; None if none of them is owned."""
+        return next((held for marker in markers if (held := self.live(marker, now))), None)
+
+    def forbidding(self, markers: Iterable[str], agent: str, now: str) -> Ownership | None:
+        """Return the innermost live ownership among sections if it keeps an agent from writing, else None."""
+        held = self.innermost(markers, now)
+        return held if held and not held.lets_write(agent) else None
+
+    def restricts(self, agent: str, now: str) -> bool:
+        """Return whether any ownership keeps an agent from writing."""
+        return any(held.is_live(now) and not held.lets_write(agent) for held in self.section_ownership_map.values())
 
     def with_(self, **values: Any) -> State:
         """Return a copy of the state with some fields replaced."""

@@ -54,7 +54,7 @@ def test_a_refusal_is_shown_without_the_key(server: Server) -> None:
     server.answers[:] = [(401, f'{{"error": {{"message": "bad key {KEY}\\nsee there"}}}}'.encode(), {})]
     with pytest.raises(MemctlError) as caught:
         endpoint(server).count("hello")
-    assert "refused (401): bad key (the key) see there" in caught.value.message
+    assert "refused the request (401): bad key (the key) see there" in caught.value.message
     assert KEY not in caught.value.message
 
 
@@ -75,7 +75,7 @@ def test_an_answer_that_is_no_count_is_an_error(server: Server, body: bytes) -> 
     with pytest.raises(MemctlError, match="not a token count"):
         endpoint(server).count("hello")
     server.answers[:] = [(500, body, {})]
-    with pytest.raises(MemctlError, match=r"refused \(500\): no reason"):
+    with pytest.raises(MemctlError, match=r"refused the request \(500\): no reason"):
         endpoint(server).count("hello")
 
 

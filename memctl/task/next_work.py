@@ -21,7 +21,7 @@ from memctl.team.state import SHARED_WRITE, State
 from memctl.text.markdown import one_line
 
 _CRITICAL = "critical"
-# Seconds since what stands beside a piece of work was done. Of 117 pieces of a project's work (300 issues of beads),
+# Seconds since related work was done. Of 117 pieces of a project's work (300 issues of beads),
 # each looked for among those that could be begun when it was finished (mostly 37), 21 % were among the first five with
 # what goes on from yesterday's work first, 12 % by weight alone.
 _LATELY = 24 * 3_600

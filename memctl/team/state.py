@@ -242,7 +242,7 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
         for time in (ownership.acquired_at, ownership.expires_at):
             if time is not None and timestamps.CANONICAL.fullmatch(time) is None:
                 raise ValueError(f"{section}: {time!r} is not a time")
-        if not ownership.owner_agent_id.isprintable():  # it stands in refusals, which agents read
+        if not ownership.owner_agent_id.isprintable():  # refusals contain it, and agents read them
             raise ValueError(f"{section}: {ownership.owner_agent_id!r} is not a name")
         if ownership.section_id != section:
             raise ValueError(f"{section}: is about {ownership.section_id}")

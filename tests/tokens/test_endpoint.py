@@ -85,7 +85,7 @@ def test_a_server_that_is_not_there_is_an_error(server: Server) -> None:
         asking.count("hello")
 
 
-def test_what_looks_like_a_credential_is_not_sent_unless_allowed(server: Server) -> None:
+def test_a_text_with_a_credential_is_not_sent_unless_allowed(server: Server) -> None:
     text = "fine\nkey: sk-ant-" + "a1" * 20
     with pytest.raises(MemctlError, match=r"line 2 looks like a credential \(Anthropic key, sk-a…\)"):
         endpoint(server).count(text)
@@ -109,7 +109,7 @@ def test_the_key_goes_only_over_an_encrypted_way_or_to_this_machine(base: str) -
 
 
 @pytest.mark.parametrize("model", ["claude", "claude-4.5", "gpt", "gpt-5"])
-def test_it_counts_for_models_of_claude_only(model: str) -> None:
+def test_the_endpoint_counts_for_claude_models_only(model: str) -> None:
     with pytest.raises(MemctlError, match="not the name of a Claude model") as caught:
         Endpoint(model, {"ANTHROPIC_API_KEY": KEY})
     assert caught.value.exit_code == USAGE

@@ -272,8 +272,8 @@ class Memory:
 
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
         """Return the records of some types, sorted by id; records of every type if none is named."""
+        from memctl.record.filters import Filters
         from memctl.record.kinds import KINDS
-        from memctl.search.filters import Filters
 
         for name in types:
             _require("type", name, KINDS)

@@ -245,7 +245,10 @@ def _context(source: str, around: Surroundings) -> Context:
     examples=(
         ("memctl policy parallel agent-a.xml agent-b.xml", "May these two start at once? Exit code 1 if not."),
         ("memctl policy parallel *.xml --delta 500 --plan src/*.py", "With what they will bring back and read."),
-        ("memctl policy parallel *.xml --state state.yaml --json", "With what can't be measured, for a program."),
+        (
+            "memctl policy parallel *.xml --state state.yaml --json",
+            "With values that can't be measured, for a program.",
+        ),
     ),
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)

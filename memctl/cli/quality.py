@@ -23,8 +23,8 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
 @command(
     "quality",
     ("memctl rehydrate | memctl quality -", "Judge a pack before it is pasted."),
-    ('memctl quality prompt.md --task "fix the checkout timeout"', "How much of a prompt bears on the task."),
-    ("memctl quality context.xml --blocks", "What the text was taken apart into, with the measures of each block."),
+    ('memctl quality prompt.md --task "fix the checkout timeout"', "How much of a prompt is about the task."),
+    ("memctl quality context.xml --blocks", "The blocks of the text, with the measures of each."),
     ("memctl quality messages.json --json --strict", "For a program; exit code 1 if a target is missed."),
 )
 @click.argument("source", metavar="FILE|-")

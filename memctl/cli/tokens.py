@@ -211,7 +211,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
 
 
 def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
-    """Forget what was learnt about a model, or about all models."""
+    """Forget the correction factors of one model, or of all models."""
     folder = memory.repository.shared
     kept = observations.models(folder)
     names = kept if model is None else [name for name in kept if name == name_of(model)]
@@ -226,7 +226,7 @@ def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
 
 
 def _read_beside(source: str, name: str) -> str:
-    """Return the text of a file that an observation names, which must be below the folder of the observations."""
+    """Return the text of a file that an observation names; it must be below the folder of the observations."""
     folder = Path("." if source == "-" else source).resolve()
     folder = folder if folder.is_dir() else folder.parent
     file = (folder / name).resolve()

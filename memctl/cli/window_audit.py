@@ -45,7 +45,7 @@ def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> Non
     decisions = list(AuditLog(path, now=str).read())
     if not decisions and path.stat().st_size:
         hint = "a manager with `audit=` or a memory writes one"
-        raise MemctlError(f"{path} is not a log of a window's manager", hint, USAGE)
+        raise MemctlError(f"{path} is not the audit log of a window's manager", hint, USAGE)
     found = audit.summary(decisions)
     if as_json:
         output.json("window_audit", msgspec.to_builtins(found))

@@ -83,7 +83,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     target is out of reach, or every step was refused.
     """
     if target is not None and free is not None:
-        raise MemctlError("how much to free is missing", "give either --free or --target", USAGE)
+        raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
     messages.check(given["target_file"], as_json=given["as_json"])
     from memctl.window import CompressionEngine, cascade
 
@@ -159,7 +159,7 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     for entry in found.missed:
         output.note(f"missing: {entry.kind} {entry.text[:80]!r}")
     if found.listed and not found.missed:
-        output.note(f"checked by a list of its own: all {len(found.listed):,} things on it are there")
+        output.note(f"checked by an independent list: all {len(found.listed):,} of its things are there")
     messages.tell_rest(opened)
     if after < before * (1 - _BOLD):
         output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, and compacting earlier, keep more")
@@ -190,7 +190,7 @@ _HELD = 6  # reasons that are listed
     ),
     (
         "memctl window evict messages.json --policy lru --target 50000 --json --output small.json",
-        "What goes, what stays and why, for a program.",
+        "What is evicted, what stays and why, for a program.",
     ),
 )
 @click.argument("source", metavar="FILE|-")
@@ -225,7 +225,7 @@ def evict_command(
     target is out of reach; everything that can be evicted is evicted then.
     """
     if (free is None) == (target is None):
-        raise MemctlError("how much to free is missing", "give either --free or --target", USAGE)
+        raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
     messages.check(target_file, as_json=as_json)
     memory = memory_access.memory_if_any(ctx)
     seen = messages.read(source, model, memory)

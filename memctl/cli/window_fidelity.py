@@ -24,7 +24,7 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 
 @command(
     "fidelity",
-    ("memctl window fidelity session.jsonl summary.md", "Ask for what must survive; exit code 1 below 0.85."),
+    ("memctl window fidelity session.jsonl summary.md", "Search for what must survive; exit code 1 below 0.85."),
     ("memctl window fidelity before.json after.json --questions q.yaml --min 0.9", "Ask your own questions."),
     ("memctl window fidelity before.txt after.txt --json", "Every question and what was lost, for a program."),
 )
@@ -115,7 +115,7 @@ def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry])
     lost = [answer for answer in found.answers if answer.kept is False]
     aside = [answer for answer in found.answers if answer.kept is None]
     is_telling = found.counted >= fidelity.FEWEST_QUESTIONS
-    verdict = "enough" if is_telling else "but of too few questions to tell"
+    verdict = "enough" if is_telling else "but by too few questions"
     if missed or score < least:
         verdict = "too little" if score < least else "but something is missing"
     output.text(

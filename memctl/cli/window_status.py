@@ -247,7 +247,7 @@ def _until_red(reading: PressureReading) -> str:
     if reading.zone is PressureZone.RED:
         return "red now"
     if turns is None:
-        return "not growing" if reading.velocity_tokens_per_turn == 0 else "no telling when it is red"
+        return "not growing" if reading.velocity_tokens_per_turn == 0 else "not known when it is red"
     return f"at that, red in {turns.least:.0f} to {turns.most:.0f} turns, likely {turns.likely:.0f}"
 
 

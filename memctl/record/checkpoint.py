@@ -11,12 +11,13 @@ import re
 
 import msgspec
 
-from memctl.record import task_state_1, timestamps
+from memctl.record import task_state_1
 from memctl.record.errors import Fault, InvalidRecord, located
 from memctl.record.event import Tokens
 from memctl.record.kinds import CHECKPOINTS
 from memctl.record.required_text import Lines
 from memctl.record.task_state import PROGRESS, TaskState, conflicting
+from memctl.text import timestamps
 from memctl.text.lazy_regex import lazy_regex
 
 FOLDER = CHECKPOINTS
@@ -80,7 +81,7 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
     @property
     def number(self) -> Version:
         found = version_in(self.checkpoint_id)
-        assert found is not None  # `parse` and `task.save` see to it
+        assert found is not None  # `parse` and `write.task_state` see to it
         return found
 
 

@@ -79,7 +79,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
         The memory_id of an imported record has no time.
         """
-        from memctl.record import ids, timestamps  # for the cache: mostly it knows
+        from memctl.record import ids
+        from memctl.text import timestamps  # for the cache: mostly it knows
 
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.time_of(self.memory_id)) <= _AFTERWARDS else None

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record.errors import located
 from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import SESSIONS
-from memctl.text import headings
+from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import in_cell
 

@@ -1,6 +1,6 @@
-"""Read the state of a task from its record in the memory, and update the record.
+"""Read the state of a task from its record in the memory, and write its fields.
 
-`record/task_state.py` defines the value, `progress` changes it, `resume_text` writes it for whoever resumes.
+`record/task_state.py` defines the value, `progress` changes it, `write/task_state.py` saves it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.errors import USAGE, MemctlError
-from memctl.record.change import Change
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import STATE
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.record.snapshot import Snapshot
@@ -23,7 +20,6 @@ from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, PROGRE
 from memctl.task import progress
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
-from memctl.write import edit
 
 _MARKS = {IN_PROGRESS: " (in progress)", CLAIMED: " (claimed)"}
 _MARKED = re.compile(r"\s*\((in progress|claimed)\)\W*$", re.IGNORECASE)
@@ -72,31 +68,6 @@ def _stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
 def refuse_conflicting(values: Mapping[str, Any]) -> None:
     """Raise MemctlError if the fields of a state's text have a step both as done and as remaining."""
     progress.refuse_conflicting(_stated_steps(values))
-
-
-def update(
-    snapshot: Snapshot, reference: str, values: Mapping[str, Any], saved: TaskState | None, completion: int | None
-) -> Change:
-    """Return the Change that updates the record of a state with fields of its text and the progress of a checkpoint.
-
-    Steps move as in a checkpoint, and new next actions replace those before; fields of the text that do not change stay
-    as they are written. The completion follows from the steps unless `completion` (percent) is given. Raises
-    MemctlError for a record that is not a state, and for a step that can't be moved.
-    """
-    record = snapshot.resolve(reference)
-    if record.memory_type != STATE.name:
-        raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
-    refuse_conflicting(values)
-    before, given = of_record(snapshot, record), of_values(values)
-    if saved is not None:
-        saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
-    made = progress.add(progress.merge(before, saved) if saved else before, given)
-    percent = made.completion if completion is None else completion
-    front = {} if percent is None else {"completion_percentage": percent}
-    title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
-    new, old = record_values(made), record_values(before)
-    write = edit.rewrite(snapshot, record, front, {name: new[name] for name in new if new[name] != old[name]})
-    return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 
 
 def record_values(state: TaskState) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def test_a_model_is_asked_if_there_is_one_and_not_with_no_llm(
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("--free", "1", "--target", "1"), "how much to free is missing"),
+        (("--free", "1", "--target", "1"), "the number of tokens to free is missing"),
         (("--json",), "the messages need a file"),
         (("--target", "0"), "0 is not in the range"),
         (("--strategy", "magic"), "'magic' is not one of"),

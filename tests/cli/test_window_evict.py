@@ -106,7 +106,7 @@ def test_an_unknown_model_in_the_file_is_no_obstacle(memctl: Memctl) -> None:
     [
         (("nowhere.json", "--free", "9"), 2, "nowhere.json can't be read"),
         (("-", "--free", "9"), 1, "-: this is not a conversation"),
-        (("-",), 2, "how much to free is missing"),
+        (("-",), 2, "the number of tokens to free is missing"),
         (("-", "--free", "9", "--target", "9"), 2, "give either --free or --target"),
         (("-", "--free", "9", "--json"), 2, "give --output"),
         (("-", "--free", "0"), 2, "--free"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memctl.pack import rehydrate
-from memctl.record import ids, timestamps
+from memctl.record import ids
 from memctl.record.config import Config
+from memctl.text import timestamps
 from tests import snapshots
 from tests.generated import NOW, memory
 
@@ -14,8 +15,8 @@ from tests.generated import NOW, memory
 def test_it_counts_what_is_current() -> None:
     issue, state = {"memory_type": "issue"}, {"memory_type": "state"}
     made = memory((issue, ""), (issue, ""), (state, ""))
-    assert rehydrate.count_by_type(made.records) == "It holds 2 open issues, 1 state."
-    assert rehydrate.count_by_type([]) == "It holds no open records."
+    assert rehydrate.count_by_type(made.records) == "The memory has 2 open issues, 1 state."
+    assert rehydrate.count_by_type([]) == "The memory has no open records."
 
 
 def test_the_project_is_what_its_page_says() -> None:

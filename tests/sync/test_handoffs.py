@@ -102,9 +102,7 @@ def test_of_answers_at_the_remote_the_second_is_refused(
     assert status(memctl, two) == ANSWERS[first]
 
 
-def test_a_sync_reports_the_ownership_that_it_settled(
-    memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
-) -> None:
+def test_a_sync_reports_settled_ownership(memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path) -> None:
     memctl("handoff", "withdraw", given, "--reason", "After all", where=one)
     bob("handoff", "accept", given, where=two)
     memctl("sync", where=two)

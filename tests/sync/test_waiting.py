@@ -51,9 +51,7 @@ def test_a_commit_that_still_can_t_be_made_stops_the_sync_with_the_reason(memctl
     assert "not today" in result.err
 
 
-def test_the_first_refused_commit_of_several_waiting_ones_ends_the_sync(
-    memctl: Memctl, left: Path, tmp_path: Path
-) -> None:
+def test_the_first_refused_commit_of_several_ends_the_sync(memctl: Memctl, left: Path, tmp_path: Path) -> None:
     (left / ".git" / "MERGE_HEAD").touch()
     memctl("learn", "Left too", where=left)
     (left / ".git" / "MERGE_HEAD").unlink()

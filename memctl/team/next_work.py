@@ -8,7 +8,6 @@ from contextlib import suppress
 import msgspec
 
 from memctl.git import git
-from memctl.record import timestamps
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.record import Record
@@ -18,6 +17,7 @@ from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import SHARED_WRITE, State
+from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
 _CRITICAL = "critical"
@@ -27,7 +27,7 @@ _CRITICAL = "critical"
 _LATELY = 24 * 3_600
 
 
-class Choice(msgspec.Struct, frozen=True):
+class WorkItem(msgspec.Struct, frozen=True):
     """An open record that can be begun: why it is chosen, a command to begin or read it, and the ids that wait for it.
 
     `is_own` says that the agent is at work on it already, or that it is assigned to the agent.
@@ -47,7 +47,7 @@ class NextWork(msgspec.Struct, frozen=True):
     blocks; `everywhere` are the blockers of all work.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[WorkItem, ...]
     total: int
     elsewhere: tuple[tuple[Record, str], ...]
     blocked: int
@@ -147,7 +147,7 @@ def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) 
 
 def _choice(
     memory: Memory, snapshot: Snapshot, state: State, work: OpenWork, record: Record, before: Mapping[str, Record]
-) -> Choice:
+) -> WorkItem:
     waiting = tuple(one.id for one in work.unblocks(record))
     because = ["assigned to you"] if memory.actor in _assigned(state, record) else []
     if is_started(record):
@@ -163,4 +163,4 @@ def _choice(
     because += [f"next: {one_line(actions[0])}"] if isinstance(actions, list) and actions else []
     begun = next_status(record)
     command = f"memctl edit {record.id} --set status={begun}" if begun else f"memctl show {record.id}"
-    return Choice(record, tuple(because), command, _is_own(memory, state, record), waiting)
+    return WorkItem(record, tuple(because), command, _is_own(memory, state, record), waiting)

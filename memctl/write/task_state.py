@@ -1,4 +1,5 @@
-"""Save a checkpoint: the given state, on top of the checkpoint before, with records, files and events.
+"""Save the state of a task: as a checkpoint, on top of the one before and with records, files and events; or into the
+record of a state.
 
 A plan that was interrupted must not read like finished work to the next window, and finished work not like a plan
 (rules.md#checkpoints): `progress` decides which status a step may get.
@@ -6,7 +7,7 @@ A plan that was interrupted must not read like finished work to the next window,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -17,14 +18,14 @@ from memctl.record import checkpoint
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
+from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, Step, TaskState
-from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
-from memctl.task import environment, progress, versions
+from memctl.task import environment, progress, state, versions
 from memctl.task import events as task_events
 from memctl.task.forms import markdown
 from memctl.task.state import of_record as task_state_of
@@ -32,7 +33,7 @@ from memctl.task.versions import Checkpoints
 from memctl.team import ref_state
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
-from memctl.write import transaction
+from memctl.write import edit, transaction
 from memctl.write.commit import Outcome
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
@@ -100,6 +101,31 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     writes = (Write(made.number.path, checkpoint.to_json(made)), Write(made.number.page, markdown(made)))
     # The id is the title: the task may be what somebody asked for in private.
     return Change(op="checkpoint", title=made.checkpoint_id, ids=(made.checkpoint_id,), writes=writes)
+
+
+def update(
+    snapshot: Snapshot, reference: str, values: Mapping[str, Any], saved: TaskState | None, completion: int | None
+) -> Change:
+    """Return the Change that updates the record of a state with fields of its text and the progress of a checkpoint.
+
+    Steps move as in a checkpoint, and new next actions replace those before; fields of the text that do not change stay
+    as they are written. The completion follows from the steps unless `completion` (percent) is given. Raises
+    MemctlError for a record that is not a state, and for a step that can't be moved.
+    """
+    record = snapshot.resolve(reference)
+    if record.memory_type != STATE.name:
+        raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
+    state.refuse_conflicting(values)
+    before, given = task_state_of(snapshot, record), state.of_values(values)
+    if saved is not None:
+        saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
+    made = progress.add(progress.merge(before, saved) if saved else before, given)
+    percent = made.completion if completion is None else completion
+    front = {} if percent is None else {"completion_percentage": percent}
+    title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
+    new, old = state.record_values(made), state.record_values(before)
+    write = edit.rewrite(snapshot, record, front, {name: new[name] for name in new if new[name] != old[name]})
+    return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 
 
 def _state(

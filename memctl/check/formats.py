@@ -64,15 +64,15 @@ def as_github(report: Report, place: Place) -> list[str]:
     ]
 
 
-def as_sarif(report: Report, place: Place, version: str, home: str = "") -> str:
-    """Return a SARIF 2.1.0 log (OASIS standard), as code scanning reads it; `home` is where memctl is described."""
+def as_sarif(report: Report, place: Place, version: str, home: str) -> str:
+    """Return a SARIF 2.1.0 log (OASIS standard), as code scanning reads it; `home` is the absolute URI at which memctl is described."""
     used = sorted({finding.code for finding in report.findings})
     driver: dict[str, Any] = {
         "name": "memctl",
         "version": version,
+        "informationUri": home,
         "rules": [_sarif_rule(RULES[code]) for code in used],
     }
-    driver |= {"informationUri": home} if home else {}
     results = [_sarif_result(finding, used.index(finding.code), place) for finding in report.findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     if omitted := omission(report):

@@ -65,7 +65,8 @@ def as_github(report: Report, place: Place) -> list[str]:
 
 
 def as_sarif(report: Report, place: Place, version: str, home: str) -> str:
-    """Return a SARIF 2.1.0 log (OASIS standard), as code scanning reads it; `home` is the absolute URI at which memctl is described."""
+    """Return a SARIF 2.1.0 log (OASIS standard), as code scanning reads it; `home` is the absolute URI of memctl's own
+    pages."""
     used = sorted({finding.code for finding in report.findings})
     driver: dict[str, Any] = {
         "name": "memctl",

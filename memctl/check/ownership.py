@@ -1,5 +1,4 @@
-"""The rules about sections that agents own (MEM6xx): what is about to be committed is not in another's section, and
-handoffs that are answered have the ownership that their answer says."""
+"""Rules about sections that agents own (MEM6xx): staged files of other owners, handoffs that contradict ownership."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from memctl.team import handoffs as team_handoffs
 from memctl.team.state import Ownership
 from memctl.text.phrases import some
 
-_LISTED = 3  # files of a section that a finding names
+_LISTED = 3  # files to name in a finding
 
 
 def owned_sections(subject: Subject) -> Iterator[Finding]:
@@ -26,18 +25,18 @@ def owned_sections(subject: Subject) -> Iterator[Finding]:
 
 
 def answered_handoffs(subject: Subject) -> Iterator[Finding]:
-    """Report each handoff whose answer and ownership contradict, unless a later handoff explains it."""
+    """Report each handoff whose status contradicts the ownership of its sections, unless a later one explains it."""
     state = subject.agreed
     if state is None or not team_handoffs.has_handoffs(state):
         return
     for one in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = one.handoff.record.path
-        hint = "`memctl handoff recover` sets it as the record says, with `--remote NAME` at a remote too"
+        hint = "`memctl handoff recover` sets the ownership that the record says, with `--remote NAME` at a remote too"
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.problem, hint)
 
 
 def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Yield findings for pages and records, by their sections before the change and after it."""
+    """Yield findings for staged pages and records, by the sections that they belong to before and after the change."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
 
     def parent(marker: str) -> str:
@@ -54,7 +53,7 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
 
 
 def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Yield findings for code that globs of sections cover, each at its section's page."""
+    """Yield findings for staged code that a section's globs match; each is reported at the section's page."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:
         held = staged.state.live(page.id, subject.now)

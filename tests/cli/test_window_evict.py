@@ -125,7 +125,7 @@ def test_an_output_that_can_not_be_written_is_named(memctl: Memctl, file: Path, 
 
 
 def test_a_command_that_is_not_there_is_named(memctl: Memctl) -> None:
-    assert "there is no command window 'evikt'" in memctl("window", "evikt", code=2).err
+    assert "there is no command `window evikt`" in memctl("window", "evikt", code=2).err
     assert "evict" in memctl("window", "-h").out
 
 

@@ -39,7 +39,7 @@ from memctl.record import ids
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.search.readiness import OpenWork
-from memctl.text.markdown import first_sentence
+from memctl.text.fit import first_sentence
 from memctl.text.similar import comparable
 from memctl.window.policy import relevance
 from memctl.window.policy.blocks import CODE, DATA, LIST, TEXT, CountTokens, ParsedText, TextBlock

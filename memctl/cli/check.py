@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memctl import __version__
 from memctl.check import formats, run, subject
 from memctl.check.findings import Finding
-from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, WARNING
+from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete
@@ -32,6 +32,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 @command(
     "check",
     ("memctl check", "Check everything, as it is on the disk."),
+    ("memctl check --all", "Print advice, too, such as pages that are shorter than their level asks for."),
     ("memctl check --staged", "Check what Git will commit (for a pre-commit hook)."),
     ("memctl check --select MEM2 --format github", "Check only references; GitHub shows findings beside the lines."),
     ("memctl check --explain MEM305", "Print why a rule exists, and what to do about a breach."),
@@ -49,6 +50,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option(
     "--ignore", multiple=True, metavar="CODE", shell_complete=complete("rule"), help="Not these rules. Repeatable."
 )
+@click.option("--all", "everything", is_flag=True, help="Print advice, too: findings of severity info.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--format", "style", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
@@ -63,6 +65,7 @@ def check_command(
     at: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    everything: bool,
     strict: bool,
     style: str,
     as_json: bool,
@@ -72,7 +75,8 @@ def check_command(
 ) -> None:
     """Check that the memory is consistent; it never writes.
 
-    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files.
+    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files. Advice
+    (findings of severity info) is only counted without --all, unless --select asks for it; JSON and SARIF have all.
 
     Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. To ignore a finding for good, add the
     line `check_ignore: ["CODE PATTERN: reason"]` to config.yaml or to the front matter of the file itself.
@@ -92,7 +96,10 @@ def check_command(
     if fix:
         _mend(memory, found, dry_run, style)
         found = found if dry_run else _check(memory, False, None, select, ignore)
-    _print(memory, found, style, brief=staged and not strict)
+    with_advice = everything or bool(select)
+    is_brief = staged and not strict and not everything and style == "text"
+    least = ERROR if is_brief else INFO if with_advice else WARNING
+    _print(memory, found, style, least)
     is_bad = found.has_errors or (strict and found.count("warning") > 0)
     ctx.exit(REFUSED if is_bad else OK)
 
@@ -160,21 +167,26 @@ def _home() -> str:
     return addresses.get("Documentation") or addresses.get("Homepage") or ""
 
 
-def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
-    """Print findings. A `brief` text, as in a hook at each commit, has only errors, and each message once."""
+def _print(memory: Memory, found: Report, style: str, least: str) -> None:
+    """Print findings: all for programs, those of the severity `least` or worse for people.
+
+    If only errors are wanted, as in a hook at each commit, each message is printed once.
+    """
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
         output.json_text(formats.as_sarif(found, memory.tracked, __version__, _home()))
     else:
-        listed = found
-        if brief and style == "text":
+        worst = SEVERITIES[: SEVERITIES.index(least) + 1]
+        listed = replace(found, findings=tuple(one for one in found.findings if one.rule.severity in worst))
+        if least == ERROR:
             listed = replace(found, findings=tuple(_errors(found)))
         printer = formats.as_github if style == "github" else formats.as_text
         if lines := list(printer(listed, memory.tracked)):
             output.styled("\n".join(_painted(output.plain(line), style) for line in lines))
-        if not brief or found.has_errors:
-            output.note(formats.summary(found))
+        if least != ERROR or found.has_errors:
+            advice = ": `memctl check --all` prints the notes" if found.count(INFO) and INFO not in worst else ""
+            output.note(formats.summary(found) + advice)
     if omitted := formats.omission(found):
         output.note(f"warning: {omitted}")
 

@@ -6,7 +6,6 @@ reviewed. A reference is *suspect* if the file has changed since, and *broken* i
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterable
 
 import msgspec
@@ -20,6 +19,8 @@ from memctl.text import timestamps
 FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
 _LENGTH = 12  # digits of an id in a stamp: two contents match by chance once in 280 million million
 _FRONT_MATTER = 0
+_OUTDATED = b"outdated pages"  # the key of the cached answer: a mark of what it is made of, and files by page
+_NOTHING = msgspec.msgpack.encode((b"", {}))
 MANY_RECORDS = 50  # new records after which the project's page needs a review; memctl's own page was wrong after 190
 
 
@@ -96,8 +97,28 @@ def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
 def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     """Return the reviewed pages that no longer agree with the code, each with its changed and missing files.
 
-    Asks Git about the stamped files only, and about all files if one of those is missing.
+    The answer is cached until a page, one of the stamped files or Git's index changes.
     """
+    pages_now = snapshot.outline.pages
+    stamped = sorted({path for page in pages_now for path in page.stamps})
+    if not stamped:
+        return []
+    mark = snapshot.files.mark(stamped)
+    mark = mark and pages.digest((mark, pages_now))
+    kept = msgspec.msgpack.decode(
+        snapshot.catalogue.recall(_OUTDATED) or _NOTHING, type=tuple[bytes, dict[str, list[str]]]
+    )
+    if mark and kept[0] == mark:
+        return [(page, kept[1][page.path]) for page in pages_now if page.path in kept[1]]
+    found = _outdated_pages(snapshot)
+    if mark:
+        kept = mark, {page.path: files for page, files in found}
+        snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(kept))
+    return found
+
+
+def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
+    """Return what `outdated_pages` caches; Git is asked about the stamped files, about all if one is missing."""
     now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
     found = []
     for page in snapshot.outline.pages:
@@ -116,8 +137,7 @@ def records_since_overview(snapshot: Snapshot) -> int:
     project = snapshot.outline.project
     if project is None or project.timestamp is None:
         return 0
-    recorded = snapshot.catalogue.recorded()
-    return len(recorded) - bisect_right(recorded, timestamps.to_epoch(project.timestamp))
+    return snapshot.catalogue.recorded_since(timestamps.to_epoch(project.timestamp))
 
 
 def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memctl.git.repository import Repository
+from memctl.light_typing import TYPE_CHECKING
 from memctl.team import coordination_ref
 
 if TYPE_CHECKING:

@@ -71,7 +71,90 @@ def test_text_by_hand_is_merged_by_lines_and_marked_where_both_changed_it() -> N
     other = text(more="## Mine\n\nx\n\nb\n\nc\n")
     marked = merge.merge_versions(base, ours, other, COUNTER)
     assert marked.conflicts == ("text under other headings",)
-    assert "    assert "saved at the same time" in memctl("checkpoint", "resume", "--workflow", "mend", code=1).err
+    assert "<<<<<<< ours\nA\n=======\nx\n>>>>>>> theirs\n" in marked.text
+    decided = merge.merge_versions(base, ours, other, COUNTER, prefer="theirs")
+    assert decided.text.endswith("\n## Mine\n\nx\n\nb\n\nc\n")
+    assert decided.lost[0].lost == "## Mine\n\nA\n\nb\n\nc\n"
+
+
+@pytest.mark.parametrize("broken", ["no front matter\n", "---\nsession_id: other\n---\n\nx\n"])
+def test_what_is_no_page_of_that_session_is_merged_as_lines(broken: str) -> None:
+    assert merge.merge_versions("", text(), broken, COUNTER).conflicts == ("the text",)
+    found = merge.merge_versions("", text(), broken, COUNTER, prefer="theirs")
+    assert (found.text, found.lost[0].lost) == (broken, text())
+
+
+def test_lists_of_files_are_joined_and_the_page_keeps_naming_them() -> None:
+    lists = [
+        page.render_trail(
+            SessionPage({"session_id": "abc"}, {page.CHANGED: tuple(TrailRow(p, "modified") for p in paths)})
+        )
+        for paths in (["a.py", "b.py"], ["b.py", "c.py"])
+    ]
+    found = page.parse(merged("", *lists).text, "")
+    assert [row.path for row in found.files[page.CHANGED]] == ["a.py", "b.py", "c.py"]
+    assert found.values["files_accessed"] == 3
+    values = {"session_id": "abc", "started": START, "ended": START, "files_accessed": 400, page.TRAIL: "files/abc.md"}
+    sides = [page.render(SessionPage({**values, "turns": turns})) for turns in (3, 4)]
+    made = page.parse(merged("", *sides).text, "")
+    assert made.trail == "sessions/files/abc.md"
+    assert made.values["files_accessed"] == 400
+
+
+LINES = st.lists(st.sampled_from(("one", "two", "three `x`", "four (implied)")), max_size=3, unique=True)
+PAGES = st.builds(
+    text,
+    st.integers(10, 13),
+    st.sampled_from(("", "## Mine\n\na\n", "### Other\n\n- b\n")),
+    st.integers(1, 9),
+    decisions=LINES,
+    state=LINES,
+    next=LINES,
+    errors=LINES,
+    changed=st.lists(st.sampled_from(("a.py", "b c.py", "d`e.py")), unique=True),
+)
+
+
+@examples(60)
+@given(PAGES, PAGES, PAGES)
+def test_no_decision_file_or_error_of_either_side_is_lost(base: str, ours: str, theirs: str) -> None:
+    assert merge.merge_versions(base, ours, base, COUNTER).text == ours
+    assert merge.merge_versions(base, base, ours, COUNTER).text == ours
+    found = merge.merge_versions(base, ours, theirs, COUNTER, prefer="theirs")
+    made, *sides = (page.parse(version, "") for version in (found.text, ours, theirs))
+    if theirs == base or ours in (theirs, base):
+        return
+    for side in sides:
+        for heading in (page.DECISIONS, page.ERRORS):
+            assert set(side.lines.get(heading, ())) <= set(made.lines.get(heading, ()))
+        paths = {row.path for rows in made.files.values() for row in rows}
+        assert {row.path for rows in side.files.values() for row in rows} <= paths
+    told = {one.key for one in found.lost}
+    for heading in (page.STATE, page.NEXT):
+        before = page.parse(base, "").lines.get(heading, ())
+        for side in sides:
+            said = side.lines.get(heading, ())
+            assert said in (before, made.lines.get(heading, ())) or heading in told
+
+
+def test_git_merges_pages_and_checkpoints_of_two_clones(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    """Of two checkpoints saved at once both stay, and whoever goes on says from which."""
+    program = f"'{sys.executable}' -m memctl merge-file session %O %A %B %P"
+    git(repo, "config", "merge.memctl-session.driver", program)
+    path, other = ".memory/sessions/abc.md", tmp_path / "other"
+    shutil.copytree(repo, other, symlinks=True)
+    for clone, ended, decision in ((repo, 11, "Use WAL"), (other, 12, "No ORM")):
+        (clone / path).parent.mkdir()
+        (clone / path).write_text(text(ended, decisions=[decision]))
+        git(clone, "add", "-A")
+        git(clone, "commit", "-qm", "session")
+        memctl("checkpoint", "save", "--task", "Mend it", "--workflow", "mend", "--doing", decision, where=clone)
+    git(repo, "fetch", "-q", str(other), "HEAD")
+    git(repo, "merge", "-q", "--no-edit", "FETCH_HEAD")
+    assert page.parse((repo / path).read_text(), "").lines[page.DECISIONS] == ("Use WAL", "No ORM")
+    saved = sorted(file.stem for file in (repo / ".memory/checkpoints/mend").glob("*.json"))
+    assert len(saved) == 2
+    assert "saved at the same time" in memctl("checkpoint", "resume", "--workflow", "mend", code=1).err
     refused = memctl("checkpoint", "save", "--workflow", "mend", "--doing", "Both", code=1)
     assert f"mend-{saved[0]} and mend-{saved[1]} were saved at the same time" in refused.err
     memctl("checkpoint", "save", "--workflow", "mend", "--base", f"mend-{saved[0]}", "--doing", "Both")

@@ -54,8 +54,8 @@ class Subject:
 
     `earlier` gives the text that a file had before (in HEAD, or in the parent of a revision), for each file in
     `changed`. `staged` is what is about to be committed, if that is what is checked. `agreed` is the shared state of
-    the agents, None if what is checked is not the present. `leftovers` are temporary files on the disk. `overdue` are
-    changes that have waited for their commit for too long: the path of a file of each, and what it is and why it waits.
+    the agents, None if what is checked is not the present. `overdue` are changes that have waited for their commit for
+    too long: the path of a file of each, and what it is and why it waits.
     With `has_documents` the branch has rendered documents that follow the memory.
     """
 
@@ -69,7 +69,6 @@ class Subject:
         earlier: Callable[[str], str | None] = lambda _: None,
         staged: StagedWork | None = None,
         agreed: State | None = None,
-        leftovers: Sequence[str] = (),
         overdue: Sequence[tuple[str, str]] = (),
         has_documents: bool = True,
     ) -> None:
@@ -80,7 +79,6 @@ class Subject:
         self.earlier = earlier
         self.staged = staged
         self.agreed = agreed
-        self.leftovers = leftovers
         self.overdue = overdue
         self.has_documents = has_documents
         self._making = making

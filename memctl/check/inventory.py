@@ -22,7 +22,7 @@ _MODEL = "take it out; `git config --global memctl.semanticModel NAME` sets your
 
 def unknown_files(subject: Subject) -> Iterator[Finding]:
     """Report each file that memctl does not know, or that is no regular file."""
-    for path in (*subject.others, *subject.leftovers):
+    for path in (*subject.others, *subject.snapshot.leftovers()):
         if files.is_temporary(path):
             hint = "`memctl commit` deletes it; if Git has it, `git rm` it"
             yield Finding("MEM511", path, 1, "a write that was killed left this temporary file", hint)

@@ -152,7 +152,7 @@ def _without_ignored(
 
 def _ignoring(subject: Subject) -> list[str]:
     """Return the records and pages that say what to ignore in them."""
-    found = [p for p, items in subject.snapshot.catalogue.mentions().items() if any(i.text == KEY for i in items)]
+    found = subject.snapshot.catalogue.mentioning(KEY)
     for page in subject.snapshot.outline.pages:
         if f"\n{KEY}:" in subject.snapshot.read(page.path):
             found.append(page.path)

@@ -97,7 +97,8 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
         rest = [path for path in _differing(memory, asked) if path not in covered]
-        data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
+        rest += files.leftovers(memory.folder, files.listed(memory.folder))
+        data["uncommitted"] = [output.name(memory.tracked(p)) for p in rest]
         batch = batches.current(memory)
         data["batched"] = len(batches.changes(memory, batch.base, batch.tip)) if batch else 0
         data["batch_refused"] = None

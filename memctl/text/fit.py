@@ -1,15 +1,17 @@
-"""Fit text into limited room: cut it, or find how much fits. The limits of hosts for a hook's output are here too."""
+"""Fit a text into limited room: cut it, or find how much of it fits. It also has the hosts' limits for hook output."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 # Of a hook's output Claude Code shows all up to 10,000 characters, else a preview of 2 kB (seen in version 2.1.329).
 LIMIT = 9_500
+_ABBREVIATED = 160  # characters of a text that stands for the whole
 
 
 def length(text: str) -> int:
-    """Return the length in UTF-16 units, as JavaScript counts, in which hosts are written; never less than Python's."""
+    """Return the length of a text in UTF-16 units, as the hosts count, which are written in JavaScript."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -23,10 +25,21 @@ def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
     return text if len(text) <= longest else text[: longest - 1].rpartition(" ")[0] + mark
 
 
-def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
-    """Return the largest number from `least` to `greatest` that fits, `least` if none does.
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a Markdown text on one line, or as many words as fit into 160 characters."""
+    block = next((block for block in text.split("\n\n") if block.strip()), "")
+    line = " ".join(re.sub(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+", "", block).split())
+    match = re.match(r".+?[.!?](?=\s+[^a-z\s]|$)", line)
+    line = match[0] if match else line
+    if len(line) <= _ABBREVIATED:
+        return line
+    return line[: _ABBREVIATED - 1].rpartition(" ")[0].rstrip(",;:") + " …"
 
-    It searches by halves, so if a number fits, every smaller one must fit, too.
+
+def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
+    """Return the largest number from `least` to `greatest` for which `fits` is true, `least` if there is none.
+
+    It searches by halves: if a number fits, every smaller one must fit.
     """
     while least < greatest:
         middle = (least + greatest + 1) // 2

@@ -27,6 +27,7 @@ def test_policies_stand_side_by_side(memctl: Memctl, file: Path) -> None:
     assert [row.split()[0] for row in rows if row] == ["fifo", "lru", "hybrid", "unmanaged", "fifo", "lru", "hybrid"]
 
 
+@pytest.mark.slow
 def test_all_six_are_tried_if_none_is_named(memctl: Memctl, file: Path) -> None:
     data = memctl("window", "simulate", str(file), "--budget", "60000", "--json").data
     assert [one["policy"] for one in data["policies"]] == [
@@ -65,4 +66,4 @@ def test_what_can_not_be_meant_is_refused(
 def test_a_file_without_an_answer_is_refused(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "short.json").write_text(json.dumps([{"role": "user", "content": "Fix it."}]))
     found = memctl("window", "simulate", str(tmp_path / "short.json"), "--budget", "10", code=1)
-    assert "has no answer of a model in it" in found.err
+    assert "has no answer of a model" in found.err

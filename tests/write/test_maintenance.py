@@ -40,7 +40,7 @@ def old(monkeypatch: pytest.MonkeyPatch, memctl: Memctl) -> Memctl:
     return run
 
 
-@pytest.mark.parametrize("size", [700, pytest.param(10_000, marks=pytest.mark.slow)])  # or as it may be after years
+@pytest.mark.parametrize("size", [200, pytest.param(10_000, marks=pytest.mark.slow)])  # or as it may be after years
 def test_records_of_all_ages_become_what_the_tables_say_and_twice_is_once(
     repo: Path, memctl: Memctl, size: int
 ) -> None:

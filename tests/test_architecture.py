@@ -21,7 +21,6 @@ PACKAGE = Path(__file__).parents[1] / "memctl"
 FLOORS = {
     "__init__": 0,
     "errors": 0,
-    "light_typing": -1,  # in place of a module of Python
     "text": 0,
     "git": 1,
     "record": 1,

@@ -159,8 +159,11 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     """Return a record's reason, or else its text.
 
     None if its file does not say any more what the cache says, that it has this status and refers to this code; or if
-    it is proposed without a reason or an alternative: a report of work, and no choice.
+    it is proposed without a reason or an alternative: a report of work, and no choice. Nor of an issue that only says
+    how a command failed: whoever works runs that again, and the line that it names has moved.
     """
+    from memctl.text.phrases import is_failure
+
     try:
         with open(file, "rb") as stream:
             text = stream.read(_BYTES).decode(errors="replace")
@@ -172,8 +175,8 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     _, _, reason = body.partition("\n## Rationale\n")
     if row.status == PROPOSED and not reason and "\n## Alternatives considered\n" not in body:
         return None
-    shown = reason or body.partition("\n## ")[2].partition("\n")[2] or body
-    return shown.strip().partition("```")[0]
+    shown = (reason or body.partition("\n## ")[2].partition("\n")[2] or body).strip()
+    return None if is_failure(shown) else shown.partition("```")[0]
 
 
 def _sentence(name: str, record: FileRecord, reason: str, others: tuple[str, ...]) -> str:

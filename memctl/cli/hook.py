@@ -120,11 +120,11 @@ def _root(ctx: click.Context) -> Path:
     try:
         memory = memory_access.memory(ctx)
     except MemctlError as error:
-        found = session_dir.root_at(ctx.obj.folder)
+        found = session_dir.find_root(ctx.obj.folder)
         if found is None:
             raise
         output.note(f"warning: hooks can do nothing here: {error.message}")
-        return found[1]
+        return found[2]
     return memory.hooks
 
 

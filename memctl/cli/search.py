@@ -22,8 +22,8 @@ from memctl.record.source import PAGE, Excerpt
 from memctl.search import ranking
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
 from memctl.store.memory import Memory
+from memctl.text.fit import first_sentence
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.markdown import first_sentence
 
 if TYPE_CHECKING:
     from memctl.search.related import Related

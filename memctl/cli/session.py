@@ -16,7 +16,6 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change
 from memctl.record.session_page import SessionPage, path_of
-from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import active, collect, phases, proposals
 from memctl.session import pages as session_pages
 from memctl.session.active import Running
@@ -27,6 +26,7 @@ from memctl.statements import labels
 from memctl.store import sequence
 from memctl.store.memory import Memory
 from memctl.text import markdown
+from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.fit import cut
 from memctl.text.phrases import quantity
 from memctl.transcript.events import GIT, Session

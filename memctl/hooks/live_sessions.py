@@ -4,17 +4,19 @@ From a session's first event to its end, a file in its folder names its transcri
 session that was killed in its first turn can be summarized.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from memctl.git import private
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import HOSTS, Host
+from memctl.light_typing import NamedTuple
 from memctl.store.session_dir import SessionDir
 
 _FILE = "alive.json"

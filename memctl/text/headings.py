@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
 
+from memctl.light_typing import TYPE_CHECKING, NamedTuple
 from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:

@@ -363,7 +363,7 @@ class TestMoreThanThereIsRoomFor:
         data = memctl(*self.GIVEN).data
         assert data["tokens"] <= 2500
         assert "Rule 77 of" in data["text"]
-        assert "memctl list --type decision" in data["text"]
+        assert "memctl list --open --type decision" in data["text"]
         decisions = next(one for one in data["report"]["checks"] if one["name"] == "binding decisions")
         assert 0 < len(decisions["missing"]) < decisions["total"]
 

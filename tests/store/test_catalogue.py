@@ -26,6 +26,7 @@ PLACES = (None, "§2.1", "§2.2", "§3.1", "§3.1.4", "§4.src/a.py", "§2.10")
 FILTERS = (
     Filters(),
     Filters(archived=None),
+    Filters(is_open=True),
     Filters(archived=True),
     Filters(types=("decision", "issue"), statuses=("accepted", "open")),
     Filters(severities=("critical", "low"), archived=None),

@@ -91,7 +91,7 @@ class Subject:
 
     @cached_property
     def renderer(self) -> CachedRenderer:
-        """The renderer of documents, which takes a text from the cache if nothing it shows has changed."""
+        """The renderer of documents, which reads those that are up to date from their files."""
         return CachedRenderer(self.snapshot, self._make_renderer)
 
     @cached_property

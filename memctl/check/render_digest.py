@@ -17,9 +17,9 @@ from memctl.store import files
 
 
 class CachedRenderer(Renderer):
-    """A renderer that takes the text of a document from its file if that is what was rendered from the same memory.
+    """A renderer that reads a document from its file if the file is up to date, and renders only the others.
 
-    `remember` stores the digests of rendered texts, by which the next check knows the file to be up to date.
+    `remember` stores digests of the rendered texts. The next check compares a file with its digest.
     """
 
     def __init__(self, snapshot: Snapshot, make_renderer: Callable[[], Renderer]) -> None:

@@ -100,7 +100,7 @@ class Report(msgspec.Struct, frozen=True):
         return self.count(ERROR) > 0
 
     def count(self, severity: str) -> int:
-        """Return the number of findings of a severity, with those that are not listed."""
+        """Return the number of findings of a severity, including those that are not listed."""
         listed = sum(finding.rule.severity == severity for finding in self.findings)
         return listed + self.unlisted.get(severity, 0)
 

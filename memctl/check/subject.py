@@ -18,7 +18,8 @@ from memctl.write import documents
 def is_touched(memory: Memory) -> bool:
     """Return whether any file of the memory is staged, or the repository has no commit yet.
 
-    A commit of code alone is not stopped for documents that a rebase or cherry-pick left stale.
+    A commit without such files needs no check, so that documents which a rebase or cherry-pick left stale do not stop
+    it.
     """
     return not _exists(memory, "HEAD") or bool(
         differences.changed(memory.repository, memory.prefix, "HEAD", staged=True)

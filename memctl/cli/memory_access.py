@@ -153,7 +153,7 @@ def progress(doing: str) -> Progress | None:
 
 
 def filters(opened: Memory, section: str, since: str, until: str, importance: int | None, **named: Any) -> Filters:
-    """Return the filters that the options of `command.filtering` describe."""
+    """Return the Filters for options of `list`, `search` and `export`; raises MemctlError for an invalid time."""
     from memctl.record.filters import Filters
 
     def time(given: str, *, whole_day: bool = False) -> str:

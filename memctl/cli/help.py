@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.cli import output
-from memctl.cli.command import command
+from memctl.cli.command import command, complete
 from memctl.cli.command_list import write_all, write_help
 from memctl.errors import USAGE, MemctlError
 from memctl.hooks.primer import TOPICS
@@ -18,7 +18,7 @@ from memctl.hooks.primer import TOPICS
     ("memctl help recording", "A page on a subject; the subjects stand under `memctl help`."),
     ("memctl help section add", "The help of a command, as `memctl section add -h` prints it."),
 )
-@click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1)
+@click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1, shell_complete=complete("help"))
 @click.option("--all", "everything", is_flag=True, help="All commands, by what they are for.")
 @click.pass_context
 def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool) -> None:

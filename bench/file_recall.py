@@ -21,6 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from bench.world import MEMCTL, World
+from memctl.git.repository import open_repository
 from memctl.hooks import file_recall
 from memctl.hooks.event_payload import Payload
 from memctl.record.kinds import DECISION, ISSUE, LEARNING
@@ -117,7 +118,7 @@ def _sessions(archive: Path) -> Iterator[Session]:
 
 def _replay(top: Path, folder: SessionDir, session: Session, recorded: Collection[str]) -> Replay:
     said: list[str] = []
-    by_shell = 0
+    by_shell, repository = 0, open_repository(top)
     told, changed, before = set[str](), set[str](), 0
     for event in session.events:
         if event.kind != CALL or event.agent:
@@ -129,7 +130,7 @@ def _replay(top: Path, folder: SessionDir, session: Session, recorded: Collectio
             changed.add(path)
             before += path in told
         payload = Payload("PostToolUse", folder.key, "", cwd, "", "", "", tool=event.tool, arguments=given)
-        text = file_recall.after(top, folder, payload, session.started)
+        text = file_recall.after(repository, top, folder, payload, session.started)
         lines = text.splitlines()
         said += lines
         by_shell += len(lines) if event.tool == "Bash" else 0

@@ -33,31 +33,31 @@ _FORMATS = ("text", "json", "github", "sarif")
 
 @command(
     "check",
-    ("memctl check", "Everything, as it is on the disk."),
-    ("memctl check --all", "Advice, too, such as pages that are shorter than their level asks for."),
-    ("memctl check --staged", "As Git will commit it (for a pre-commit hook)."),
-    ("memctl check --select MEM2 --format github", "Only references, shown beside the lines on GitHub."),
-    ("memctl check --explain MEM305", "What a rule is for, and what to do about it."),
-    ("memctl check --fix", "Mend what has one right answer, in one commit."),
+    ("memctl check", "Check everything, as it is on the disk."),
+    ("memctl check --all", "Print advice, too, such as pages that are shorter than their level asks for."),
+    ("memctl check --staged", "Check what Git will commit (for a pre-commit hook)."),
+    ("memctl check --select MEM2 --format github", "Check only references; GitHub shows findings beside the lines."),
+    ("memctl check --explain MEM305", "Print why a rule exists, and what to do about a breach."),
+    ("memctl check --fix", "Correct what has exactly one right correction, in one commit."),
 )
-@click.option("--staged", is_flag=True, help="Read what is staged, and print errors alone, as text.")
-@click.option("--at", metavar="REV", help="Read a commit, branch or tag.")
+@click.option("--staged", is_flag=True, help="Check what is staged; as text, print only errors.")
+@click.option("--at", metavar="REV", help="Check a commit, branch or tag.")
 @click.option(
     "--select",
     multiple=True,
     metavar="CODE",
     shell_complete=complete("rule"),
-    help="Only these rules, by code or its beginning. Repeatable.",
+    help="Check only rules with this code, beginning of a code, or name. Repeatable.",
 )
 @click.option(
     "--ignore", multiple=True, metavar="CODE", shell_complete=complete("rule"), help="Not these rules. Repeatable."
 )
 @click.option("--all", "everything", is_flag=True, help="Print advice, too: findings of severity info.")
-@click.option("--strict", is_flag=True, help="Let warnings count as errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--format", "style", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
 @click.option("--explain", metavar="CODE|all", shell_complete=complete("rule"), help="Explain a rule, or list all.")
-@click.option("--fix", is_flag=True, help="Fix what has exactly one right fix, and list the fixes.")
+@click.option("--fix", is_flag=True, help="Correct what has exactly one right correction, and list it.")
 @click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
 @click.pass_context
 def check_command(
@@ -108,10 +108,10 @@ def check_command(
 
 def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...], ignore: tuple[str, ...]) -> Report:
     if staged and at:
-        raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
+        raise MemctlError("--staged and --at can't be combined", exit_code=USAGE)
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
-    # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
-    # So has a commit of the user's of single files of a batch, after which the rest is squashed.
+    # A commit by memctl has only its own files, and the documents already show what later commits will contain.
+    # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
     if staged and (git.committing() or batches.branch_here(memory) or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
     _tell_of_settings(memory)
@@ -122,14 +122,14 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 
 
 def _tell_of_settings(memory: Memory) -> None:
-    """Warn about wrong settings of this clone; no file of the memory has them, so they are not findings."""
+    """Warn about wrong settings. They are no findings, since no file of the memory has them."""
     for error in settings.faults(memory):
         output.note(f"warning: {error.message}\nhint: {error.hint}")
 
 
 def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
-    """Mend records in one commit (with their documents), then whatever documents are still stale."""
-    from memctl.cli import report  # a check that only looks needs none of what writes
+    """Correct records in one commit (with their documents), then render the documents that are still stale."""
+    from memctl.cli import report  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
     from memctl.write import autofix, render, transaction
 
@@ -172,7 +172,7 @@ def home() -> str:
 def _print(memory: Memory, found: Report, style: str, least: str) -> None:
     """Print findings: all for programs, those of the severity `least` or worse for people.
 
-    Of errors alone each is printed once, for a hook prints them at each commit.
+    If only errors are wanted, as in a hook at each commit, each message is printed once.
     """
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
@@ -203,7 +203,7 @@ def _painted(line: str, style: str) -> str:
 
 
 def _errors(found: Report) -> Iterator[Finding]:
-    """Yield the errors; of equal messages about one file only the first."""
+    """Yield the findings that are errors; of equal messages about one file only the first."""
     said = set()
     for finding in found.findings:
         key = (finding.code, finding.path, finding.message)

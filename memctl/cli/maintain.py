@@ -10,20 +10,21 @@ from memctl.cli import memory_access, output, report
 from memctl.cli.command import command
 from memctl.cli.report import write_options, writing
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 from memctl.write import maintenance
 from memctl.write.maintenance import Maintained
 
 
 @command(
     "maintain",
-    ("memctl maintain --dry-run", "See what is due, and write nothing."),
+    ("memctl maintain --dry-run", "Show what is due, and write nothing."),
     ("memctl maintain", "Archive and delete what is due, in one commit."),
-    ("memctl maintain --json --dry-run", "The same for a program, with what is kept and why."),
+    ("memctl maintain --json --dry-run", "Print what is due, and what is kept and why, for a program."),
 )
 @writing
 @click.pass_context
 def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
-    """Archive and delete what is due, and fold access counts in: one commit.
+    """Archive and delete what is due, and store access counts, in one commit.
 
     \b
     archived                                   deleted (`memctl restore ID` brings it back)
@@ -37,11 +38,11 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     checkpoint                                 older than 30 days, and ten newer versions; or
                                                its task is finished, and it is not the newest
 
-    Open issues and the latest state are never touched, and neither is importance of 8 and more, but that a closed
-    issue of any importance is archived. What an open record or a page refers to is archived and not deleted, but for
-    what the open record supersedes; other links to what is deleted are taken out. Records with changes that are in no
-    commit are left alone. An issue's age counts from when it was recorded. What you bring back with `restore` goes
-    again next time, unless you give it importance 8. `memctl install cron` prints a line that has this done every
+    Open issues, the latest state and records of importance 8 or more are never touched, except that a closed
+    issue of any importance is archived. What an open record or a page refers to is archived, but not deleted, except
+    what the open record supersedes; other links to what is deleted are removed. Records with uncommitted changes
+    are left alone. An issue's age counts from its timestamp. A record that you bring back with `restore` is deleted
+    again by the next run, unless you give it importance 8. `memctl install cron` prints a line that runs this every
     night.
 
     The numbers are settings, under `lifecycle` in config.yaml:
@@ -96,8 +97,8 @@ def _print(done: Maintained, dry_run: bool) -> None:
     kept = _skipped_data(done)
     for one in kept if dry_run else ():
         output.text(f"would not {one['due']} {one['id']} ({one['reason']}): {one['why']}")
-    # On stdout, for that nothing was due is the answer; a cron job that drops it hears of what went wrong only.
+    # `nothing is due` goes to stdout, as the answer; a cron job that drops stdout hears only of errors.
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
     if kept and not dry_run:
-        output.text(f"{len(kept):,} due and kept; `memctl maintain --dry-run` says why")
+        output.text(f"{quantity(len(kept), 'record')} due, but kept; `memctl maintain --dry-run` shows why")
     report.pending(done.outcome)

@@ -17,6 +17,7 @@ from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import freshness
+from memctl.record import handoff
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, commit_message, entry_state, files, journal, settings
@@ -24,16 +25,16 @@ from memctl.store.memory import Memory
 from memctl.text import timestamps
 from memctl.text.phrases import quantity, some
 
-_FEW_PAGES = 3  # stale ones that are named
+_FEW_PAGES = 3  # stale pages to name
 
 
 @command(
     "status",
     (
         "memctl status",
-        "Progress, open issues, who is at work, what waits; `memctl` alone does the same.",
+        "Show progress, open issues, agents at work, and what is pending.",
     ),
-    ("memctl status --at v1.0", "How it was at a release."),
+    ("memctl status --at v1.0", "Show the memory of a release."),
     ("memctl status --json", "For a program."),
 )
 @reading
@@ -45,7 +46,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     (--no-commit), or for a merge or rebase under way, do not count.
     """
     memory = memory_access.memory(ctx)
-    asked = memory.asked = memory.ask() if at is None else None  # the answer serves to read the memory, and here
+    asked = memory.asked = memory.ask() if at is None else None  # used below, and to read the memory
     snapshot = memory_access.snapshot(memory, at)
     data = _data(memory, snapshot, at, asked)
     if as_json:
@@ -118,7 +119,6 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
 
 def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
     """Return the handoffs that wait for the answer of whoever asks."""
-    from memctl.record import handoff  # most memories have none
 
     waiting = handoff.waiting(snapshot, memory.actor)
     return [{"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title} for one in waiting]
@@ -170,7 +170,7 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     """Print the memory's name, its figures, then a line for everything that needs attention."""
     output.one_line(f"memory of {data['project']}: {data['folder']}")
     if not data.get("trusted", True):
-        output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
+        output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` trusts it)")
     if fault := data.get("fault_of_settings"):
         output.painted(fault, "yellow")
     status_figures.print_figures(data, bars)

@@ -20,9 +20,9 @@ from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
 SEVERITY_COLOURS = {"critical": "red", "high": "yellow", "medium": "cyan", "low": "white"}
-_PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # from so many percent on
-_AGENTS = 5  # that are named
-# Bytes of open records' files for a token of a pack of all of them: 2.9 in the example, 3.0 in memctl's own memory.
+_PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # least percentage, colour
+_AGENTS = 5  # agents to name
+# Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
 _FIGURES = b"figures of records"  # the key under which they are cached
 
@@ -83,7 +83,7 @@ def at_work(memory: Memory) -> list[dict[str, str]]:
 
     if not memory.repository.tip(ref(memory)):
         return []
-    from memctl.team import ref_state  # 20 ms
+    from memctl.team import ref_state  # takes 20 ms to load
 
     with suppress(MemctlError):
         agents = ref_state.read(memory).state.active_agents
@@ -92,10 +92,10 @@ def at_work(memory: Memory) -> list[dict[str, str]]:
 
 
 def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
-    """Return the session that ended last, and what it was for."""
+    """Return name, end and intent of the session that ended last; None if there is no session."""
     if not snapshot.names(SESSIONS):
         return None
-    from memctl.pack import last_work  # most memories have no page of a session
+    from memctl.pack import last_work  # not needed in a memory without pages of sessions
     from memctl.record import session_page
 
     ended = last_work.sessions(snapshot)[:1]
@@ -169,11 +169,11 @@ def _progress(data: dict[str, Any], bars: Bars) -> Iterator[str]:
 
 
 def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a label and a coloured text for the totals."""
+    """Yield a label and a coloured text for each line of totals."""
     for name, counts in sorted(data["records"].items()):
         yield name, ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
     if not data["records"]:
-        yield "records", "none yet: `memctl decide`, `issue`, `state` or `learn` makes one"
+        yield "records", "none yet: `memctl decide`, `issue`, `state` or `learn` creates one"
     if any(data["open_issues"].values()):
         worst = data["open_issues"].items()
         yield "issues", ", ".join(_severe(f"{number:,} {name}", name) for name, number in worst if number)

@@ -19,9 +19,9 @@ from memctl.write.merge import WHOLE
 
 @command(
     "sync",
-    ("memctl sync", "Bring this branch and the one it follows together."),
-    ("memctl sync origin --dry-run", "Fetch, and say what would be merged, renumbered and pushed."),
-    ("memctl sync --no-push", "Only take in what the remote has."),
+    ("memctl sync", "Merge this branch with the one that it follows, and push."),
+    ("memctl sync origin --dry-run", "Fetch, and print what would be merged, renumbered and pushed."),
+    ("memctl sync --no-push", "Fetch and merge, but push nothing."),
 )
 @click.argument("remote", default="")
 @click.option("--no-push", is_flag=True, help="Merge here, and push nothing.")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import git, private
+from memctl.light_typing import TYPE_CHECKING
 from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:

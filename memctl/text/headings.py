@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
 
+from memctl.light_typing import TYPE_CHECKING, NamedTuple
 from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class HeadedPart(NamedTuple):
     body: str
 
     @property
-    def opening(self) -> str:
-        """The lines of the heading, "" if the part has none."""
+    def heading_text(self) -> str:
+        """The heading as it is written, with its line ends; "" for the part before the first heading."""
         return self.text[: len(self.text) - len(self.body)]
 
     @property

@@ -6,7 +6,8 @@ Compiling one takes 0.1 ms, and a command imports more than it uses: the hook of
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+
+from memctl.light_typing import Any, cast
 
 
 class _LazyRegex:

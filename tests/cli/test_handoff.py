@@ -116,7 +116,7 @@ class TestExample:
     def test_a_budget_without_room_for_what_must_stay_is_refused_with_what_is_missing(self, memctl: Memctl) -> None:
         refused = memctl(*SAID, "--budget", "1200", code=1)
         assert refused.out == ""
-        assert "the package would lack what must stay" in refused.err
+        assert "too small for what the package must contain" in refused.err
         assert memctl("handoff", "list", "--json").data["handoffs"] == []
         assert memctl("own", "list", "--json").data["sections"] == []
 
@@ -274,7 +274,7 @@ class TestAnswers:
         bob("own", "transfer", "2.1", "--to", "carol", "--reason", "hers")
         said = bob("handoff", "decline", made, "--reason", "No")
         assert owners(memctl) == {"§2.1": "carol"}
-        assert "stays as it is: §2.1 is owned by carol" in said.err
+        assert "not changed: §2.1 is owned by carol" in said.err
 
     def test_another_may_answer_for_the_taker_by_force_and_says_why(self, shop: Path, memctl: Memctl) -> None:
         made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
@@ -372,14 +372,14 @@ class TestMoreThanThereIsRoomFor:
         assert 0 < len(decisions["missing"]) < decisions["total"]
 
     def test_of_sections_nothing_may_be_lacking(self, crowded: Path, memctl: Memctl) -> None:
-        assert "would lack what must stay" in memctl(*self.GIVEN, "--section", "2.1", code=1).err
+        assert "too small for what the package must contain" in memctl(*self.GIVEN, "--section", "2.1", code=1).err
 
     def test_an_emergency_goes_through(self, crowded: Path, memctl: Memctl) -> None:
         args = ("handoff", "--to", "bob", "--type", "emergency", "--section", "2.1", "--reason", "Gone")
         data = memctl(*args, "--budget", "1500", "--json").data
         assert data["tokens"] <= 1500
         assert owners(memctl) == {"§2.1": "bob"}
-        assert "the weightiest went in" in memctl("show", data["id"]).out
+        assert "the most important is included" in memctl("show", data["id"]).out
 
     def test_nobody_waits_while_a_package_is_made(
         self, shop: Path, memctl: Memctl, bob: Memctl, monkeypatch: pytest.MonkeyPatch

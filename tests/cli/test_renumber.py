@@ -210,7 +210,7 @@ def test_a_reference_that_another_clone_made_later_follows_too(clones: tuple[Clo
     new = next(f.name[:21] for f in one.files() if "sell-maps" in f.name)
     assert "MEM107" in one.errors()
     hint = memctl("check", where=one.folder, code=1).out
-    assert f"{new} has it, which was {FIRST} once: `memctl renumber` corrects the link" in hint
+    assert f"{new}, which once was {FIRST}, has it: `memctl renumber` corrects the link" in hint
     memctl("check", "--fix", where=one.folder, code=None)
     assert "relates_to" not in one.text("sell-books")
     assert one("renumber").startswith(f"renumber references to {new}")
@@ -380,7 +380,7 @@ def test_a_record_that_comes_back_under_its_former_id_is_named_and_not_made_a_th
     new = next(f.name[:21] for f in one.files() if "sell-maps" in f.name and FIRST not in f.name)
     result = memctl("renumber", where=one.folder)
     assert result.out == ""
-    assert f"{path} is {new} from before it was renamed" in result.err
+    assert f"{path} is {new} under its old name" in result.err
     assert memctl("renumber", "--json", where=one.folder).data["returned"] == [{"path": path, "id": new}]
 
 

@@ -248,8 +248,8 @@ def test_every_faulty_file_is_named_with_its_line_and_nothing_comes_in(
     assert "0001-fine.md" not in wrong
     loose = memctl("import", "adr", str(folder), "-n")
     assert "would import 1 decision of in" in loose.out
-    assert loose.err.count("warning: left out: ") == 10
-    assert "warning: left out: 0004-secret.md:5: " in loose.err
+    assert loose.err.count("warning: not imported: ") == 10
+    assert "warning: not imported: 0004-secret.md:5: " in loose.err
     for name in ("0002-untitled.md", "0004-secret.md", "0005-ends.md", "0006-front.md", "0007-nul.md"):
         (folder / name).unlink()
     (folder / "0008-bytes.md").unlink()
@@ -441,7 +441,7 @@ def test_two_decisions_of_one_file_are_not_written_over_each_other(repo: Path, m
     kept = frontmatter.read(paths[0].read_text())[0][KEY]
     paths[1].write_text(frontmatter.replace(paths[1].read_text(), {KEY: kept}, ()))
     failed = memctl("export", "adr", str(tmp_path / "out"), code=1).err
-    assert f"{ids[0]} and {made.id} are both 0000-use-madr.md" in failed
+    assert f"{ids[0]} and {made.id} would both be written to 0000-use-madr.md" in failed
     assert not (tmp_path / "out").exists()
 
 

@@ -20,6 +20,7 @@ from memctl.errors import MemctlError
 from memctl.git import git, history, message, refs, trees
 from memctl.git.history import Commit
 from memctl.record.config import BATCH, COMMITS_HINT, EACH
+from memctl.store.commit_message import TYPE
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
@@ -227,7 +228,7 @@ def present(memory: Memory, commits: Collection[str]) -> set[str]:
     return {name for name, item in zip(names, items, strict=True) if item is not None}
 
 
-def join(memory: Memory, commit: str, tip: str, text: str = "docs(memory): join the branch and its changes\n") -> str:
+def join(memory: Memory, commit: str, tip: str, text: str = f"{TYPE}: join the branch and its changes\n") -> str:
     """Return a commit with the files of a commit of the branch, and with the changes up to `tip` in its history."""
     tree = git.read(["rev-parse", f"{commit}^{{tree}}"], memory.repository.top).decode().strip()
     return refs.commit_tree(memory.repository, tree, (commit, tip), text, memory.commit_moment)

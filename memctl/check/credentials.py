@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.record.errors import InvalidRecord, NoPlainFile
+from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.store.cache import digest
 from memctl.text import credentials
 
@@ -34,7 +34,7 @@ def secrets(subject: Subject) -> Iterator[Finding]:
         try:
             text = subject.snapshot.read(path)
         except InvalidRecord as error:
-            if not is_record and not isinstance(error, NoPlainFile):  # of a record another rule says so
+            if not is_record and not isinstance(error, NotRegularFile):  # of a record another rule says so
                 hint = "look through it yourself, or take it out of the memory"
                 yield Finding("MEM113", path, error.faults[0].line, error.faults[0].message, hint)
             continue

@@ -67,7 +67,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         line = subject.line_of(record.path, relation, identifier)
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
-        if (meant := subject.snapshot.meant_under_alias(record, identifier, other_end)) is not None:
+        if (meant := subject.snapshot.link_target_by_alias(record, identifier, other_end)) is not None:
             hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` corrects the link"
         yield Finding("MEM107", record.path, line, message, hint)
 
@@ -184,7 +184,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
 def control_characters(subject: Subject) -> Iterator[Finding]:
     """Report each control character in a record or page."""
     snapshot = subject.snapshot
-    for path in (*snapshot.catalogue.with_controls(), *(page.path for page in snapshot.outline.pages)):
+    for path in (*snapshot.catalogue.with_control_characters(), *(page.path for page in snapshot.outline.pages)):
         text = snapshot.read(path)
         if not characters.first_in(text):
             continue

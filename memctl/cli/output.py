@@ -126,7 +126,7 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     """Note on stderr if an id that the user gave was once the id of another record, too."""
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
-        if (others := snapshot.once_called(identifier)) and snapshot.catalogue.find(identifier):
+        if (others := snapshot.with_former_id(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 

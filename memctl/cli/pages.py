@@ -16,7 +16,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record import content_fields, frontmatter
 from memctl.record.change import Change
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind, kind_at
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
@@ -83,7 +83,7 @@ def _from_file(file: str) -> tuple[str, str]:
     text = read(file)
     try:
         has_values = bool(frontmatter.read(text)[0])
-    except Malformed:
+    except FrontMatterError:
         has_values = False  # a line `---` is a line across the page, too
     if has_values:
         raise MemctlError(f"{file} begins with front matter", "give the text without it, and its values as options")

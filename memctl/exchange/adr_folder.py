@@ -26,7 +26,7 @@ from memctl.git.history import Commit
 from memctl.record import frontmatter, timestamps
 from memctl.record import ids as record_ids
 from memctl.record.change import Change, Write
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.parser import problems
 from memctl.record.record import Record
@@ -438,14 +438,14 @@ def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -
             files.read(folder, name)  # refuses what is not a regular file, too large, or not UTF-8
             text = (folder / name).read_bytes().decode()
             if "\0" in text:
-                raise Malformed(text.count("\n", 0, text.index("\0")) + 1, "", "a NUL character is here")
+                raise FrontMatterError(text.count("\n", 0, text.index("\0")) + 1, "", "a NUL character is here")
             origin, body = adr_text.take_apart(name, text)
             said = adr_status.statement_of(origin, body)
             if links is not None:
                 body, changed = links.rebase(name, folder, body)
                 origin = msgspec.structs.replace(origin, links=changed)
             found.append(AdrFile(name, text, origin, body, adr_text.head_of(origin), said))
-        except Malformed as error:
+        except FrontMatterError as error:
             wrong.append(f"{name}:{error.line}: {error.message}")
         except InvalidRecord as error:
             wrong.append(str(error))

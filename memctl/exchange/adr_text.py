@@ -18,7 +18,7 @@ import msgspec
 
 from memctl.exchange import relative_links
 from memctl.record import content_fields, timestamps
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import DECISION, Field
 from memctl.statements import labels
 from memctl.text import headings
@@ -277,7 +277,7 @@ def prefix_of(file: str) -> str:
 
 
 def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
-    """Return what is kept of a file beside the body of its record, and that body; raises Malformed with the line."""
+    """Return what is kept of a file beside the body of its record, and that body; raises FrontMatterError."""
     digest = digest_of(text)
     has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
     text = _with_line_feeds(text.removeprefix("\ufeff"))
@@ -324,7 +324,7 @@ def digest_of(text: str) -> str:
 
 
 def head_of(origin: AdrOrigin) -> Head:
-    """Return what the head of a file says; raises Malformed if there is no title in it."""
+    """Return what the head of a file says; raises FrontMatterError if there is no title in it."""
     return _scan(origin.head, origin.file, is_head=True)[0]
 
 
@@ -344,13 +344,13 @@ def kept_in(values: Mapping[str, Any]) -> AdrOrigin | None:
     try:
         origin = msgspec.convert(values.get(KEY), AdrOrigin)
         head_of(origin)
-    except (msgspec.ValidationError, Malformed):
+    except (msgspec.ValidationError, FrontMatterError):
         return None
     return origin if is_name(origin.file) else None  # what a record says is no path to be trusted
 
 
 def _with_line_feeds(text: str) -> str:
-    """Return the text with LF line ends; raises Malformed if its lines end in different ways, which could
+    """Return the text with LF line ends; raises FrontMatterError if its lines end in different ways, which could
     not be kept."""
     if "\r" not in text:
         return text
@@ -359,7 +359,9 @@ def _with_line_feeds(text: str) -> str:
     for number, line in enumerate(lines, start=1):
         differs = number <= len(ends) and ends[number - 1] != ends[0]
         if differs or "\r" in line.removesuffix("\r" if number <= len(ends) else ""):
-            raise Malformed(number, "", "this line does not end as the first one does (CRLF or LF); make them alike")
+            raise FrontMatterError(
+                number, "", "this line does not end as the first one does (CRLF or LF); make them alike"
+            )
     return text.replace("\r\n", "\n")
 
 
@@ -368,7 +370,7 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     before."""
     front = _FRONT.match(text)
     if front is None and text.startswith("---\n"):
-        raise Malformed(1, "", "the front matter is not closed (no second line `---`)")
+        raise FrontMatterError(1, "", "the front matter is not closed (no second line `---`)")
     start = front.end() if front else 0
     first = next((one for one in headings.of(text[start:]) if one.level <= 2), None)
     if first is None or first.level != 1 or not first.title:
@@ -376,11 +378,11 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
             return untitled
         end = start + first.start if first else len(text)
         line_number = text.count("\n", 0, end) + (end < len(text))
-        raise Malformed(max(line_number, 1), "", _NO_TITLE)
+        raise FrontMatterError(max(line_number, 1), "", _NO_TITLE)
     position, below = start + first.start, start + first.end
     words, start = first.title, text.find(first.title, position, below)
     if start < 0:
-        raise Malformed(text.count("\n", 0, position) + 1, "", "the title has more than one line; put it on one")
+        raise FrontMatterError(text.count("\n", 0, position) + 1, "", "the title has more than one line; put it on one")
     title = (start + _numbering(words, file), start + len(words))
     end, spans = _labels(text, below)
     head = Head(text=text[:end], title=title, above=position, below=below, front=front.span(1) if front else (0, 0))

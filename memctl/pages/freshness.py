@@ -108,7 +108,7 @@ def records_since_overview(snapshot: Snapshot) -> int:
     project = snapshot.outline.project
     if project is None or project.timestamp is None:
         return 0
-    recorded = snapshot.catalogue.recorded()
+    recorded = snapshot.catalogue.recording_times()
     return len(recorded) - bisect_right(recorded, timestamps.to_epoch(project.timestamp))
 
 

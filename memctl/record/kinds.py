@@ -1,9 +1,9 @@
-"""The record types: everything in which they differ, each type one value in KINDS.
+"""The record types: each is one value of KINDS, which has everything in which it differs from the others.
 
 rules.md#records has the origin of four types and their content fields. The fifth, a handoff, says what one agent gave
 to another (rules.md#handoffs). It is about the work and not about the project, so code that selects knowledge by type
-leaves it out. Two scalar fields, `severity` and `completion_percentage`, are in the front matter, where they can be
-filtered.
+leaves it out. `severity` and `completion_percentage` are in the front matter and not in the body, so that commands can
+filter by them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ IMPORTANCE_BY_SEVERITY = {"critical": 9, "high": 8, "medium": 6, "low": 4}
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A content field: its name in exports, its heading in the body, whether it is a list, and its option."""
+    """A content field of a record or page: its name in exports, its heading in the body, and its command-line option.
+
+    `help` says what belongs there. With `is_list` the section is a Markdown list.
+    """
 
     name: str
     heading: str
@@ -33,11 +36,12 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class StatusStep(msgspec.Struct, frozen=True):
-    """A status of a record type: its name, how far along the record is, and which statuses may follow.
+    """A status that records of a type can have, and the statuses that may follow.
 
-    In a merge the status that is further along wins; between two equal ones (accepted or rejected) a person chooses. A
-    status that is reached only through another comes after it. `superseded` is last: nothing follows it, and the other
-    record says it too. A record whose status `is_closed` no longer takes part.
+    In a merge the status of higher `rank` wins; between statuses of equal rank, such as accepted and rejected, a person
+    chooses. A status that is reached only through another one has a higher rank. `superseded` has the highest: nothing
+    follows it, and the superseding record names the superseded one. A record with a status that `is_closed` needs no
+    more work.
     """
 
     name: str
@@ -47,12 +51,12 @@ class StatusStep(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """A record type: everything in which it differs from others. One more entry in KINDS makes one more type.
+    """A record type: everything in which it differs from others. One more value in KINDS is one more type.
 
-    `prefix` has three capital letters. `verb` is the operation that makes a record, as in commit subjects, and with a
-    `help` also the command. `defaults` are front matter keys that only this type has, with their default values.
-    `resolved` is the status that `memctl resolve` gives, "" for none. `reason` is the field that says why; "" if the
-    first field says the most. `reasoning` are other fields that may stand for it.
+    `prefix` has three capital letters. `verb` is the operation that makes a record, as in commit subjects; with a
+    `help` it is a command, too. `defaults` are front matter keys that only this type has, with default values.
+    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` names the content field that says why
+    ("" if the first field is the one that matters); one of `reasoning` may be given in its place.
     """
 
     name: str  # the value of `memory_type`
@@ -73,25 +77,26 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def folder(self) -> str:
-        """Where records of the type are, below `.memory/`."""
+        """The folder of the type's records, relative to `.memory/`."""
         return f"{self.name}s"
 
     @cached_property
     def statuses(self) -> tuple[str, ...]:
+        """The names of all statuses of the type; a new record has the first."""
         return tuple(step.name for step in self.steps)
 
     @cached_property
-    def closed(self) -> frozenset[str]:
-        """The statuses in which a record no longer takes part."""
+    def closed_statuses(self) -> frozenset[str]:
+        """The statuses of records that need no more work, such as resolved or superseded."""
         return frozenset(step.name for step in self.steps if step.is_closed)
 
     def step(self, status: str) -> StatusStep | None:
-        """Return a status of the type by its name, None for another's."""
+        """Return the status of the type with this name, or None if the type has no such status."""
         return next((step for step in self.steps if step.name == status), None)
 
     @cached_property
     def template(self) -> str:
-        """The body of an empty record: its headings, and under each a comment that says what belongs there."""
+        """The body of an empty record: each heading with a comment below it that says what belongs there."""
         return "\n".join(
             f"## {field.heading}\n\n<!-- {field.help}{_EACH * field.is_list} -->\n" for field in self.fields
         )

@@ -1,7 +1,6 @@
-"""Moments in time, as text.
+"""Times as text: `YYYY-MM-DDTHH:MM:SSZ`, in UTC, is the canonical form of every time that memctl stores.
 
-memctl keeps every time as `YYYY-MM-DDTHH:MM:SSZ` in UTC. Such texts sort as the times do, so most
-code compares them directly and never builds a datetime.
+Such texts sort as the times do, so most code compares them directly and never builds a datetime.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ ALLOWED = "an ISO 8601 time such as 2025-11-04T14:32:00Z or 2025-11-04"
 
 
 def parse(text: str) -> str:
-    """Return the ISO 8601 time `text` in canonical form; a time without a zone is taken as UTC.
+    """Return an ISO 8601 time in canonical form; a time without a zone is taken as UTC.
 
-    Raises ValueError if it is no time.
+    Raises ValueError if the text is not a time.
     """
     text = text.strip()
     if text[19:20] == "." and text[20:-1].isdecimal() and text.endswith("Z") and text.isascii():
@@ -50,7 +49,7 @@ def parse(text: str) -> str:
 
 
 def is_moment(text: str) -> bool:
-    """Return whether a text is a time that `parse` understands."""
+    """Return whether a text is an ISO 8601 time."""
     try:
         parse(text)
     except ValueError:
@@ -59,9 +58,10 @@ def is_moment(text: str) -> bool:
 
 
 def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) -> str:
-    """Read a time given by a person: ISO 8601, or a span such as `36h`, `7d`, `2w` before `now` (`ahead`: after it).
+    """Return the canonical time for what a person typed: ISO 8601, or a span such as `36h`, `7d` or `2w` before `now`.
 
-    With `whole_day` a date means the end of that day, not its beginning. Raises MemctlError.
+    With `ahead` a span counts from `now` into the future. With `whole_day` a date stands for the end of the day and not
+    for its beginning. Raises MemctlError for anything else.
     """
     if whole_day and re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
         text = text.strip() + _END_OF_DAY
@@ -86,12 +86,12 @@ def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = 
 
 
 def days_between(earlier: str, later: str) -> float:
-    """Return days from `earlier` to `later` (both canonical); negative if they are the other way round."""
+    """Return the days from `earlier` to `later`, two canonical times; negative if `later` comes first."""
     return (_naive(later) - _naive(earlier)).total_seconds() / 86400
 
 
 def days_before(moment: str, days: float) -> str:
-    """Return the canonical time `days` before `moment`, or the earliest there is."""
+    """Return the canonical time `days` before `moment`, not before the year 1."""
     try:
         return _text(_naive(moment) - timedelta(days=days))
     except OverflowError:
@@ -99,8 +99,7 @@ def days_before(moment: str, days: float) -> str:
 
 
 def from_epoch(seconds: float) -> str:
-    """Return the canonical time of a Unix time stamp; a time beyond the year 9999 becomes the last moment of that
-    year."""
+    """Return the canonical time of a Unix time in seconds; one after the year 9999 becomes that year's last moment."""
     try:
         return _text(datetime.fromtimestamp(seconds, timezone.utc))
     except (OverflowError, ValueError, OSError):
@@ -108,7 +107,7 @@ def from_epoch(seconds: float) -> str:
 
 
 def to_epoch(moment: str) -> int:
-    """Return the Unix time stamp of a canonical time."""
+    """Return the Unix time of a canonical time, in seconds."""
     return int(_naive(moment).replace(tzinfo=timezone.utc).timestamp())
 
 
@@ -121,7 +120,10 @@ def _text(moment: datetime) -> str:
 
 
 def fixed_now(environ: Mapping[str, str]) -> str | None:
-    """MEMCTL_NOW in canonical form, or None."""
+    """Return the time that the environment variable MEMCTL_NOW sets, in canonical form; None if it is not set.
+
+    Raises MemctlError if it is not a time from 1970 on.
+    """
     value = environ.get("MEMCTL_NOW", "").strip()
     if not value:
         return None

@@ -138,7 +138,7 @@ def _stored(snapshot: Snapshot, model: Model) -> tuple[list[str], numpy.ndarray[
     """Return the paths of all records and the vectors of their texts, made of those that are not kept yet."""
     import numpy
 
-    texts = dict(snapshot.texts.everything())
+    texts = dict(snapshot.texts.all_texts())
     keys = {path: model.key(text) for path, text in texts.items()}
     known = snapshot.texts.recall(list(keys.values()))
     missing = [path for path, key in keys.items() if key not in known]

@@ -130,7 +130,7 @@ def count(
     """Return how many results `search` has without a limit, from the words alone, and whether that is all: with `most`
     no more than so many entries that match are counted."""
     matching = snapshot.texts.paths(query, most)
-    refused = snapshot.catalogue.refused(filters.conditions(), set(matching))
+    refused = snapshot.catalogue.not_matching(filters.conditions(), set(matching))
     paths = [path for path in matching if path not in refused]
     found = Counter(_KIND_IN.get(path.partition("/")[0], PAGE) for path in paths)
     found[SESSION] = len({path for path in paths if path.startswith(f"{SESSIONS}/")})

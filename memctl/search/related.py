@@ -50,7 +50,7 @@ def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
     """Return the question what has to do with a record."""
     sections = frozenset([record.section] if record.section else [])
     return RelatedQuery(
-        record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.alike(record.path)
+        record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.similar(record.path)
     )
 
 

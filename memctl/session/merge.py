@@ -192,7 +192,7 @@ def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Co
 
     A file beside a page is merged by itself: of how many files there are the page knows what the larger side said.
     """
-    if all(session_page.is_list(side) for side in sides):
+    if all(session_page.is_file_list(side) for side in sides):
         return session_page.render_trail(made)
     if made.trail:
         most = max(int(side.values.get("files_accessed") or 0) for side in sides)

@@ -125,11 +125,11 @@ class StoredCatalogue:
         asked = f"{_AMONG} AND record NOT NULL ORDER BY path"
         return access.with_counts(self._counts, self._records(asked, encode(list(paths)).decode()))
 
-    def referring(self, files: Iterable[str]) -> list[Record]:
+    def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         asked = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
         return access.with_counts(self._counts, self._records(asked, encode(list(files)).decode()))
 
-    def refused(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
+    def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         condition, values = _where(conditions)
         asked = f"{_AMONG} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
         return set(self._column("path", asked, encode(list(among)).decode(), *values))
@@ -142,7 +142,7 @@ class StoredCatalogue:
     def titles(self, memory_type: str) -> list[str]:
         return self._column("title", "type = ?", memory_type)
 
-    def recorded(self) -> list[int]:
+    def recording_times(self) -> list[int]:
         return self._column("recorded", "recorded NOT NULL ORDER BY recorded")
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
@@ -176,7 +176,7 @@ class StoredCatalogue:
                 self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", rows)
                 self._database.execute("COMMIT")
 
-    def with_controls(self) -> list[str]:
+    def with_control_characters(self) -> list[str]:
         return self._column("path", "has_controls ORDER BY path")
 
     def faults(self) -> list[Fault]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.record.errors import Fault, InvalidRecord, NoPlainFile
+from memctl.record.errors import Fault, InvalidRecord, NotRegularFile
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
 
@@ -82,7 +82,7 @@ class FolderReader:
         while end >= 0:
             if stat.S_ISLNK(os.lstat(f"{self._top}/{path[:end]}").st_mode):
                 fault = Fault(path, 1, "", "a folder on the way is a symbolic link, which is not followed")
-                raise NoPlainFile([fault])
+                raise NotRegularFile([fault])
             end = path.find("/", end + 1)
 
 
@@ -114,8 +114,10 @@ def _parents(folder: Path, path: str) -> list[Path]:
     return [folder / "/".join(path.split("/")[:depth]) for depth in range(1, path.count("/") + 1)]
 
 
-def not_regular(path: str) -> NoPlainFile:
-    return NoPlainFile([Fault(path, 1, "", "this is not a regular file but a link or the like, which is not followed")])
+def not_regular(path: str) -> NotRegularFile:
+    return NotRegularFile(
+        [Fault(path, 1, "", "this is not a regular file but a link or the like, which is not followed")]
+    )
 
 
 def too_large(path: str, size: int) -> InvalidRecord:

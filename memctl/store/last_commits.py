@@ -18,7 +18,7 @@ from memctl.errors import MemctlError
 from memctl.git import git, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.parser import only_counted
+from memctl.record.parser import differs_only_in_retrievals
 from memctl.store import batches, files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
@@ -110,7 +110,7 @@ def _found(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, I
 def _is_same(before: bytes | None, now: bytes | None) -> bool:
     if before is None or now is None:  # of a size that no record has
         return False
-    return only_counted(before.decode(errors="replace"), now.decode(errors="replace"))
+    return differs_only_in_retrievals(before.decode(errors="replace"), now.decode(errors="replace"))
 
 
 def _in_history(memory: Memory, paths: Iterable[str], head: str) -> _Find:

@@ -23,7 +23,7 @@ CREATE INDEX renamed ON records (path) WHERE aliases <> '';
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
 CREATE INDEX referring ON code_refs (path);
-CREATE INDEX with_controls ON records (path) WHERE has_controls;
+CREATE INDEX with_control_characters ON records (path) WHERE has_controls;
 """
 TABLES = f"""
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;

@@ -72,7 +72,7 @@ def _foreign(text: str) -> str:
 def _of_page(page: pages.Page) -> Iterator[SearchEntry]:
     """Yield a page of details as the text above its first heading and its parts, if they are not too many; any other
     page as one entry."""
-    parts = pages.parts_of(page) if page.kind is pages.DETAIL else ()
+    parts = pages.numbered_headings(page) if page.kind is pages.DETAIL else ()
     parts = parts if len(parts) <= _MOST_PARTS else ()
     above = "\n".join(page.body.split("\n")[: parts[0].line - 1]) if parts else page.body
     terms = (page.id, *page.aliases, *page.paths, *page.code_refs, page.section or "")

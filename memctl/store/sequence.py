@@ -119,4 +119,4 @@ def _highest(folder: Path, series: str) -> int:
 
 
 def _highest_of(names: list[str], series: str) -> int:
-    return max((number for number in ids.numbers(names, series) if number < ids.FIRST_DERIVED), default=0)
+    return max((number for number in ids.used_numbers(names, series) if number < ids.FIRST_DERIVED), default=0)

@@ -145,7 +145,7 @@ class StoredTexts:
                 return rows
         return []
 
-    def instead(self, query: str) -> dict[str, tuple[str, ...]]:
+    def substitutes(self, query: str) -> dict[str, tuple[str, ...]]:
         return self._fts_query(query).instead
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
@@ -176,7 +176,7 @@ class StoredTexts:
                     return str(row[0])
         return ""
 
-    def alike(self, path: str) -> dict[str, float]:
+    def similar(self, path: str) -> dict[str, float]:
         rows = self._rows(f"SELECT title, body {_EACH} WHERE path = ?", path)
         telling = self._telling_words(f"{rows[0][0]}\n{_HEADING.sub('', rows[0][1])}") if rows else []
         if not telling:
@@ -189,7 +189,7 @@ class StoredTexts:
         own = scores.pop(path, 0.0)
         return {other: min(score / own, 1.0) for other, score in scores.items()} if own else {}
 
-    def everything(self) -> Iterable[tuple[str, str]]:
+    def all_texts(self) -> Iterable[tuple[str, str]]:
         texts = "texts.title || char(10) || body || char(10) || terms"
         return self._rows(f"SELECT path, {texts} {_EACH} JOIN entries USING (number) WHERE {_OF_RECORDS} ORDER BY path")
 
@@ -227,7 +227,7 @@ class StoredTexts:
             found: int = self._rows(_COUNT_LIVE, f'"{phrase}"', most)[0][0]
             return found
 
-        return vocabulary.instead(self._index.database, word, count)
+        return vocabulary.substitutes(self._index.database, word, count)
 
     def _rows_matching(self, statement: str, query: str, *values: str | int) -> list[Any]:
         """Return what a statement gives for a query, without its phrases if nothing has them."""

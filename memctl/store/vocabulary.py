@@ -33,7 +33,7 @@ def _words_to_keep(words: Iterable[str]) -> list[str]:
     return sorted({word for word in words if word.isalpha() and SHORTEST_GUESSED - 2 < len(word) <= _LONGEST})
 
 
-def instead(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
+def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
     """Return what to look for instead of a word: nothing if it occurs, or if nothing is like it.
 
     Nothing is like a number. Of a word it is two written as one (`readtimeout` for `read_timeout`), or else the words

@@ -109,7 +109,7 @@ def _records(
             if path == other:
                 continue  # the same record came both ways
             memory_id = id_collisions.copied(record)
-        now = ids.derived(record.id, memory_id, taken)
+        now = ids.derive_id(record.id, memory_id, taken)
         taken.add(now)
         yield Holder(
             record.id, now, path, Origin(path, mark=record.memory_id), record.title, record, memory_id=memory_id

@@ -26,7 +26,7 @@ from memctl.record import content_fields, frontmatter, handoff, ids, pages, sess
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import BY_FOLDER, HANDOFF
-from memctl.record.parser import only_counted
+from memctl.record.parser import differs_only_in_retrievals
 from memctl.record.record import ORDER
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -260,7 +260,7 @@ def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) 
 def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | None) -> None:
     """One side deleted the file and the other changed it: it stays, unless somebody has only read it."""
     assert left is not None
-    if is_authored(path) and only_counted(work.text(before), work.text(left)):
+    if is_authored(path) and differs_only_in_retrievals(work.text(before), work.text(left)):
         return
     work.found[path] = left
     work.revived.append(path)

@@ -18,7 +18,7 @@ from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import STATE
 from memctl.record.record import Record
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import CLAIMED, IN_PROGRESS, TaskState
 from memctl.task import progress
@@ -105,4 +105,4 @@ def record_values(state: TaskState) -> dict[str, Any]:
 
 def _lines(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
     given: Sequence[Any] = values.get(name) if isinstance(values.get(name), list) else ()  # type: ignore[assignment]
-    return tuple(cut(one_line(str(text)), LONGEST_LINE) for text in given if is_said(str(text)))[:MOST_LINES]
+    return tuple(cut(one_line(str(text)), LONGEST_LINE) for text in given if is_meaningful(str(text)))[:MOST_LINES]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.team import agents
 from memctl.team.ref_state import Plan, Step
 from memctl.team.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, agent_name
@@ -158,7 +158,7 @@ def _reason(text: str) -> str:
 
 def refuse_no_reason(force: bool, reason: str) -> None:
     """Going over what is another's is recorded with its reason, so there must be one."""
-    if force and not is_said(reason):
+    if force and not is_meaningful(reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 
 

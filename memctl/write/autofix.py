@@ -50,7 +50,7 @@ def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, An
             other = snapshot.find(identifier)
             if other is None or _is_whole(record, other, other_end) or _is_twisted(record, other, relation):
                 continue
-            if snapshot.meant_under_alias(record, identifier, other_end) is not None:
+            if snapshot.link_target_by_alias(record, identifier, other_end) is not None:
                 continue  # the link is whole, and names its record as it was called before
             given = values.setdefault(other.path, {})
             given[other_end] = [*given.get(other_end, getattr(other, other_end)), record.id]

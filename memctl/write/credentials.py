@@ -9,7 +9,7 @@ from itertools import chain
 from memctl.errors import CredentialFound
 from memctl.record import frontmatter
 from memctl.record.change import Change, Write
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.text import headings
 from memctl.text.credentials import Span, describe, find, is_in, lines
 
@@ -84,7 +84,7 @@ def _fields(write: Write) -> Iterator[tuple[str, str]]:
     try:
         blocks = frontmatter.blocks(text)
         rest = frontmatter.split(text)[1]
-    except Malformed:
+    except FrontMatterError:
         blocks, rest = (), text
     yield from ((block.key, block.text) for block in blocks)
     for section in headings.split(rest):

@@ -14,7 +14,7 @@ from memctl.record import content_fields, frontmatter, handoff, pages, timestamp
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
-from memctl.record.parser import found_allowed, parse, problems, refuse_transition
+from memctl.record.parser import disallowed, parse, problems, refuse_transition
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
@@ -208,7 +208,7 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
         if record.memory_type == "handoff" and record.is_open:
             sections: tuple[str, ...] = ()
             with suppress(MemctlError):  # what can't be read gives nothing
-                sections = handoff.of(snapshot, record).parties.sections
+                sections = handoff.from_record(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
                     f"{record.id} is offered with {', '.join(sections)}: nobody could answer it after that",
@@ -305,7 +305,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
         try:
             return int(value)
         except ValueError:
-            raise MemctlError(f"{name}: {found_allowed(value, 'a whole number')}") from None
+            raise MemctlError(f"{name}: {disallowed(value, 'a whole number')}") from None
     if name == "section":
         return section_marker(value)
     return " ".join(value.split()) if name == "title" else value

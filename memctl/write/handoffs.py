@@ -13,7 +13,7 @@ from memctl.record import handoff, ids
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
-from memctl.record.required_text import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.store import load, objects
 from memctl.store.memory import Memory
@@ -45,8 +45,8 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
         there = objects.anywhere(memory, [path for path in paths if ids.id_in_path(path) == wanted])
         if there and (record := there.find(wanted)):
-            return there, handoff.of(there, record)
-    return snapshot, handoff.of(snapshot, snapshot.resolve(reference))
+            return there, handoff.from_record(there, record)
+    return snapshot, handoff.from_record(snapshot, snapshot.resolve(reference))
 
 
 def answer(
@@ -82,7 +82,7 @@ def answer(
         here = load.disk(memory)
         is_here = here.find(one.record.id) is not None
         if is_here:
-            _refuse_answered(handoff.of(here, here.resolve(one.record.id)))
+            _refuse_answered(handoff.from_record(here, here.resolve(one.record.id)))
         writes = [edit.rewrite(here if is_here else where, one.record, values, {"answer": note} if note else {})]
         if not is_here:
             package = package_path(one.record.path)
@@ -122,7 +122,7 @@ def _refuse(
             f"{one.record.id} is for {allowed} to {_OPS[status]}, not for you ({memory.actor})",
             f"set MEMCTL_AGENT if you are {allowed}, or act for {allowed} with --force --reason WHY",
         )
-    if memory.actor != allowed and not is_said(options.reason):
+    if memory.actor != allowed and not is_meaningful(options.reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
     if strange := [section for section in declined if section not in who.sections]:
         known = ", ".join(who.sections) or "no section"

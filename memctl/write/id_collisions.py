@@ -101,7 +101,7 @@ def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holde
         if memory_id in known:  # a copied file: it is a record of its own from now on
             memory_id = copied(record)
         known.add(memory_id)
-        now = name if not found else ids.derived(name, memory_id, taken)
+        now = name if not found else ids.derive_id(name, memory_id, taken)
         taken.add(now)
         origin = Origin(record.path, mark=record.memory_id)
         found.append(Holder(name, now, record.path, origin, record.title, record, memory_id))
@@ -215,7 +215,7 @@ def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
             continue
         text = snapshot.read(page.path)
         start = text.count("\n", 0, len(text) - len(page.body)) + 1
-        parts = pages.parts_of(page)
+        parts = pages.numbered_headings(page)
         free = count(max((int(part.id.rpartition(".")[2]) for part in parts), default=0) + 1)
         for name in dict.fromkeys(part.id for part in parts):
             sharing = {Origin(page.path, start + part.line - 1): part for part in parts if part.id == name}

@@ -302,7 +302,7 @@ def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
     if record.memory_type == "decision":
         is_due = record.importance <= rules.archive_decision_importance and age > rules.archive_decision_days
         return f"importance {record.importance}, {quantity(int(age), 'day')} old" if is_due else ""
-    if record.memory_type == "issue" and record.status in record.kind.closed:
+    if record.memory_type == "issue" and record.status in record.kind.closed_statuses:
         return f"{record.status}, {quantity(int(age), 'day')} old" if age > rules.archive_issue_days else ""
     if record.memory_type == "learning" and not record.access_count:
         return f"never retrieved, {quantity(int(age), 'day')} old" if age > rules.archive_learning_days else ""
@@ -327,7 +327,7 @@ def _delete_reason(record: Record, rules: Lifecycle, now: str) -> str:
 def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
     """Return whether a record is of those that are deleted some time after they were archived."""
     if record.memory_type == "issue":
-        return record.status in record.kind.closed
+        return record.status in record.kind.closed_statuses
     return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
 
 
@@ -336,7 +336,7 @@ def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action
 
     What has weight is kept for ever, which an archived issue still is: a closed one is archived whatever its severity.
     """
-    is_issue, is_closed = record.memory_type == "issue", record.status in record.kind.closed
+    is_issue, is_closed = record.memory_type == "issue", record.status in record.kind.closed_statuses
     if record.importance >= rules.keep_importance and not (is_issue and is_closed and action == "archive"):
         return f"it has importance {record.importance}"
     if is_issue and not is_closed:

@@ -15,7 +15,7 @@ import msgspec
 from memctl.git import tree_merge
 from memctl.git.tree_merge import Preference
 from memctl.record import frontmatter, timestamps
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
 from memctl.record.record import ORDER
@@ -96,7 +96,7 @@ def _side(text: str) -> _Side | None:
         values, _ = frontmatter.read(text)
         lines = {block.key: block.text for block in frontmatter.blocks(text)}
         rest = frontmatter.split(text)[1]
-    except (Malformed, UnicodeEncodeError):
+    except (FrontMatterError, UnicodeEncodeError):
         return None
     return _Side(lines, {key: value for key, value in values.items() if value is not None and value != []}, rest)
 

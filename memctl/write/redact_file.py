@@ -14,7 +14,7 @@ from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, config, frontmatter, pages, session_page
 from memctl.record.change import Change, Write
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
 from memctl.store import files
@@ -203,7 +203,7 @@ def _redact_head(text: str, secrets: Secrets) -> str:
     """Redact the values of a front matter; what can't be read as one is left to be redacted as any other text."""
     try:
         values, _ = frontmatter.read(text)
-    except Malformed:
+    except FrontMatterError:
         return text
     redacted = {key: map_texts(value, lambda one: redact_text(one, secrets)) for key, value in values.items()}
     changed = {key: value for key, value in redacted.items() if value != values[key]}

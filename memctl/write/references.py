@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.git.authorship import History, Origin
 from memctl.record import frontmatter, handoff, pages
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
 from memctl.record.record import ORDER, Record
@@ -216,7 +216,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
     if file.record is None and pages.kind_at(file.path) is None:
         return found
     keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
-    with suppress(Malformed):  # then nothing in it is a name of its own
+    with suppress(FrontMatterError):  # then nothing in it is a name of its own
         for block in frontmatter.blocks(file.text):
             found += [(start, start + len(block.text))] if block.key in keys else []
             start += len(block.text)
@@ -227,7 +227,7 @@ def _line_of(text: str, key: str, name: str) -> int:
     """Return the line of a name in a list of the front matter."""
     try:
         block = next(block for block in frontmatter.blocks(text) if block.key == key)
-    except (Malformed, StopIteration):
+    except (FrontMatterError, StopIteration):
         return 1
     return block.line + next((n for n, line in enumerate(block.text.split("\n")) if name in line), 0)
 

@@ -66,13 +66,13 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "mentions": {path: [(m.line, m.text) for m in found] for path, found in catalogue.mentions().items()},
         "heavy": {weight: catalogue.heavy(weight) for weight in (0, 4_000, 5_500)},
         "suspicious": catalogue.suspicious(),
-        "with_controls": catalogue.with_controls(),
+        "with_control_characters": catalogue.with_control_characters(),
         "places": catalogue.places(),
         "severe": {p: sorted(ids(catalogue.severe(p))) for p in PAGES},
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
         "named": {i: ids(catalogue.with_id(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
         "renamed": {i: ids(catalogue.with_alias(i)) for i in FORMER},
-        "referring": {name: ids(catalogue.referring([name, "none"])) for name in ("src/a.py", "src/b.py", "src/")},
+        "referring": {name: ids(catalogue.with_code_refs([name, "none"])) for name in ("src/a.py", "src/b.py", "src/")},
         "selected": {
             (filters, order, reverse): (ids(found), total)
             for filters in FILTERS
@@ -117,7 +117,7 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "mentions": {path: found for path, found in mentioned.items() if found},
         "heavy": {n: sorted(path for path, text in texts.items() if weight(text) >= n) for n in (0, 4_000, 5_500)},
         "suspicious": sorted(path for path, text in texts.items() if KEY in text),
-        "with_controls": sorted(path for path, text in texts.items() if "\x1b" in text),
+        "with_control_characters": sorted(path for path, text in texts.items() if "\x1b" in text),
         "places": dict(Counter(place_of(record) for record in opened if record in known)),
         "severe": {p: sorted(r.id for r in at("issue", p) if r.severity in ("critical", "high")) for p in PAGES},
         "found": {i: next((r.path for r in records if r.id == i), None) for i in ("DEC-2025-11-04-001", "nonsense")},

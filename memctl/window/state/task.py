@@ -9,9 +9,9 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
-from memctl.record.checkpoint import is_outside, leads_out
+from memctl.record.checkpoint import is_outside, leaves_repository
 from memctl.record.errors import describe
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import DONE, LISTS, Step, TaskState, TouchedFile, key
 from memctl.task import progress
 from memctl.text.characters import encodable
@@ -138,15 +138,15 @@ def sound(state: TaskState) -> TaskState:
         values["goal"] = cut(one_line(encodable(state.goal)), LONGEST_MISSION)
     for name in LISTS:
         if _holds(values[name], str):
-            values[name] = tuple(filter(is_said, dict.fromkeys(map(_line, values[name]))))[-MOST_LINES:]
+            values[name] = tuple(filter(is_meaningful, dict.fromkeys(map(_line, values[name]))))[-MOST_LINES:]
     if _holds(state.steps, Step):
         steps: dict[str, Step] = {}
         for step in state.steps:
-            if is_said(text := _line(step.text)):
+            if is_meaningful(text := _line(step.text)):
                 steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
         values["steps"] = progress.limit_steps(steps.values())
     if _holds(state.files, TouchedFile):
-        values["files"] = tuple(one for one in state.files if is_outside(one.path) or not leads_out(one.path))
+        values["files"] = tuple(one for one in state.files if is_outside(one.path) or not leaves_repository(one.path))
     try:
         made = msgspec.convert(values, TaskState)
     except msgspec.ValidationError as error:
@@ -167,7 +167,7 @@ def _line(text: str) -> str:
 def validate(state: TaskState) -> Validation:
     """Return what makes a state useless, and what may lead astray (rules.md#checkpoints)."""
     errors, warnings = [], []
-    if not is_said(state.goal):
+    if not is_meaningful(state.goal):
         errors.append("Missing goal: the agent will have no objective")
     if state.window_id < 1:
         errors.append(f"Invalid window_id: {state.window_id}")

@@ -60,7 +60,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
 def _overdue(memory: Memory) -> list[tuple[str, str]]:
     """Return what has waited for its commit for too long: a file of each change, and what is to be said of it."""
     found = []
-    for entry in entry_state.overdue(memory, entry_state.outstanding(memory)):
+    for entry in entry_state.overdue(memory, entry_state.open_entries(memory)):
         why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
         found.append((entry.change.paths[0], f"{entry_state.describe(entry)} has no commit yet: {why}"))
     return found

@@ -79,7 +79,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         with suppress(hook_commits.UnknownValue):
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
         data["fault_of_settings"] = "; ".join(f"{one.message}; {one.hint}" for one in faults) or None
-        waiting = entry_state.outstanding(memory)
+        waiting = entry_state.open_entries(memory)
         overdue = entry_state.overdue(memory, waiting)
         data["pending"] = [
             {
@@ -120,7 +120,7 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
     start = len(memory.prefix) + 1
     found = [path[start:] for path in asked.differing(ignored=False) if not files.is_temporary(path[start:])]
     batch = batches.current(memory)
-    return list(batches.unlike_tip(memory, batch, dict.fromkeys(found, ""))) if batch else found
+    return list(batches.differing_from_tip(memory, batch, dict.fromkeys(found, ""))) if batch else found
 
 
 def _interrupted(memory: Memory) -> list[str]:

@@ -49,9 +49,9 @@ def after(place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return what is recorded about the files that a call has read or written, once a session; "" if nothing is."""
     lines = []
     for name, is_written, record, reason, others in _recalls(open_repository(place), place, folder, payload, now):
-        if not folder.is_first(_mark(name)):  # another call has just said it
+        if not folder.claim_hint(_mark(name)):  # another call has just said it
             continue
-        is_new = folder.is_first(_mark_of_record(record))
+        is_new = folder.claim_hint(_mark_of_record(record))
         again = f"{record.id}, given before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
         check = " Already written without a look at it: check it against that." if is_written else ""
@@ -68,7 +68,7 @@ def before(place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if is_written and record.status != PROPOSED and folder.is_first(_mark(name)):
+        if is_written and record.status != PROPOSED and folder.claim_hint(_mark(name)):
             told = (
                 f"{_sentence(name, record, reason, others)} Check the change against that; the next try is let through."
             )
@@ -80,13 +80,13 @@ def before(place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
 def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> Iterator[_Recall]:
     """Yield the files with a record that a call touches and that no answer named since the last compaction."""
     top, cwd = repository.top, payload.cwd or str(place)
-    named = [name for name in _candidates(top, cwd, payload.arguments) if not folder.was_said(_mark(name))]
+    named = [name for name in _candidates(top, cwd, payload.arguments) if not folder.was_hinted(_mark(name))]
     rows = file_records.records_of_files(repository.private / folder.root.name, named, now) if named else {}
     if not rows or _is_restricted(repository, place, folder):
         return
     for name, is_written in _touched_files(top, cwd, payload, named).items():
         ranked = sorted(rows.get(name, []), key=lambda row: (row.status == PROPOSED, row.file != name))
-        given = [row.id for row in ranked if folder.was_said(_mark_of_record(row))]
+        given = [row.id for row in ranked if folder.was_hinted(_mark_of_record(row))]
         # What was given already comes after what is new; at a folder it was given for all that is below.
         ranked = [row for row in ranked if row.id not in given or row.file == name]
         ranked.sort(key=lambda row: row.id in given)

@@ -107,7 +107,7 @@ def _pack(
 def give(folder: SessionDir, found: str) -> str:
     """Return the text of what `find` has found, and note that it is shown: it may have come too late to be."""
     text, included = json.loads(found)
-    folder.show(included)
+    folder.mark_shown(included)
     return str(text)
 
 
@@ -147,7 +147,7 @@ def _is_in_force(record: Record, now: str) -> bool:
 
 def note(folder: SessionDir, pack: str) -> None:
     """Note the records that a session's start was given whole."""
-    folder.show(_PACKED.findall(pack))
+    folder.mark_shown(_PACKED.findall(pack))
 
 
 def _least(wanted: Collection[str]) -> int:

@@ -74,7 +74,7 @@ def give(folder: SessionDir, made: str, end: int) -> str:
     transcript is read: only now, for a process that is killed on the way has named nothing. Raises OSError."""
     text, names = json.loads(made) if made else ("", ())
     for name in names:
-        folder.is_new(name)
+        folder.create_marker(name)
     if end != folder.offset(_READ):
         folder.note_offset(_READ, end)
     return str(text)

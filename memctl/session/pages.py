@@ -243,6 +243,6 @@ def _commits_since(memory: Memory, ending: str) -> list[Commit]:
 
 def _commits_beside(memory: Memory, one: Running) -> list[Commit]:
     """Return the commits on the ref of sessions since a session began."""
-    tip = sessions_ref.now(memory)
+    tip = sessions_ref.head(memory)
     found = history.commits(memory.repository, [memory.prefix], tip) if tip else []
     return [made for made in found if made.date >= one.started]

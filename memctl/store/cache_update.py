@@ -1,6 +1,6 @@
-"""Bringing a cache up to date: which files may have changed, what each comes to now, and their rows.
+"""Updates of the cache: finding the files that may have changed, parsing them, and writing their rows.
 
-Most commands find a cache that is right, and need nothing of this.
+Most commands find the cache up to date and don't import this module.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ _IGNORE = f"\n{mentions.IGNORE}:"
 
 
 class ParsedFile(msgspec.Struct):
-    """What one file came to: a record with its body and what that refers to, or faults; of any other file its blob.
+    """What parsing a file gave: a record with its body and the references in it, or faults; for any other file its
+    blob.
 
-    `blob` is the id that Git would give the text; "" if the file says nothing that can be searched.
+    `stat` is a stamp of the file if it differs from HEAD. `blob` is the id that Git would give the text, "" if there is
+    nothing in the file to be searched. `weight` is that of `Catalogue.heavy`.
     """
 
     path: str
@@ -58,18 +60,23 @@ class ParsedFile(msgspec.Struct):
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """What Git says of the worktree: HEAD and a mark of what is checked out, the files that differ from HEAD, and when
-    it was asked (ns)."""
+    """What Git said of the worktree at the time `asked` (ns since the epoch): HEAD, and the files that differ from it.
+
+    `head` is the commit, and a stamp of the sparse checkout.
+    """
 
     head: tuple[str, str]
     dirty: frozenset[str]
     asked: int
 
 
-def from_disk(memory: Memory, cache: Cache, state: CacheState, disk: Disk, progress: Progress | None) -> bool | None:
-    """Bring a cache in a known state up to what is on the disk.
+def update_from_disk(
+    memory: Memory, cache: Cache, state: CacheState, disk: Disk, progress: Progress | None
+) -> bool | None:
+    """Update a cache in the state `state` to what is on the disk.
 
-    Returns whether it was right before; None if another process came between.
+    Returns True if nothing had to be updated, False if something was, None if another process changed the cache
+    meanwhile.
     """
     dirty = disk.dirty
     stale = _changed_paths(memory, cache, state.head, disk.head) | (set(state.differing) - dirty)
@@ -157,7 +164,10 @@ def _mark(status: os.stat_result | str) -> str:
 
 
 def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
-    """Return what the text of a file that the cache knows comes to; raises InvalidRecord."""
+    """Return the record, page, session's page or checkpoint in a text, as the cache stores it; raises InvalidRecord.
+
+    `stat` is a stamp of the file if it differs from HEAD, `blob` the id that Git would give the text.
+    """
     if not files.is_record_path(path, BY_FOLDER):
         return ParsedFile(path, stat, None, "", [], [], blob=blob)
     record, body = parse(text, path)
@@ -177,16 +187,17 @@ def _has_credential(text: str) -> bool:
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
-    """Return what a file comes to that is not valid, or not there at all."""
+    """Return the entry of a file that is missing (without faults) or not valid."""
     return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
 
 
 def update(
     cache: Cache, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
 ) -> bool:
-    """Put parsed files in and take the files that are gone out, if the cache still is for the HEAD of `before`.
+    """Write parsed files to a cache and delete the rows of `removed` paths, unless the cache no longer has the HEAD
+    `before`.
 
-    A HEAD is a commit and a mark of what is checked out. Returns whether it was done.
+    A HEAD is a commit and a stamp of the sparse checkout. Returns whether the cache was written.
     """
     with cache.transaction("BEGIN IMMEDIATE"):
         state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())
@@ -308,14 +319,14 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
 
 
 def erase(cache: Cache) -> None:
-    """Leave in the file nothing of what rows were replaced or taken out."""
+    """Remove all traces of replaced and deleted rows from the cache's file, for texts that held a secret."""
     with cache.transaction("BEGIN IMMEDIATE"):
         _forget(cache)
     cache.database.execute("VACUUM")
 
 
 def without(cache: Cache, paths: Collection[str]) -> Cache:
-    """Return the same in memory, without the records at some paths."""
+    """Return a copy of a cache in memory without the rows of some paths."""
     copied = cache.copy()
     head = copied.state().head
     update(copied, [], paths, head, head)
@@ -323,11 +334,11 @@ def without(cache: Cache, paths: Collection[str]) -> Cache:
 
 
 def follow(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
-    """Let a cache that is for the commit `before` be for `after`, a commit of memctl's own, if it has seen the records
-    in which they differ: the next command need not ask what that changed.
+    """Make a cache for commit `before` one for `after`, a commit that memctl just made; the next command need not ask
+    Git.
 
-    It has seen those that it keeps with a stat. What it has read of a file is as in `after` if it comes to the same
-    blob as the `contents` that were committed, by paths below `.memory/`; any other file is read once more.
+    Works only if the cache has the changed records with a stat. A file whose cached blob is that of the committed
+    `contents` (by path below `.memory/`, None for a deleted file) is as in `after`; any other file is read again.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _FOLLOWED:

@@ -1,4 +1,4 @@
-"""Questions about the records that SQLite answers without reading all of them: what the rendered pages are made of."""
+"""Queries about records that SQLite answers from the cache, such as those of which rendered pages are made."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
 class StoredCatalogue:
-    """The catalogue of a cache that is up to date; `counts` is the folder that has the retrievals of this clone.
+    """The Catalogue of an up-to-date cache; `record.source.Catalogue` describes the methods.
 
-    `renew` makes the cache anew, once, if a record in it can't be decoded.
+    `counts` is the folder with the retrieval counts of this clone. `renew` is called once if a row can't be decoded,
+    and returns a new cache.
     """
 
     def __init__(self, cache: Cache, counts: Path | None = None, renew: Callable[[], Cache] | None = None) -> None:

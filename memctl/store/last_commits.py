@@ -1,8 +1,7 @@
-"""Which commits brought the texts that records have, kept in the cache: in a memory of 10,000 commits Git takes 0.3 s
-to look at them all, and what is new since the last time mostly is a commit or two.
+"""The commits that last changed the texts of records, kept in the cache.
 
-The table has every text that a record ever had in the history of the commit that it is for, so that it only grows with
-that history: which text a record has now is another question.
+In a memory of 10,000 commits Git takes 0.3 s to look at all of them; mostly a commit or two are new since the last
+query. The table has all texts that records ever had in the history of one commit, so it only grows with the history.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ _Read = Callable[[str], str]  # the blob of the text that the cache has of a pat
 
 
 class LastCommit(msgspec.Struct, frozen=True):
-    """The commit that brought the text of a record, and its date in Unix seconds.
+    """The commit that last changed the text of a record, and its date in Unix seconds.
 
-    If `is_edited`, the record has another text in the worktree, which is in no commit. If `is_boundary`, the history of
-    a shallow clone begins with that commit, and an earlier one may have brought the text.
+    If `is_edited`, the record has uncommitted changes in the worktree. If `is_boundary`, the commit is where the
+    history of a shallow clone begins, so that an earlier commit may have brought the text.
     """
 
     commit: str
@@ -47,10 +46,10 @@ class LastCommit(msgspec.Struct, frozen=True):
 
 
 def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) -> dict[str, LastCommit]:
-    """Return the commit that brought the text which each of some records has in the worktree, or at a revision.
+    """Return for some paths the commit that brought the record's present text, in the worktree or at a revision.
 
-    Records that are in no commit are left out. How often a record was read does not count as its text. Raises GitFailed
-    if Git can't tell, as in a clone without trees that can't reach its remote.
+    Records without a commit are left out. Changed retrieval counts are not changes of the text. Raises GitFailed if Git
+    has no answer, as in a clone without trees that can't reach its remote.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]
@@ -225,8 +224,8 @@ def _depth(memory: Memory) -> str:
 
 
 class MadeBetween:
-    """What commits of HEAD's history brought of records in a span of Unix seconds, by the cache: nothing if that can't
-    be used."""
+    """The records that commits of HEAD's history between two Unix times changed, from the cache; none if it can't be
+    used."""
 
     def __init__(self, memory: Memory, first: int, last: int) -> None:
         self._cache: Cache | None = None
@@ -240,7 +239,7 @@ class MadeBetween:
                 self._cache = cache
 
     def paths(self, commits: Collection[str]) -> list[str]:
-        """Return the paths of the records of which some of these commits brought a text."""
+        """Return the paths of the records that some of these commits changed."""
         if self._cache is None or not commits:
             return []
         asked = f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"

@@ -1,4 +1,4 @@
-"""The repository's own files, level 4 of the hierarchy: what they are called, which content they have."""
+"""The repository's own files, level 4 of the hierarchy: their names and their contents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain form
 
 
 class FilesInGit:
-    """The files of a revision, or with the revision "" of the index."""
+    """The files of a revision, or with the revision "" of the index; `record.source.Files` describes the methods."""
 
     def __init__(self, memory: Memory, commit: str) -> None:
         self._repository = memory.repository
@@ -52,7 +52,10 @@ class FilesInGit:
 
 
 class FilesOnDisk:
-    """The files of the worktree: those that Git has and that are there, and those that it would add."""
+    """The files of the worktree: tracked and present, or untracked and not ignored.
+
+    `record.source.Files` describes the methods.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self._repository = memory.repository
@@ -64,11 +67,12 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return the blobs of those files that are as Git has them; of any other "": it is changed, staged or new."""
+        """Return the blob ids of the files that are as in Git, by path; "" for a file that is changed, staged or
+        new."""
         return self._known
 
     def is_settled(self, path: str) -> bool:
-        """Return whether a file was not written since Git was asked: then Git's answer still holds."""
+        """Return whether a file was last written before Git was asked, so that Git's answer still holds."""
         try:
             return os.lstat(self._repository.top / path).st_mtime_ns < self._asked - _TICK
         except OSError:

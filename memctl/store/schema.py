@@ -49,15 +49,16 @@ CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)
 {_INDEXES}"""
 
 
-def make(database: sqlite3.Connection) -> None:
-    """Make everything, within a transaction."""
+def create_tables(database: sqlite3.Connection) -> None:
+    """Create all tables and indexes, within the caller's transaction."""
     for statement in _statements(TABLES):
         database.execute(statement)
 
 
 @contextmanager
 def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
-    """Fill an empty table of records: indexes are made faster over all rows than they grow with each."""
+    """Drop the indexes of an empty table of records during the block; making them over all rows is faster than row by
+    row."""
     for statement in _statements(_INDEXES):
         database.execute(f"DROP INDEX {statement.split()[2]}")
     yield

@@ -1,6 +1,4 @@
-"""What of a file of the memory is searched: the record, each heading of a page, each section of a session's page, a
-checkpoint. Each is an entry of the index.
-"""
+"""The entries of the search index: a record, each heading of a page, each section of a session's page, a checkpoint."""
 
 from __future__ import annotations
 
@@ -23,10 +21,10 @@ _MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest pa
 
 
 class SearchEntry(NamedTuple):
-    """Something that can be found: its kind, what it is called by (an id, a marker) and its texts.
+    """An entry of the search index: its kind, its key (an id or marker) and its texts.
 
-    `terms` are what else it is known by: other ids, tags, paths, its section. Entries of one `thread` belong together;
-    `links` are keys of others, and of the page that it belongs to.
+    `terms` are other words by which it is found: ids, tags, paths, its section. Entries of one `thread` belong
+    together; `links` are the keys of linked entries, and of the page that it belongs to.
     """
 
     kind: str
@@ -39,7 +37,8 @@ class SearchEntry(NamedTuple):
 
 
 def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry]:
-    """Yield the entries of a file, given the record that it is, if it is one; none if it is not valid."""
+    """Yield the index entries of a file of the memory; none if it is not valid. `record` is the parsed record, if it is
+    one."""
     try:
         if record is not None:
             yield _of_record(record, body_of(text, path), _foreign(text))

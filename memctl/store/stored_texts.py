@@ -1,4 +1,4 @@
-"""Questions about the words of what is recorded, answered by the index."""
+"""Search in the words of the memory, answered by the search index."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 from memctl.record.kinds import KINDS
 from memctl.record.source import Excerpt, Hit
-from memctl.store import questions, search_views, vocabulary
+from memctl.store import fts_query, search_views, vocabulary
+from memctl.store.fts_query import FtsQuery
 from memctl.store.memory import Memory
-from memctl.store.questions import FtsQuery
 from memctl.store.search_index import TEXTS, SearchIndex
 from memctl.store.search_views import SearchSource
 from memctl.text.lazy_regex import lazy_regex
@@ -76,7 +76,8 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 
 
 class StoredTexts:
-    """The texts of a memory as they are in one view of the index, which is brought up to date first."""
+    """The Texts of one view of the search index, which is updated first; `record.source.Texts` describes the
+    methods."""
 
     def __init__(self, memory: Memory, searched: SearchSource, hidden: frozenset[str] = frozenset()) -> None:
         self._memory = memory
@@ -146,7 +147,7 @@ class StoredTexts:
         return []
 
     def substitutes(self, query: str) -> dict[str, tuple[str, ...]]:
-        return self._fts_query(query).instead
+        return self._fts_query(query).substitutes
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
         return self._column("title", numbers)
@@ -215,10 +216,10 @@ class StoredTexts:
 
     def _fts_query(self, query: str) -> FtsQuery:
         if query not in self._questions:
-            self._questions[query] = questions.read(query, self._instead)
-            if len(beginning(query, questions.MOST_WORDS)) < len(query):
+            self._questions[query] = fts_query.parse(query, self._instead)
+            if len(beginning(query, fts_query.MOST_WORDS)) < len(query):
                 self.remark(
-                    f"the text searched for is long: only its first {questions.MOST_WORDS} different words count"
+                    f"the text searched for is long: only its first {fts_query.MOST_WORDS} different words count"
                 )
         return self._questions[query]
 

@@ -1,4 +1,4 @@
-"""The words that occur in the memory, unstemmed, to find out what a misspelt one was to be."""
+"""The words that occur in the memory, unstemmed, from which misspelt words of a query are corrected."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Count = Callable[[str, int], int]  # how many texts have a word or phrase, at mo
 
 
 def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Take words in; those of digits, and very short and long ones, are left aside."""
+    """Add words; numbers, and very short or long words, are left out."""
     database.executemany("INSERT OR IGNORE INTO vocabulary VALUES (?)", [(word,) for word in _words_to_keep(words)])
 
 
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Take out those of some words that no text has any more, nor another word of the same stem."""
+    """Remove those of some words that no text contains any more, also not in another form with the same stem."""
     find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
     gone = [(word,) for word in _words_to_keep(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
     database.executemany("DELETE FROM vocabulary WHERE word = ?", gone)
@@ -34,10 +34,10 @@ def _words_to_keep(words: Iterable[str]) -> list[str]:
 
 
 def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
-    """Return what to look for instead of a word: nothing if it occurs, or if nothing is like it.
+    """Return the words to search in place of one: none if the word occurs, if it is a number, or if no word is similar.
 
-    Nothing is like a number. Of a word it is two written as one (`readtimeout` for `read_timeout`), or else the words
-    spelled most like it, the most frequent first. The first letter is taken to be right, or swapped with the second.
+    Otherwise they are the two words of which it is made (`read_timeout` for `readtimeout`), or the words with the most
+    similar spelling, the most frequent first. The first letter is taken to be right, or swapped with the second.
     """
     if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()

@@ -15,7 +15,7 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
     """Merge the batches' ref of this branch with the remote's; push it if `push`. Raises MemctlError or PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     there = batches.ref(memory, done.upstream.ref)
-    tracking = batches.tracking(memory, done.upstream.ref, remote)
+    tracking = batches.tracking_ref(memory, done.upstream.ref, remote)
     if dry_run:
         return done
     for number in range(_TRIES):

@@ -123,7 +123,7 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
     """Bring them together with those of the remote; raises MemctlError or PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)
-    before = sessions_ref.now(memory)
+    before = sessions_ref.head(memory)
     redacted: tuple[str, ...] = ()
     for number in range(_TRIES):
         is_fetched = done.has_state and number == 0
@@ -167,7 +167,7 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
     """Return the commit that has what both have; but for a dry run the ref is at it. "" if neither has any."""
     repository = memory.repository
     with lock.hold(repository.shared / "lock"):
-        ours = sessions_ref.now(memory)
+        ours = sessions_ref.head(memory)
         if not theirs or refs.has(repository, ours, theirs):
             return ours
         goes_on = not ours or refs.has(repository, theirs, ours)

@@ -152,7 +152,7 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
     Asked under the lock: what another process writes right now does not wait.
     """
     if dry_run:
-        waiting = [entry.change for entry in entry_state.outstanding(memory) if not (entry.held or entry.undone)]
+        waiting = [entry.change for entry in entry_state.open_entries(memory) if not (entry.held or entry.undone)]
         memory.remarks += [
             f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
         ]
@@ -192,7 +192,7 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     along."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
-    changes = (batches.ref(memory, upstream.ref), batches.tracking(memory, upstream.ref, upstream.remote))
+    changes = (batches.ref(memory, upstream.ref), batches.tracking_ref(memory, upstream.ref, upstream.remote))
     theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages, changes))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")

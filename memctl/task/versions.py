@@ -92,7 +92,7 @@ def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Vers
     """Return the versions of a workflow, or of all, that history has and the memory has not, newest first."""
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))
-    beside = sessions_ref.now(memory)
+    beside = sessions_ref.head(memory)
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), beside=beside)
     paths = (path[len(memory.prefix) + 1 :] for path in tracked)
     found = {version for path in paths if path not in here and (version := checkpoint.version_at(path))}
@@ -155,7 +155,7 @@ def elsewhere(memory: Memory, snapshot: Snapshot, reference: str, workflow: str 
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(everywhere(memory, snapshot, workflow))[-1:]
     for version in known:
-        if there := objects.anywhere(memory, [memory.tracked(version.path)]):
+        if there := objects.newest_with(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
                 return checkpoint.parse(there.read(version.path), version.path)
     return None

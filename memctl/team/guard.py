@@ -83,12 +83,12 @@ def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
     state, agent, now = _state(memory), memory.actor, memory.now
     if state is None or not forbidding(state, agent, now):
         return {}
-    from memctl.store.file_sections import around, parent_on_disk
+    from memctl.store.file_sections import enclosing, parent_on_disk
 
     parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers
     found = {}
     for record in records:
-        held = holding(state, around(record.section or "", parent), now)
+        held = holding(state, enclosing(record.section or "", parent), now)
         if held and not held.lets_write(agent):
             found[record.path] = held.told
     return found

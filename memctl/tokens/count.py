@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.store import observations
+from memctl.store import token_samples
 from memctl.store.cache import Cache, digest
-from memctl.store.observations import TokenSample
+from memctl.store.token_samples import TokenSample
 from memctl.text.characters import encodable
 from memctl.tokens import families
 from memctl.tokens.families import Family, claude_version, kind_of_text
@@ -266,4 +266,4 @@ def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) ->
 def learnt(folder: Path, model: str, family: Family) -> Learnt | None:
     """Return what was learnt of a model in a clone, by the folder that its worktrees share; None if nothing was."""
     name = name_of(model)
-    return learn(name, observations.of(folder, name), family)
+    return learn(name, token_samples.samples_of(folder, name), family)

@@ -39,7 +39,7 @@ def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepare
         parent = batch.tip if batch else _start(memory, head, repository.tip(name))
     except MemctlError as error:
         raise AllPending(error.message, error.hint or "") from None
-    batches.note(memory, branch)
+    batches.set_branch_here(memory, branch)
     return commits.commit_on_ref(repository, (name, parent), contents, text, prepared, by_agent=memory.by_agent)
 
 
@@ -67,7 +67,7 @@ def close(memory: Memory, batch: Batch, squash: str) -> None:
     if not refs.swap(repository, batch.ref, new, batch.tip):
         raise MemctlError(f"{batch.ref} was moved by another process", "try again")
     if batches.branch_here(memory) == batch.branch:
-        batches.note(memory, "")
+        batches.set_branch_here(memory, "")
 
 
 def compose(memory: Memory, batch: Batch) -> str:
@@ -84,7 +84,7 @@ def put_back(memory: Memory, batch: Batch) -> None:
     What HEAD has changed since in such a file is merged; where that can't be, the file stays, and a remark says so.
     """
     repository = memory.repository
-    clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.unlike_head(memory, ignored=True)))
+    clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.differing_from_head(memory, ignored=True)))
     tracked = [memory.tracked(path) for path in clean]
     sides = [trees.blobs_of(repository, one, tracked) for one in (batch.base, "HEAD", batch.tip)] if clean else []
     writes, deletes, stuck = [], [], []
@@ -146,13 +146,13 @@ def leave(memory: Memory, branch: str) -> None:
     here, head = memory.repository.branch()
     batch = batches.of_branch(memory, branch)
     if batch is None:
-        batches.note(memory, "")
+        batches.set_branch_here(memory, "")
     elif _may_go_along(memory, batch, here, head):
         _take_along(memory, batch, here)
     else:
         _squash_elsewhere(memory, batch)
         _take_off(memory, batch)
-        batches.note(memory, "")
+        batches.set_branch_here(memory, "")
 
 
 def _may_go_along(memory: Memory, batch: Batch, here: str, head: str) -> bool:
@@ -169,7 +169,7 @@ def _take_along(memory: Memory, batch: Batch, here: str) -> None:
             refs.delete(repository, batch.ref, batch.tip)
         else:
             refs.swap(repository, batch.ref, before, batch.tip)
-        batches.note(memory, here)
+        batches.set_branch_here(memory, here)
 
 
 def _squash_elsewhere(memory: Memory, batch: Batch) -> None:

@@ -73,7 +73,7 @@ def commit_all(
     there is something to say; and the files of a change that was undone.
     """
     with lock.hold(memory.repository.shared / "lock"):
-        entries = entry_state.outstanding(memory) if dry_run else recovery.recover(memory, remark=False)
+        entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)
         if not dry_run:
             files.remove_leftovers(memory.folder)
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
@@ -267,7 +267,7 @@ def _commit_on_branch(
     """Commit the state on disk of some paths to the branch. If somebody else moves that meanwhile, it is tried again on
     what HEAD is then."""
     for left in reversed(range(_TRIES)):
-        differing = set(paths) if is_fresh else set(paths) & set(entry_state.unlike_head(memory, ignored=True))
+        differing = set(paths) if is_fresh else set(paths) & set(entry_state.differing_from_head(memory, ignored=True))
         _refuse_hidden(memory, set(least) - differing)
         if differing.isdisjoint(least or paths):
             return ""
@@ -311,7 +311,7 @@ def settle(memory: Memory, **allowed: bool) -> Outcome | None:
         if not batches.branch_here(memory) and not batches.is_wanted(memory):
             return None
     open_batch = batches.of_branch(memory, branch)
-    batches.note(memory, branch if open_batch else "")
+    batches.set_branch_here(memory, branch if open_batch else "")
     if open_batch is None:
         return None
     batch.put_back(memory, open_batch)
@@ -377,7 +377,7 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
 
 def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **allowed: bool) -> None:
     """Raise CommitPending if a file of a batch was edited by hand since, and must not be committed so."""
-    for path in set(paths) & batches.unlike_tip(memory, open_batch, {}).keys():
+    for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
         if found := manual_edits.objection(memory, path, **allowed):
             raise commits.CommitPending(*found)
 

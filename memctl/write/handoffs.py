@@ -43,7 +43,7 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
-        there = objects.anywhere(memory, [path for path in paths if ids.id_in_path(path) == wanted])
+        there = objects.newest_with(memory, [path for path in paths if ids.id_in_path(path) == wanted])
         if there and (record := there.find(wanted)):
             return there, handoff.from_record(there, record)
     return snapshot, handoff.from_record(snapshot, snapshot.resolve(reference))

@@ -99,7 +99,7 @@ def maintain(memory: Memory, options: WriteOptions) -> Maintained:
 def _left(memory: Memory) -> bool:
     """Return whether a change waits for its commit; under the lock, since what another process writes now does not."""
     with lock.hold(memory.repository.shared / "lock"):
-        return any(entry.stage == PENDING and not entry.undone for entry in entry_state.outstanding(memory))
+        return any(entry.stage == PENDING and not entry.undone for entry in entry_state.open_entries(memory))
 
 
 def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:

@@ -61,7 +61,7 @@ def _finish(memory: Memory, entry: PendingEntry) -> PendingEntry | None:
     rest = journal.remaining_change(memory.folder, entry)
     prepared = files.prepare(memory.folder, rest.writes)
     files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
-    change = journal.as_written(memory.folder, entry.change)
+    change = journal.as_on_disk(memory.folder, entry.change)
     if change != entry.change:
         entry = journal.update(entry, change=change)
     if change.paths:

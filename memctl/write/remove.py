@@ -180,7 +180,7 @@ def _beside(memory: Memory, path: str, revision: str | None = None) -> str:
     last one of the branch's batches; "" if there is none."""
     if not path.startswith(sessions_ref.FOLDERS):
         return "" if revision else batches.latest(memory)
-    return sessions_ref.as_of(memory, revision) if revision else sessions_ref.now(memory)
+    return sessions_ref.as_of(memory, revision) if revision else sessions_ref.head(memory)
 
 
 def _file_at(memory: Memory, path: str, revision: str | None) -> str:
@@ -245,7 +245,7 @@ def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[Pen
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recovery.recover(memory, remark=False)
-        undone = [entry for entry in entry_state.outstanding(memory) if entry.undone]
+        undone = [entry for entry in entry_state.open_entries(memory) if entry.undone]
     for one in wanted:
         if not any(_is_of(entry, one) for entry in undone):
             raise MemctlError(f"no change of {one} was undone outside memctl", "`memctl status` lists those that were")

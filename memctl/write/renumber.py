@@ -240,7 +240,7 @@ class StagedMerge(msgspec.Struct, frozen=True):
 def stage_merge(memory: Memory) -> StagedMerge | None:
     """Stage what renumberings have written that wait for the merge under way; None if there is nothing of that."""
     with lock.hold(memory.repository.shared / "lock"):
-        waiting = [one for one in entry_state.outstanding(memory) if one.stage == PENDING and not one.undone]
+        waiting = [one for one in entry_state.open_entries(memory) if one.stage == PENDING and not one.undone]
         entries = [one for one in waiting if one.change.op == RENUMBER]
         if not entries or not memory.repository.is_merging():
             return None

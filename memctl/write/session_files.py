@@ -24,7 +24,7 @@ def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Chang
     `keeps` all there. What is deleted goes in both places. Raises UnknownValue.
     """
     paths = [path for path in change.paths if path.startswith(FOLDERS)]
-    tip = sessions_ref.now(memory)
+    tip = sessions_ref.head(memory)
     items = memory.repository.objects.read([f"{tip}:{memory.tracked(path)}" for path in paths]) if tip else []
     there = {path for path, item in zip(paths, items, strict=bool(tip)) if item is not None}
     is_new_there = not keeps and hook_commits.mode(memory.repository) == hook_commits.RECORDS
@@ -62,7 +62,7 @@ def commit(memory: Memory, change: Change) -> str:
         memory.tracked(write.path): Leaf("100644", blob) for write, blob in zip(change.writes, blobs, strict=True)
     }
     for _ in range(_TRIES):
-        parent = sessions_ref.now(memory)
+        parent = sessions_ref.head(memory)
         tree = tree_merge.edited(repository, tree_merge.tree_at(repository, parent) if parent else "", leaves)
         text = message.compose([change])
         made = refs.commit_tree(repository, tree, [parent] if parent else [], text, memory.commit_moment)

@@ -27,7 +27,7 @@ def undo(memory: Memory, revision: str | None) -> Change:
     What was changed since in the same files stays. Raises MemctlError if both changed the same place, or if
     the commit did more than change files of the memory.
     """
-    if waiting := [entry for entry in entry_state.outstanding(memory) if not entry.undone]:
+    if waiting := [entry for entry in entry_state.open_entries(memory) if not entry.undone]:
         name = entry_state.describe(waiting[-1])
         raise MemctlError(f"{name} waits for its commit", "`memctl commit` makes it, then it can be undone")
     commit = _named(memory, revision) if revision else _latest(memory)

@@ -1,10 +1,10 @@
-"""What somebody asks of the index of words, and how FTS5 is asked for it.
+"""Translation of a query that a person typed into queries of FTS5, SQLite's text index.
 
-A quoted phrase must occur; of everything else the more the better. `begin*` stands for all words that begin so. Many a
-pasted message has quotation marks in it: among several other words, and where nothing has the phrases, they need not,
-and among several other words each word of a phrase counts by itself, too.
+A quoted phrase must occur; of all other words, the more the better. `begin*` stands for all words that begin so. Pasted
+messages often contain quotation marks: among several other words, or if no text has the phrases, a phrase need not
+occur, and each of its words counts by itself.
 
-Of a longer text its first 400 different words are looked for, and for the first 50 what they may be misspelt for.
+Of a long query the first 400 different words are searched, and corrected spellings of the first 50.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _PASTED = 5
 # among 10,000 records 400 take 0.3 s. To look for what is spelled like one that occurs nowhere takes 15 ms.
 MOST_WORDS, _MOST_GUESSED = 400, 50
 _LONGEST_NUMBER = 4  # digits
-Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word that occurs nowhere
+Substitutes = Callable[[str], tuple[str, ...]]  # what to look for substitutes of a word that occurs nowhere
 
 
 class FtsQuery(msgspec.Struct, frozen=True):
-    """A query in FTS5's language: what results have, or have if there are no such.
+    """A query for FTS5: `any_of_it` first, and `without_phrases` if nothing matches it; "" for an empty query.
 
-    Each is "" if the query has nothing of that. `words` are what `without_phrases` has between its "OR"s.
+    `substitutes` has the corrected spellings of words that no text contains. `words` are those of `without_phrases`.
     """
 
     any_of_it: str
     without_phrases: str
-    instead: dict[str, tuple[str, ...]]  # by words that occur nowhere
+    substitutes: dict[str, tuple[str, ...]]  # by words that occur nowhere
     words: tuple[str, ...] = ()
 
 
-def read(query: str, instead: Instead) -> FtsQuery:
-    """Understand a query."""
+def parse(query: str, substitutes: Substitutes) -> FtsQuery:
+    """Translate a query; `substitutes` returns the corrected spellings of a word that no text contains."""
     phrases: list[str] = []
     quoted: list[str] = []  # the words of phrases
     beside = 0  # words beside the phrases
@@ -50,7 +50,7 @@ def read(query: str, instead: Instead) -> FtsQuery:
 
     def once(word: str) -> tuple[str, ...]:
         if word not in guessed:
-            guessed[word] = instead(word) if len(guessed) < _MOST_GUESSED else ()
+            guessed[word] = substitutes(word) if len(guessed) < _MOST_GUESSED else ()
         return guessed[word]
 
     query = beginning(query, MOST_WORDS)
@@ -97,18 +97,18 @@ def _without_stop_words(chunks: list[str]) -> list[str]:
     return [chunk for chunk in chunks if not set(map(str.lower, whole_words(chunk))) <= STOP_WORDS] or chunks
 
 
-def _alternatives(word: str, instead: Instead) -> list[str]:
+def _alternatives(word: str, substitutes: Substitutes) -> list[str]:
     """Return what to look for to find a word: its spellings, or the whole of an identifier and those of its parts."""
     parts = parts_of(word)
     if not parts:
-        return _spellings(word.lower(), instead)
-    spelled = {part: _spellings(part, instead) for part in parts}
+        return _spellings(word.lower(), substitutes)
+    spelled = {part: _spellings(part, substitutes) for part in parts}
     wanted = [each for part, found in spelled.items() if part not in STOP_WORDS for each in found]
     return [_quoted([word.lower()]), *wanted]
 
 
-def _spellings(word: str, instead: Instead) -> list[str]:
-    return [_quoted([other]) for other in instead(word) or (word,)]
+def _spellings(word: str, substitutes: Substitutes) -> list[str]:
+    return [_quoted([other]) for other in substitutes(word) or (word,)]
 
 
 def _quoted(words: list[str]) -> str:

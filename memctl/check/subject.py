@@ -19,7 +19,7 @@ def is_touched(memory: Memory) -> bool:
     """Return whether anything of the memory is staged: a commit of code alone is not stopped for documents that a
     rebase or a cherry-pick has left stale."""
     return not _exists(memory, "HEAD") or bool(
-        differences.changed(memory.repository, memory.prefix, "HEAD", staged=True)
+        differences.changed_below(memory.repository, memory.prefix, "HEAD", staged=True)
     )
 
 
@@ -30,7 +30,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
     changed: set[str] = set()
     _ = snapshot.catalogue  # for it Git says which files differ from HEAD
     # In a hook of our own commit the write path has judged already what may be changed.
-    if not git.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
+    if not git.committing_process() and _exists(memory, before) and not (after and _is_ours(memory, after)):
         paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
@@ -77,14 +77,16 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
     parents = (before, *(other for other in others if _exists(memory, other)))
     if not staged and after is None and len(parents) == 1:  # Git has said so as the memory was read
         return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}
-    sides = [set(differences.changed(memory.repository, folder, parent, after, staged=staged)) for parent in parents]
+    sides = [
+        set(differences.changed_below(memory.repository, folder, parent, after, staged=staged)) for parent in parents
+    ]
     return set.intersection(*sides)
 
 
 def _staged(memory: Memory) -> StagedWork | None:
     """Return what is about to be committed, if agents own sections; the write path has judged commits of our own."""
     state = ref_state.read(memory).state
-    if git.committing() or not state.section_ownership_map:
+    if git.committing_process() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
         return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)

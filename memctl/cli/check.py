@@ -103,7 +103,7 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
     # So has a commit of the user's of single files of a batch, after which the rest is squashed.
-    if staged and (git.committing() or batches.branch_here(memory) or not subject.is_touched(memory)):
+    if staged and (git.committing_process() or batches.branch_here(memory) or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
     _tell_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):

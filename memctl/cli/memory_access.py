@@ -71,7 +71,9 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
     """
     from memctl.store import job_queue
 
-    if git.committing() or not job_queue.notes(opened.hooks):  # the commit may be the one that we would wait for
+    if git.committing_process() or not job_queue.notes(
+        opened.hooks
+    ):  # the commit may be the one that we would wait for
         return
     opened.asked = None  # that was asked before what is waited for
     is_done = False

@@ -46,7 +46,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
         raise  # Git itself can't merge them
     except Exception as error:  # whatever is wrong with memctl, nobody gets less than Git's own merge
         output.note(f"warning: {output.name(path)} is merged as plain lines: {error}")
-        text, count = tree_merge.texts(*versions)
+        text, count = tree_merge.merge_texts(*versions)
         merged = Merged(text, ("the text",) if count else ())
     except KeyboardInterrupt:  # Git takes a code above 128 for a driver that is broken, and stops half-way
         ctx.exit(REFUSED)

@@ -74,7 +74,7 @@ class Start:
         from memctl.write import commit  # reading commands write nothing else
 
         branch = batches.branch_here(opened)
-        if branch == opened.repository.branch()[0] or "GIT_INDEX_FILE" in os.environ or git.committing():
+        if branch == opened.repository.branch()[0] or "GIT_INDEX_FILE" in os.environ or git.committing_process():
             return
         if dry_run:
             name = branch.removeprefix("refs/heads/")

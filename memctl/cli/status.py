@@ -108,7 +108,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
             for one in handoff.waiting(snapshot, memory.actor)
         ]
         data["commits_blocked_by"] = memory.repository.under_way() or None
-        found = locks.present(repository.git_dir, repository.common_dir, repository.branch()[0])
+        found = locks.existing(repository.git_dir, repository.common_dir, repository.branch()[0])
         data["locks"] = ["; ".join(locks.describe(lock)) for lock in found]
         data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
         data["upstream"] = _upstream(memory, asked)

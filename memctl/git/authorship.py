@@ -1,7 +1,7 @@
-"""Who could know what: the commits that files and lines came with, and which of them lie in the history of others.
+"""The commits that added files and lines, and which additions were in the history of others.
 
-Two clones can give one name to two things. Whoever referred to it meant the one in the history of the
-commit with the reference: the other was made elsewhere, and came only by a merge.
+Two clones can give one id to two records. Whoever referred to the id meant the record in the history of the commit with
+the reference: the other record was made elsewhere, and came by a merge.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _LARGEST = 2 * 1024 * 1024  # bytes of a file that is looked into for a mark
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """What a commit brought: a file, or with a `line` (1-based, as the file is now) that line of it.
+    """A file whose first commit is asked for, or with a `line` (1-based, as the file is now) that line of it.
 
-    `path` is below `.memory/`. Of a file the commit is meant that first had it with `mark` in its text: two sides of
-    a merge may each have added a file of that path.
+    `path` is below `.memory/`. A file's commit is the first with `mark` in its text, since both sides of a merge may
+    have added a file at that path.
     """
 
     path: str
@@ -30,20 +30,19 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class History(Protocol):
-    """A memory's Git history: when things were added, and what the author of one could know of others."""
+    """The Git history of a memory: when things were added, and which of them the author of one could know."""
 
-    def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each origin was written, in Unix seconds; uncommitted ones are left out."""
+    def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
+        """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
 
-    def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return which of some things were in the history of the commit that brought each writer, or in that commit
-        itself.
+    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+        """Return for each of `writers` those of `things` that its commit, or the history of it, contains.
 
-        What is in no commit yet was written with all of them in view.
+        An uncommitted writer knew all of them.
         """
 
-    def ever(self, folder: str) -> Collection[str]:
-        """Return every path below a folder of the memory that its history ever had."""
+    def paths_ever(self, folder: str) -> Collection[str]:
+        """Return every path below a folder of the memory that the history ever had."""
 
 
 class _Added(msgspec.Struct, frozen=True):
@@ -55,9 +54,9 @@ class _Added(msgspec.Struct, frozen=True):
 
 
 class Authorship:
-    """The history of a memory: of its worktree, with both sides of a merge under way, or of a `revision`.
+    """The history of a memory's worktree, with both sides of an unfinished merge, or the history of a `revision`.
 
-    `prefix` is the memory's folder below the worktree's top.
+    `prefix` is the memory's folder, relative to the worktree's top. `History` describes the methods.
     """
 
     def __init__(self, repository: Repository, prefix: str, revision: str = "") -> None:
@@ -69,15 +68,14 @@ class Authorship:
         self._seconds: dict[str, int] = {}
         self._tips = [revision] if revision else _tips(repository)
 
-    def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each origin was written, in Unix seconds; uncommitted ones are left out."""
+    def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
+        """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
         self._find(origins)
         self._date({self._commits[origin] for origin in origins if origin in self._commits})
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
-    def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return which of some things were in the history of the commit that brought each writer, or in that commit
-        itself."""
+    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+        """Return for each of `writers` those of `things` that its commit, or the history of it, contains."""
         self._find({*writers, *things})
         bringing = {thing: self._every.get(thing) or {self._commits.get(thing)} for thing in things}
         of_things = {commit for commits in bringing.values() for commit in commits if commit}
@@ -91,8 +89,8 @@ class Authorship:
             )
         return found
 
-    def ever(self, folder: str) -> Collection[str]:
-        """Return every path below a folder of the memory that its history ever had."""
+    def paths_ever(self, folder: str) -> Collection[str]:
+        """Return every path below a folder of the memory that the history ever had."""
         cut = len(self._prefix) + 1
         return {
             path[cut:]

@@ -1,11 +1,11 @@
-"""Making a commit of some paths and nothing else, in one of two lanes.
+"""Commits of some paths and nothing else, in one of two ways ("lanes").
 
-- The fast lane puts the paths into the index and lets `git fast-import` add the commit. It takes 15 ms in a repository
-  of 20,000 files where `git commit --only` takes 67, runs no hooks and does not sign. The index comes first: if the
-  process dies in between, the record is staged and not committed, whereas the other order would leave an index from
-  which the user's next commit deletes the record.
-- The `commit --only` lane is used wherever something else has a say: hooks other than memctl's own, signing,
-  filters, a detached HEAD.
+- The fast lane stages the paths and lets `git fast-import` add the commit. It takes 15 ms in a repository of 20,000
+  files where `git commit --only` takes 67, runs no hooks and does not sign. The index comes first: if the process dies
+  in between, the record is staged and not committed, whereas the other order would leave an index from which the
+  user's next commit deletes the record.
+- The `commit --only` lane is used wherever something else takes part: hooks other than memctl's own, signing, filters,
+  a detached HEAD.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garba
 
 
 class CommitPending(Exception):
-    """The commit can't be made now: `why`, and `hint` what to do. The files are on disk and stay there."""
+    """Raised if a commit can't be made now: `why`, and a `hint` what to do. The files on disk stay."""
 
     def __init__(self, why: str, hint: str = "`memctl commit` makes the commit once that is over") -> None:
         super().__init__(why)
@@ -40,11 +40,11 @@ class CommitPending(Exception):
 
 
 class AllPending(CommitPending):
-    """Raised if no commit can be made now, whatever it contains."""
+    """Raised if no commit at all can be made now, whatever it contains."""
 
 
 class Overtaken(CommitPending):
-    """The branch moved while the commit was being made: it is to be tried again on the new tip."""
+    """Raised if the branch moved while a commit was being made; the caller tries again on the new tip."""
 
     def __init__(self) -> None:
         super().__init__("somebody else committed at the same moment", "`memctl commit` makes the commit")
@@ -57,11 +57,12 @@ def commit(
     prepared: Preparation,
     *,
     by_agent: bool = False,
-) -> Made:
-    """Commit `files` (paths below the worktree's top with their content, None for a deleted one) to the current branch.
+) -> NewCommit:
+    """Commit `files` to the current branch: paths relative to the worktree's top, with their bytes or None for a
+    deletion.
 
-    The content must be what stands on the disk. Raises CommitPending if Git can't or the user's hooks won't have it,
-    and for an agent while a hook in the worktree is one that somebody has edited.
+    The bytes must be those on the disk. Raises CommitPending if Git or the user's hooks refuse, and for an agent while
+    somebody has edited a hook in the worktree.
     """
     try:
         return _commit(repository, files, message, prepared, by_agent=by_agent)
@@ -71,23 +72,25 @@ def commit(
 
 def _commit(
     repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation, *, by_agent: bool
-) -> Made:
+) -> NewCommit:
     branch, parent = repository.branch()
     hooks = repository.hooks_of_commit()
     identities = _admitted(repository, prepared, parent, hooks, by_agent=by_agent)
     paths = list(files)
     if branch and not _needs_git_commit(repository, files, hooks):
         importer = prepared.importer
-        importer.give(branch, parent, files, message, identities)  # it makes the commit while the index is written
+        importer.write_commit(
+            branch, parent, files, message, identities
+        )  # it makes the commit while the index is written
         update_index(repository, paths)
         try:
-            made = Made(importer.finish(), branch, parent)
+            made = NewCommit(importer.finish(), branch, parent)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
             raise _failure(repository, error) from None
         _collect_garbage(repository)
         return made
-    return Made(_commit_only(repository, files, message, prepared.variables.dates), branch)
+    return NewCommit(_commit_only(repository, files, message, prepared.variables.dates), branch)
 
 
 def commit_on_ref(
@@ -99,10 +102,10 @@ def commit_on_ref(
     *,
     by_agent: bool = False,
 ) -> str:
-    """Commit `files` to a ref of memctl's own after a commit, both given as `place`; returns the commit's id.
+    """Commit `files` to a ref of memctl's and return the commit's id. `place` is the ref, and the commit to follow.
 
-    The ref must lead to nothing that is not in that commit's history. Index, branch and the user's hooks have no part
-    in it. Raises CommitPending where a commit to the branch could not be made either.
+    The ref must be contained in that commit's history. Index, branch and the user's hooks are not involved. Raises
+    CommitPending if a commit to the branch could not be made either.
     """
     (ref, parent), importer = place, prepared.importer
     try:
@@ -113,7 +116,7 @@ def commit_on_ref(
             content is not None and b"\r" in content for content in files.values()
         ):
             files = {path: _as_stored(repository, path, content) for path, content in files.items()}
-        importer.give(ref, parent, files, message, identities)
+        importer.write_commit(ref, parent, files, message, identities)
         try:
             made = importer.finish()
         except git.GitFailed as error:
@@ -156,7 +159,7 @@ def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None
 
     if not by_agent:
         edited_hooks.accept(repository, head)
-    elif edited := edited_hooks.first(repository, head):
+    elif edited := edited_hooks.find_edited(repository, head):
         raise AllPending(
             f"{edited}, and the commit would run it: no edited Git hook runs for an agent",
             "the user's next write or `memctl commit` makes the commit",
@@ -164,8 +167,8 @@ def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None
 
 
 def forbid_if_unsafe(repository: Repository) -> None:
-    """Raise CommitPending while a commit of ours would be an accident."""
-    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing()):
+    """Raise CommitPending inside the hook of another commit, and during a merge, rebase or the like."""
+    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
         raise AllPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
         raise AllPending(operation + UNDER_WAY)
@@ -227,7 +230,7 @@ def _may_filter(attributes: Path) -> bool:
 
 def _refuse_ignored(prepared: Preparation) -> None:
     """Refuse to commit files that the user made Git ignore."""
-    if rule := prepared.ignored():
+    if rule := prepared.ignored_path():
         where, _, path = rule.rpartition("\t")
         raise CommitPending(
             f"Git ignores {path} ({where})" if path else f"Git ignores {rule}",
@@ -236,9 +239,9 @@ def _refuse_ignored(prepared: Preparation) -> None:
 
 
 def update_index(repository: Repository, paths: Sequence[str]) -> None:
-    """Put the state of the paths on disk into the user's index, waiting while another process has it.
+    """Stage paths as they are on disk, waiting while another process has the index locked.
 
-    A conflict in one of them is resolved by that. Raises CommitPending if Git can't.
+    This resolves conflicts in these paths. Raises CommitPending if Git fails.
     """
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
     deadline = time.monotonic() + _LOCK_PATIENCE
@@ -355,11 +358,11 @@ _MANY = 100  # paths; more are no arguments of a command but its input
 
 
 class NoIdentity(Exception):
-    """Git does not know who makes the commit."""
+    """Raised if Git has no name or address for the author of a commit."""
 
 
 class Variables:
-    """What `git var -l` says while Python goes on: all settings, and who makes commits. `close` ends it."""
+    """All settings of Git and the author of commits, from a `git var -l` that runs meanwhile. `close` ends it."""
 
     def __init__(self, repository: Repository, moment: int | None = None) -> None:
         """Begin; `moment` (Unix seconds) fixes the dates of the commits."""
@@ -369,7 +372,7 @@ class Variables:
         repository.variables = lambda: self._values
 
     def identities(self) -> list[str]:
-        """Author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
+        """Return author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
         settings = self._repository.settings()
         return [self._identity(settings, role, f"GIT_{role}_IDENT") for role in _ROLES]
 
@@ -385,6 +388,7 @@ class Variables:
             raise NoIdentity from None
 
     def close(self) -> None:
+        """End the process."""
         self._repository.variables = None
         if self._process.returncode is None:
             git.end(self._process)
@@ -397,13 +401,13 @@ class Variables:
             return {}
         found = dict(line.split("=", 1) for line in lines if "=" in line)
         if found:
-            self._repository.learn(found)
+            self._repository.add_settings(found)
         return found
 
 
 class Preparation:
-    """Git commands under way: what the settings and identities are, whether paths are ignored, and what may make the
-    commit."""
+    """What a commit needs, from Git commands that run meanwhile: settings, identities, ignored paths, `git
+    fast-import`."""
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:
         """Begin. `paths` are to be committed."""
@@ -416,8 +420,8 @@ class Preparation:
         self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
         self.importer = Importer(repository)
 
-    def ignored(self) -> str:
-        """Return the first of the paths that Git ignores, with the rule; "" if there is none."""
+    def ignored_path(self) -> str:
+        """Return the first of the paths that Git ignores, with the rule that says so; "" if there is none."""
         if self._ruled is None:
             return ""
         complaint = self._ruled.communicate()[1]
@@ -443,9 +447,11 @@ _COMMAND = ("fast-import", "--quiet", "--date-format=raw")
 _NOWHERE = "refs/memctl/unborn"  # the branch that `fast-import` takes a commit for; it is never written
 
 
-class Made(msgspec.Struct, frozen=True):
-    """A commit, the branch that it is on ("" if HEAD is detached), and its parent (None if nobody looked, "" for the
-    first one)."""
+class NewCommit(msgspec.Struct, frozen=True):
+    """A commit that was made: its id, its branch ("" if HEAD is detached), and its parent ("" for the first commit).
+
+    The parent is None if nobody looked.
+    """
 
     commit: str
     branch: str
@@ -453,16 +459,16 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Importer:
-    """A `git fast-import`, started and waiting for what to do.
+    """A running `git fast-import` that waits for a commit.
 
-    It leaves all branches as they are if we die, or forget it, before `finish`.
+    No branch changes before `finish`, even if this process dies.
     """
 
     def __init__(self, repository: Repository) -> None:
         self._process = git.start_writing(_COMMAND, repository.top)
         self._branch, self._is_given = "", False
 
-    def give(
+    def write_commit(
         self,
         branch: str,
         parent: str,
@@ -470,7 +476,10 @@ class Importer:
         message: str,
         identities: Sequence[str],
     ) -> None:
-        """Let it write a commit with its files and trees, which is on no branch until `finish`."""
+        """Write a commit with its files and trees. `branch` moves to it only with `finish`.
+
+        `files` are bytes by path, None for a deletion; `identities` are the lines of author and committer.
+        """
         author, committer = identities
         text = message.encode()
         head = [f"commit {_NOWHERE}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
@@ -492,18 +501,18 @@ class Importer:
             self._process.stdin.flush()
 
     def close(self) -> None:
-        """End it; what it was given is on no branch then, unless it has finished.
+        """End the process. A commit that was not finished is on no branch.
 
-        It gets the word that this is all: if its input ended before "done", it would report a crash in a file.
+        It is ended with the command "done": without it Git would write a crash report to a file.
         """
         if self._process.returncode is None:
             with suppress(BrokenPipeError):
                 self._process.communicate(b"done\n" if self._is_given else b"")
 
     def finish(self) -> str:
-        """Move the branch to the commit, and return its id.
+        """Move the branch to the commit, and return the commit's id.
 
-        Raises GitFailed, also if the branch is no longer at the `parent` that was given ("" for none).
+        Raises GitFailed, also if the branch is no longer at the commit's `parent` ("" for none).
         """
         move = os.fsencode(f"reset {self._branch}\nfrom :1\n\nget-mark :1\ndone\n")
         return git.finish(self._process, _COMMAND, move).decode().strip()

@@ -1,4 +1,4 @@
-"""Whether memctl was at work in a clone before it asked for trust: what it has installed, and commits it made there."""
+"""Signs that memctl was used in a clone before it asked for trust: installed hooks, and commits made there."""
 
 import os
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ class _Import(NamedTuple):
     seconds: int
 
 
-def was_at_work(repository: Repository) -> bool:
-    """Tell whether an earlier memctl was set up in this clone, or has made a commit here."""
+def was_in_use(repository: Repository) -> bool:
+    """Return whether an earlier memctl was installed in this clone, or made a commit in it."""
     installed = repository.shared / "installed"
     if '[merge "memctl-record"]' in repository.own_config() or (installed.is_dir() and any(installed.iterdir())):
         return True

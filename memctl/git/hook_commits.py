@@ -1,4 +1,4 @@
-"""What of an agent's session memctl commits, and where: Git's setting memctl.hookCommits."""
+"""Git's setting memctl.hookCommits: what of an agent's session memctl commits by itself, and where."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _BEFORE = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE,
 
 
 class UnknownValue(MemctlError):
-    """The setting has a value that means nothing."""
+    """Raised if the setting has an unknown value."""
 
 
 def mode(repository: Repository) -> str:
-    """ALL, RECORDS or NONE, "" if nothing is set; raises UnknownValue."""
+    """Return the setting: ALL, RECORDS or NONE, "" if it is not set; raises UnknownValue."""
     value = repository.settings().get(SETTING.lower())
     if value is None:
         return ""
@@ -35,27 +35,27 @@ def mode(repository: Repository) -> str:
 
 
 def default(repository: Repository) -> str:
-    """Return what is set for hooks that are new here: RECORDS on a branch that others have, too, else ALL.
+    """Return the value for newly installed hooks: RECORDS on a branch with an upstream, else ALL.
 
-    Where an earlier memctl was at work, which committed all, and trust comes from elsewhere than the clone, it is ALL.
+    It is ALL if an earlier memctl, which committed all, was in use and the trust in the clone comes from elsewhere.
     """
     from memctl.git import earlier_use  # mostly something is set
 
-    if not repository.own_setting("memctl.trusted") and earlier_use.was_at_work(repository):
+    if not repository.own_setting("memctl.trusted") and earlier_use.was_in_use(repository):
         return ALL
     branch = repository.branch()[0].removeprefix("refs/heads/")
-    return RECORDS if repository.following.get(f"branch.{branch}.merge") else ALL
+    return RECORDS if repository.branch_settings.get(f"branch.{branch}.merge") else ALL
 
 
 def keep_all(repository: Repository) -> None:
-    """Let hooks that an earlier memctl has set up go on to commit all, if nothing is set. Raises GitFailed."""
+    """Set ALL if nothing is set, for hooks that an earlier memctl installed. Raises GitFailed."""
     if SETTING.lower() not in repository.settings():
         git.write(["config", "--local", SETTING, ALL], repository.top)
         repository.settings()[SETTING.lower()] = ALL
 
 
 def decide(repository: Repository) -> str:
-    """Return what is set; and where nothing is, set the default."""
+    """Return the setting; if nothing is set, set the default first."""
     found = mode(repository)
     if found:
         return found

@@ -1,7 +1,7 @@
-"""Commit messages: a Conventional Commits subject, and a last paragraph that holds trailers and nothing else.
+"""Commit messages: a Conventional Commits subject, and a last paragraph of trailers alone.
 
-One line that is no trailer voids all of them (measured with git 2.39), so values are folded onto continuation lines
-and never contain a line end of their own. Lines stay within 100 characters, commitlint's usual limit.
+One line that is no trailer voids all of them (measured with git 2.39), so values are folded onto continuation lines and
+contain no line ends of their own. Lines have at most 100 characters, commitlint's usual limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ _TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 
 
 class Trailers(msgspec.Struct, frozen=True):
-    """What a commit of memctl says of itself."""
+    """The trailers of a commit's message; those of memctl are empty in a commit that it did not make.
+
+    `base`, `changes` and `commit` are those of batches: the commit before a batch, its last change, and the user's
+    commit with all of its files. `decisions` are ids that a commit of code names (`Decision: DEC-…`).
+    """
 
     ops: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
@@ -39,8 +43,10 @@ class Trailers(msgspec.Struct, frozen=True):
 
 
 def compose(changes: Sequence[Change], base: str = "") -> str:
-    """Return the message of a commit that carries out one change, or several that touch the same files; `base` is that
-    of their batch."""
+    """Return the message of a commit of one change, or of several to the same files.
+
+    `base` is the commit before the batch to which it belongs, "" for none.
+    """
     first = changes[0]
     subject = f"{TYPE}: {first.op} {first.title}" if len(changes) == 1 else _joint_subject(changes)
     trailers: list[tuple[str, str]] = []
@@ -61,10 +67,10 @@ def compose(changes: Sequence[Change], base: str = "") -> str:
 
 
 def compose_squash(subjects: Sequence[str], trailers: Sequence[Trailers], base: str, tip: str) -> str:
-    """Return the message of a commit that squashes a batch, given the subjects and trailers of its changes, oldest
+    """Return the message of a commit that squashes a batch, from the subjects and trailers of its changes, oldest
     first.
 
-    It lists every change; a batch of one has the subject of that.
+    It lists every change. A batch of one change has the subject of that.
     """
     listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
     named = dict.fromkeys(name for one in trailers for name in one.ids)
@@ -78,7 +84,7 @@ def compose_squash(subjects: Sequence[str], trailers: Sequence[Trailers], base: 
 
 
 def compose_join(base: str, tip: str, commit: str) -> str:
-    """Return the message of a commit that joins a branch and a batch that a commit of the user's has."""
+    """Return the message of a commit that joins a branch with a batch whose files are in a commit of the user's."""
     trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
     return _message(f"{TYPE}: join the branch and its changes", "", trailers)
 
@@ -90,7 +96,7 @@ def _message(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> st
 
 
 def parse(message: str) -> Trailers:
-    """Read the trailers of a message back; a commit that is not memctl's has none."""
+    """Return the trailers of a commit message; they are empty if memctl did not make the commit."""
     paragraphs = re.split(r"\n[ \t]*\n", message.strip("\n"))
     found: dict[str, list[str]] = {}
     key = ""
@@ -119,7 +125,7 @@ def parse(message: str) -> Trailers:
 
 
 def is_commit(name: str) -> bool:
-    """Return whether a text is a commit's id: what a message says otherwise could be an option to Git."""
+    """Return whether a text is a commit id. Any other text of a message could be taken for an option by Git."""
     return _ID.fullmatch(name) is not None
 
 
@@ -128,7 +134,7 @@ def _commit(values: Sequence[str]) -> str:
 
 
 def paragraphs(message: str) -> list[str]:
-    """Return the paragraphs below the subject of a message, but for one of trailers at its end."""
+    """Return the paragraphs of a message below its subject, without the trailers at its end."""
     found = [part for part in re.split(r"\n[ \t]*\n", message.strip("\n"))[1:] if part.strip()]
     if found and all(_TRAILER.fullmatch(line) or line[:1].isspace() for line in found[-1].split("\n")):
         found.pop()

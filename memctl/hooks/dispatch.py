@@ -123,7 +123,7 @@ def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tupl
 def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str, str]) -> None:
     """Log that the standard input holds no event, if there is a trusted memory here."""
     found = _find_root(start, environ, "")
-    if found is not None and trust.look(open_repository(found[0]), environ) == trust.TRUSTED:
+    if found is not None and trust.state(open_repository(found[0]), environ) == trust.TRUSTED:
         log.fault(found[1], "", "", error)
 
 
@@ -146,7 +146,7 @@ def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str
     repository = open_repository(place)
     if what in (BEFORE, TOOL) and not environ.get("MEMCTL_TRUST"):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
-    return trust.look(repository, environ) == trust.TRUSTED
+    return trust.state(repository, environ) == trust.TRUSTED
 
 
 def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:

@@ -90,7 +90,7 @@ def _changes(memory: Memory, session: Session, before: str, running: Running | N
     # What HEAD was at the beginning already, it was at the end, too: that saves asking Git.
     after = head if running is not None or before == head else _commit_before(memory, session.ended)
     if after and after != before:
-        yield from differences.changed_between(repository, before or tree_merge.edited(repository, "", {}), after)
+        yield from differences.changed_between(repository, before or tree_merge.edit_tree(repository, "", {}), after)
     if running is not None:
         dirty = set(running.dirty)
         yield from (change for change in differences.changed_in_worktree(repository) if change.path not in dirty)

@@ -221,12 +221,12 @@ def _by_hand(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str
         return ours, 0
     if ours == base:
         return theirs, 0
-    text, count = tree_merge.texts(base, ours, theirs)
-    return (tree_merge.texts(base, ours, theirs, prefer=prefer)[0] if count and prefer else text), count
+    text, count = tree_merge.merge_texts(base, ours, theirs)
+    return (tree_merge.merge_texts(base, ours, theirs, prefer=prefer)[0] if count and prefer else text), count
 
 
 def _lines(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
-    text, count = tree_merge.texts(base, ours, theirs)
+    text, count = tree_merge.merge_texts(base, ours, theirs)
     if not count:
         return Merged(text)
     if not prefer:

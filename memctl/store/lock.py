@@ -120,7 +120,7 @@ def _held_above(file: Path) -> bool:
     if git.COMMITTING not in os.environ:
         return False
     try:
-        return git.committing() == file.read_text().strip() != ""
+        return git.committing_process() == file.read_text().strip() != ""
     except OSError:
         return False
 

@@ -109,7 +109,7 @@ class Memory:
     @cached_property
     def trust(self) -> str:
         """The trust in this clone: one of the values of `git.trust`."""
-        return trust.look(self.repository, self.environ)
+        return trust.state(self.repository, self.environ)
 
     @property
     def is_trusted(self) -> bool:
@@ -129,7 +129,7 @@ class Memory:
             )
         if not self.by_hand or trust.is_marked(self.repository):
             return
-        lasting = trust.look(self.repository, {})  # without MEMCTL_TRUST, which ends with this command
+        lasting = trust.state(self.repository, {})  # without MEMCTL_TRUST, which ends with this command
         if lasting == trust.REFUSED:
             return
         try:

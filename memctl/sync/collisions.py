@@ -70,13 +70,13 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
 class _Ours:
     """The history of what only this clone has: whoever wrote a shared name in it meant what this clone has by it."""
 
-    def added(self, _: Collection[Origin]) -> Mapping[Origin, int]:
+    def times_added(self, _: Collection[Origin]) -> Mapping[Origin, int]:
         return {}
 
-    def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         return dict.fromkeys(writers, frozenset(things))
 
-    def ever(self, _: str) -> Collection[str]:
+    def paths_ever(self, _: str) -> Collection[str]:
         return ()
 
 

@@ -270,7 +270,7 @@ def _merge_lines(work: _Merge, path: str) -> None:
     """A file that memctl knows nothing about, or the settings."""
     before, one, other = (work.text(side.get(path)) for side in (work.base, work.ours, work.theirs))
     try:
-        text, conflicts = tree_merge.texts(before, one, other)
+        text, conflicts = tree_merge.merge_texts(before, one, other)
     except GitFailed:  # it is binary
         text, conflicts = "", 1
     if conflicts:

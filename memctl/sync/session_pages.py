@@ -54,20 +54,20 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     now = trees.entries(repository, ours)
     changed = [entry for entry in now if entry.blob in texts]
     blobs = tree_merge.store(repository, [texts[entry.blob].encode() for entry in changed])
-    whole = tree_merge.edited(
+    whole = tree_merge.edit_tree(
         repository,
         tree_merge.tree_at(repository, ours),
         {entry.path: Leaf("100644", blob) for entry, blob in zip(changed, blobs, strict=True)},
     )
     held_back = {entry.path: unfit[entry.blob] for entry in now if entry.blob in unfit}
     there = {entry.path: entry.blob for entry in trees.entries(repository, theirs)} if theirs else {}
-    public = tree_merge.edited(
+    public = tree_merge.edit_tree(
         repository,
         whole,
         {path: Leaf("100644", there[path]) if path in there else None for path in held_back},
     )
     push = theirs
-    if public != (tree_merge.tree_at(repository, theirs) if theirs else tree_merge.edited(repository, "", {})):
+    if public != (tree_merge.tree_at(repository, theirs) if theirs else tree_merge.edit_tree(repository, "", {})):
         push = _redacted_commit(memory, public, theirs)
     elif not names:
         return Publishable(theirs, ours, held_back=held_back)
@@ -168,9 +168,9 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
     repository = memory.repository
     with lock.hold(repository.shared / "lock"):
         ours = sessions_ref.head(memory)
-        if not theirs or refs.has(repository, ours, theirs):
+        if not theirs or refs.contains(repository, ours, theirs):
             return ours
-        goes_on = not ours or refs.has(repository, theirs, ours)
+        goes_on = not ours or refs.contains(repository, theirs, ours)
         new = theirs if goes_on else _merge_commits(memory, remote, ours, theirs)
         if not dry_run and not refs.swap(repository, REF, new, ours):
             raise MemctlError(f"{REF} keeps being moved by other processes", "try again")
@@ -189,7 +189,7 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
         kept = {path: leaf for path in combined.conflicts if (leaf := sides[1].get(path) or sides[2].get(path))}
         wanted = {**combined.files, **kept}
         changes |= {f"{prefix}/{path}": leaf for path, leaf in merge_tree.changes(sides[1], wanted).items()}
-    tree = tree_merge.edited(repository, tree_merge.tree_at(repository, ours), changes)
+    tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, ours), changes)
     change = commit.with_author(memory, Change(op="sync", title=f"sessions with {remote}"))
     return refs.commit_tree(repository, tree, (ours, theirs), message.compose([change]), memory.commit_moment)
 

@@ -126,7 +126,7 @@ def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bo
     Who has nothing that the remote lacks is in nobody's way.
     """
     if turn.is_anothers:
-        return refs.has(memory.repository, theirs, memory.repository.branch()[1])
+        return refs.contains(memory.repository, theirs, memory.repository.branch()[1])
     if number > _LOST:
         return turn.take(memory.actor)
     turn.clear_away()
@@ -141,7 +141,7 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
             memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
         return
     recovery.recover(memory)
-    if move and move.pushed and refs.has(memory.repository, theirs, move.new):
+    if move and move.pushed and refs.contains(memory.repository, theirs, move.new):
         memory.remarks.append(f"{move.why} had pushed {result.commits(move.pushed)}")
 
 

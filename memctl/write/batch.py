@@ -127,14 +127,14 @@ def unstage(memory: Memory) -> None:
     """Take the files of the open batch out of the commit that is being made, as by `git commit -a`: they follow in the
     squash. A commit that has nothing else keeps them."""
     repository, batch = memory.repository, batches.current(memory)
-    if batch is None or git.committing() or repository.under_way():
+    if batch is None or git.committing_process() or repository.under_way():
         return
     staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
     tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
     wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))
     ours = [path for path in tracked if staged.get(path) == wanted.get(path) != there.get(path)]
-    if ours and set(differences.changed(repository, ".", "HEAD", staged=True)) - set(ours):
-        index.put(repository, {path: there.get(path, "") for path in ours})
+    if ours and set(differences.changed_below(repository, ".", "HEAD", staged=True)) - set(ours):
+        index.stage_blobs(repository, {path: there.get(path, "") for path in ours})
 
 
 def leave(memory: Memory, branch: str) -> None:
@@ -181,7 +181,7 @@ def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
         return
     ours = tree_merge.tree_at(repository, batch.tip, memory.prefix)
     folder = tree_merge.Leaf(tree_merge.FOLDER, ours) if ours else None
-    tree = tree_merge.edited(repository, tree_merge.tree_at(repository, batch.base), {memory.prefix: folder})
+    tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, batch.base), {memory.prefix: folder})
     signed = repository.flag("commit.gpgsign")
     text = compose(memory, batch)
     made = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)

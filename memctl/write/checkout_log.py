@@ -62,18 +62,18 @@ def finish(memory: Memory) -> None:
     if move is None:
         return
     if repository.branch() == (move.branch, move.old):  # else it is done, or the user has gone elsewhere
-        if found := locks.present(repository.git_dir, repository.common_dir, move.branch):
+        if found := locks.existing(repository.git_dir, repository.common_dir, move.branch):
             raise MemctlError(*locks.describe(found[0]))
         if operation := repository.under_way():
             raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", "finish that one first")
-        checkout.settle(repository, move.old, move.new)
+        checkout.finish_interrupted(repository, move.old, move.new)
         refuse_if_in_the_way(memory, move, f"{move.why} was interrupted and can't be finished")
         carry_out(memory, move)
     elif repository.branch() == (move.branch, move.new):
         _follow(memory, move)
     memory.asked = None  # what Git was asked before is about another commit
     branch, commit = repository.branch()
-    if move.told and branch == move.branch and refs.has(repository, commit, move.new):
+    if move.told and branch == move.branch and refs.contains(repository, commit, move.new):
         memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.told)]
     drop(memory)
 
@@ -83,7 +83,7 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
     if conflicts := index.in_conflict(memory.repository):
         _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are resolved, and commit them")
     try:
-        found = checkout.in_the_way(memory.repository, move.old, move.new)
+        found = checkout.blocking_files(memory.repository, move.old, move.new)
     except git.GitFailed as error:
         raise _failed(memory, move, error) from None
     if found:

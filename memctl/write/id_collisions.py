@@ -154,7 +154,7 @@ def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
         for page in group:
             by_id.setdefault(page.id, []).append(page)
         shared = {name: sharing for name, sharing in by_id.items() if len(sharing) > 1}
-        names = (*snapshot.names(kind.folder), *history.ever(kind.folder))
+        names = (*snapshot.names(kind.folder), *history.paths_ever(kind.folder))
         free = free_numbers(
             kind, (*map(pages.number_at, names), *(alias[1:] for page in group for alias in page.aliases))
         )
@@ -187,7 +187,7 @@ def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
 def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
     """Pages in the order in which they were first committed, those of one second by their paths."""
     origins = {page.path: Origin(page.path) for page in sharing}
-    added = history.added(list(origins.values()))
+    added = history.times_added(list(origins.values()))
     return sorted(sharing, key=lambda page: (added.get(origins[page.path], _NEVER), page.path))
 
 
@@ -220,7 +220,7 @@ def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
         for name in dict.fromkeys(part.id for part in parts):
             sharing = {Origin(page.path, start + part.line - 1): part for part in parts if part.id == name}
             if len(sharing) > 1:
-                added = history.added(list(sharing))
+                added = history.times_added(list(sharing))
                 order = sorted(sharing, key=lambda o: (added.get(o, _NEVER), sharing[o].title, o.line))
                 for origin in order:
                     now = name if origin == order[0] else f"{page.id}.{next(free)}"

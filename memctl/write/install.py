@@ -168,7 +168,7 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
     for step in steps:
         try:
             if step.files:
-                hooks.carry_out(step.files)
+                hooks.apply(step.files)
         except OSError as error:
             raise MemctlError(
                 f"{error.filename2 or error.filename} can't be changed: {error.strerror}",
@@ -188,8 +188,8 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
 def _ours_or_first(place: Path, name: str) -> Hook:
     """Return the hook that is to be ours: the one that Git runs, or the one that the pre-commit framework runs before
     it."""
-    hook = hooks.look(place / name)
-    return hooks.look(place / (name + _LEGACY)) if hook.is_framework else hook
+    hook = hooks.inspect(place / name)
+    return hooks.inspect(place / (name + _LEGACY)) if hook.is_framework else hook
 
 
 def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
@@ -217,8 +217,8 @@ def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
 
 def _take_away(place: Path, name: str) -> InstallStep:
     """Take our script away, from where other tools may have moved it too, and bring back the hook of before."""
-    part, hook, kept = f"hook {name}", hooks.look(place / name), place / (name + hooks.KEPT)
-    beside = [hooks.look(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
+    part, hook, kept = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.KEPT)
+    beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
     ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
     changed = [found.file for found in (hook, *beside) if found.whose == "ours, changed"]
     if changed:
@@ -247,7 +247,7 @@ def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: s
     shown = _shown(repository, file)
     if hooks.calls_memctl(file):
         return InstallStep(f"hook {name}", "unchanged", f"{shown} calls memctl")
-    lines = hooks.by_hand(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.by_hand(name, memory)}"
+    lines = hooks.manual_lines(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.manual_lines(name, memory)}"
     return InstallStep(f"hook {name}", "by hand", why, fault=True, add_to=shown, lines=lines)
 
 
@@ -342,7 +342,7 @@ def fetched_remote(repository: Repository) -> str:
     """Return the remote that the branch goes with, else origin or the only one; "" if there is none such."""
     branch = repository.branch()[0].removeprefix("refs/heads/")
     known = repository.remotes()
-    followed = repository.following.get(f"branch.{branch}.remote", "")
+    followed = repository.branch_settings.get(f"branch.{branch}.remote", "")
     if followed in known:
         return followed
     return "origin" if "origin" in known else known[0] if len(known) == 1 else ""

@@ -104,7 +104,7 @@ def _side(text: str) -> _Side | None:
 def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
     """Return a merge of lines; with a preferred side, of whole files, unless that side can't be read and
     the other can."""
-    text, count = tree_merge.texts(base, ours, theirs)
+    text, count = tree_merge.merge_texts(base, ours, theirs)
     # Lines that don't touch can still break each other: the same key twice is no conflict for Git.
     broken = _side(text) is None and _side(ours) is not None and _side(theirs) is not None
     if not (count or broken):
@@ -123,7 +123,7 @@ def _merge_heads(base: _Side, ours: _Side, theirs: _Side, prefer: Preference) ->
     head = ""
     conflicts: list[Lost] = []
     by_order: list[Lost] = []
-    for key in tree_merge.names(list(base.lines), list(ours.lines), list(theirs.lines), ORDER):
+    for key in tree_merge.merge_names(list(base.lines), list(ours.lines), list(theirs.lines), ORDER):
         lines, value = _merge_key(key, base, ours, theirs)
         if value is CONFLICT:
             winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
@@ -195,7 +195,7 @@ def merge_bodies(
     before, one, other = map(_sections, (base, ours, theirs))
     parts: dict[str, str] = {}
     conflicts: dict[str, Lost] = {}
-    for name in tree_merge.names(list(before), list(one), list(other), order):
+    for name in tree_merge.merge_names(list(before), list(one), list(other), order):
         was, mine, yours = (sections.get(name, "").rstrip("\n") for sections in (before, one, other))
         parts[name], conflict = _merge_section(was, mine, yours, prefer)
         if conflict:
@@ -251,14 +251,14 @@ def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tup
         return theirs, False
     before, one, other = map(_listed, (base, ours, theirs))
     if before and one and other:
-        items = tree_merge.lists(before[1], one[1], other[1], key=lambda item: item[1:].strip())
+        items = tree_merge.merge_lists(before[1], one[1], other[1], key=lambda item: item[1:].strip())
         above = one[0] if one[1] else other[0]
         loose = any(item.endswith("\n\n") for item in one[1])
         return above + ("\n\n" if loose else "\n").join(item.rstrip("\n") for item in items) if items else "", False
     versions = [text + "\n" if text else "" for text in (base, ours, theirs)]
-    text, count = tree_merge.texts(*versions)
+    text, count = tree_merge.merge_texts(*versions)
     if count and prefer:
-        text, _ = tree_merge.texts(*versions, prefer=prefer)
+        text, _ = tree_merge.merge_texts(*versions, prefer=prefer)
     return text.rstrip("\n"), count > 0
 
 
@@ -297,7 +297,7 @@ def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
     if all(value is None or _is_list(value) for value in (before, one, other)):
         if key == "reviewed" and "memory_type" not in ours:
             return _stamps(base, ours, theirs)
-        return tree_merge.lists(before or [], one or [], other or [], key=lambda item: (type(item), item))
+        return tree_merge.merge_lists(before or [], one or [], other or [], key=lambda item: (type(item), item))
     rule = (_RECORD_RULES if "memory_type" in ours else _PAGE_RULES).get(key)
     return rule(key, base, ours, theirs) if rule else CONFLICT
 

@@ -73,13 +73,15 @@ class Rewriting:
             return {}
         holders = [holder for sharing in self._by_name.values() for holder in sharing]
         things = [holder.origin for holder in holders]
-        knew = history.knew({writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)})
+        knew = history.known_to(
+            {writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)}
+        )
         near = {
             (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in asked
         }
         early = {writer for (writer, _), known in near.items() if not known}
         if early:
-            later = history.knew(things, early)
+            later = history.known_to(things, early)
             for writer, name in (key for key, known in near.items() if not known):
                 near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
         return near

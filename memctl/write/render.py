@@ -79,7 +79,7 @@ def complete_merge(memory: Memory) -> str:
     Git makes the tree of a merge before its hooks run (builtin/merge.c), so the commit is made again with the same
     parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing was to be done.
     """
-    staged = differences.changed(memory.repository, ".", "HEAD", staged=True)
+    staged = differences.changed_below(memory.repository, ".", "HEAD", staged=True)
     if not staged or not all(f"/{place.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
         return ""
     return index.remake_merge(memory.repository)

@@ -63,7 +63,7 @@ def commit(memory: Memory, change: Change) -> str:
     }
     for _ in range(_TRIES):
         parent = sessions_ref.head(memory)
-        tree = tree_merge.edited(repository, tree_merge.tree_at(repository, parent) if parent else "", leaves)
+        tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, parent) if parent else "", leaves)
         text = message.compose([change])
         made = refs.commit_tree(repository, tree, [parent] if parent else [], text, memory.commit_moment)
         if refs.swap(repository, REF, made, parent):

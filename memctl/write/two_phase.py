@@ -188,7 +188,7 @@ def _has_moved(memory: Memory, intent: Intent) -> bool:
     """Return whether the shared state has the step in its history; a step that changes nothing there always has."""
     if not intent.commit:
         return True
-    return refs.has(memory.repository, memory.repository.tip(coordination_ref.ref(memory)), intent.commit)
+    return refs.contains(memory.repository, memory.repository.tip(coordination_ref.ref(memory)), intent.commit)
 
 
 def _take_back(memory: Memory, intent: Intent) -> None:

@@ -11,7 +11,7 @@ from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.git import tree_merge
 from memctl.write import merge
-from memctl.write.merge import Merged
+from memctl.write.merge import MergeResult
 
 _MODEL = "claude"  # whose tokens a page's budget counts: the settings may be in conflict just now
 _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # any bytes survive
@@ -47,7 +47,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     except Exception as error:  # whatever is wrong with memctl, nobody gets less than Git's own merge
         output.note(f"warning: {output.name(path)} is merged as plain lines: {error}")
         text, count = tree_merge.merge_texts(*versions)
-        merged = Merged(text, ("the text",) if count else ())
+        merged = MergeResult(text, ("the text",) if count else ())
     except KeyboardInterrupt:  # Git takes a code above 128 for a driver that is broken, and stops half-way
         ctx.exit(REFUSED)
     ours.write_bytes(merged.text.encode(_ENCODING, _ERRORS))
@@ -58,7 +58,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     ctx.exit(REFUSED if merged.conflicts else OK)
 
 
-def _merge(kind: str, base: str, ours: str, theirs: str) -> Merged:
+def _merge(kind: str, base: str, ours: str, theirs: str) -> MergeResult:
     if kind == "record":
         return merge.merge(base, ours, theirs)
     from memctl.session import merge as session_merge

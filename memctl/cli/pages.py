@@ -208,7 +208,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
 def _add(kind: PageKind) -> Callable[..., None]:
     def prepare(memory: Memory, _: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
         text, written = _read_text(kind, options, None, "Title")
-        former = pages.former(memory, kind)
+        former = pages.former_files(memory, kind)
         return lambda now, author: pages.add(now, kind, text, author, former), written
 
     return lambda ctx, given: _carry_out(ctx, given, prepare)

@@ -133,7 +133,7 @@ def _interrupted(memory: Memory) -> list[str]:
 
     move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
-    return [*moving, *two_phase.interrupted(memory)]
+    return [*moving, *two_phase.interrupted_steps(memory)]
 
 
 def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:

@@ -36,7 +36,7 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text.credentials import describe, find, lines
 from memctl.text.phrases import quantity
-from memctl.write.create import Draft, complete, written
+from memctl.write.create import Draft, complete_values, record_and_file
 from memctl.write.edit import rewrite
 
 _DEFAULT: Form = "madr"  # of decisions that came from no file
@@ -306,16 +306,16 @@ def _records_of(
     """Return the ids of new decisions by file, and their files in the memory."""
     commits = _first_commits(memory, folder, [item.file for item in new])
     drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
-    complete_values = [complete(memory, draft) for _, draft in drafts]
-    batch.allocate(sequence, complete_values)
-    added = {item.file: str(values["id"]) for item, values in zip(new, complete_values, strict=True)}
+    all_values = [complete_values(memory, draft) for _, draft in drafts]
+    batch.allocate(sequence, all_values)
+    added = {item.file: str(values["id"]) for item, values in zip(new, all_values, strict=True)}
     ids = {file: record.id for file, record in there.items()} | added
     writes: list[Write] = []
-    for (item, draft), values in zip(drafts, complete_values, strict=True):
+    for (item, draft), values in zip(drafts, all_values, strict=True):
         values["memory_id"] = _memory_id(memory, item)
         values["superseded_by"] = [ids[edge.new] for edge in links if edge.old == item.file]
         values["supersedes"] = [ids[edge.old] for edge in links if edge.new == item.file]
-        writes.append(written(memory, {name: value for name, value in values.items() if value != []}, draft)[1])
+        writes.append(record_and_file(memory, {name: value for name, value in values.items() if value != []}, draft)[1])
     return added, writes
 
 
@@ -346,13 +346,13 @@ def _faults(memory: Memory, item: AdrFile) -> list[str]:
     """Return what is wrong with the decision of a file: it can't be read, or would not be written out as that file
     again."""
     draft = _draft(item, (), None)
-    values = complete(memory, draft) | {"memory_id": _memory_id(memory, item)}
+    values = complete_values(memory, draft) | {"memory_id": _memory_id(memory, item)}
     values["id"] = record_ids.record_id(DECISION, values["timestamp"][:10], 1)
     if faults := problems(values):
         line = item.head.line(item.head.title)
         return [f"{item.file}:{line}: {field}: {message}" for field, message in faults]
     try:
-        _, write = written(memory, {name: value for name, value in values.items() if value != []}, draft)
+        _, write = record_and_file(memory, {name: value for name, value in values.items() if value != []}, draft)
     except InvalidRecord as error:
         line = item.line_of("\n" + "<" * 7) + 1 if "\n" + "<" * 7 in item.text else 1
         return [f"{item.file}:{line}: {fault.message}" for fault in error.faults]

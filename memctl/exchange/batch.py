@@ -24,7 +24,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text.phrases import quantity
-from memctl.write.create import written
+from memctl.write.create import record_and_file
 from memctl.write.edit import rewrite
 
 _SHOWN = 20  # problems to print; there may be thousands
@@ -110,7 +110,7 @@ class Batch:
         """Return the file that a row would be, "" if it can't be one."""
         values = {name: value for name, value in one.values.items() if name not in ("path", "parent") and value != []}
         try:
-            return "" if problems(values) else written(self._memory, values, one.draft)[1].text
+            return "" if problems(values) else record_and_file(self._memory, values, one.draft)[1].text
         except (MemctlError, InvalidRecord):
             return ""
 
@@ -125,7 +125,7 @@ class Batch:
                 self.problems.wrong.append(f"{one.place}: path: found {path!r}, which is not where {identifier} can be")
             return None
         try:
-            _, write = written(self._memory, values, one.draft)
+            _, write = record_and_file(self._memory, values, one.draft)
         except InvalidRecord as error:
             self.problems.wrong += [f"{one.place}: {fault.field or 'body'}: {fault.message}" for fault in error.faults]
             return None

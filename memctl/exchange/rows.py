@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.record.record import Record
 from memctl.store.memory import Memory
-from memctl.write.create import Draft, complete
+from memctl.write.create import Draft, complete_values
 
 SOURCE_ID = "source_id"  # the key of the front matter for what another tool calls the record
 UNRESOLVED = "unresolved_links"  # and for its links to what did not come in
@@ -49,4 +49,4 @@ class Problems:
 
 def row(memory: Memory, place: str, draft: Draft, identity: str) -> Row:
     """Return a row of a draft; `identity` is what its memory_id follows from if it brings none."""
-    return Row(place, draft, complete(memory, draft), identity, has_id="id" in draft.values)
+    return Row(place, draft, complete_values(memory, draft), identity, has_id="id" in draft.values)

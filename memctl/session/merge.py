@@ -26,7 +26,7 @@ from memctl.task.progress import after
 from memctl.text.characters import redacted_line
 from memctl.text.similar import comparable
 from memctl.tokens.count import Counter
-from memctl.write.merge import WHOLE, Lost, Merged
+from memctl.write.merge import WHOLE, LostValue, MergeResult
 
 _SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_read", "tokens_written",
          "broken_lines", "duration_minutes")  # fmt: skip
@@ -148,7 +148,7 @@ _BY_HAND = "text under other headings"
 _REPLACED = (session_page.STATE, session_page.NEXT)
 
 
-def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> Merged:
+def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> MergeResult:
     """Merge two versions of a page that come from `base` ("" if both were added).
 
     Decisions, issues, learnings and errors are joined, files merged per path; state and next steps are those of the
@@ -158,9 +158,9 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
     GitFailed for what Git takes for binary.
     """
     if ours == theirs or theirs == base:
-        return Merged(ours)
+        return MergeResult(ours)
     if ours == base:
-        return Merged(theirs)
+        return MergeResult(theirs)
     before, one, other = (_parse(frontmatter.clean_newlines(text)) for text in (base, ours, theirs))
     if one is None or other is None or one.id != other.id:
         return _lines(base, ours, theirs, prefer)
@@ -168,7 +168,7 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
     made = merge(earlier, later)
     # Each replaces what it is the later summary of; only what one has said on its own gives way.
     lost = [
-        Lost(heading, "\n".join(earlier.lines.get(heading, ())), "\n".join(later.lines.get(heading, ())))
+        LostValue(heading, "\n".join(earlier.lines.get(heading, ())), "\n".join(later.lines.get(heading, ())))
         for heading in _REPLACED
         if earlier.lines.get(heading, ())
         not in (later.lines.get(heading, ()), before.lines.get(heading, ()) if before else ())
@@ -177,9 +177,9 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
     more, count = _by_hand(was, one.more, other.more, prefer)
     if count:
         winner, loser = (one, other) if prefer == "ours" else (other, one)
-        lost += [Lost(_BY_HAND, loser.more, winner.more)] if prefer else []
+        lost += [LostValue(_BY_HAND, loser.more, winner.more)] if prefer else []
     text = _text(msgspec.structs.replace(made, more=more), (one, other), counter)
-    return Merged(
+    return MergeResult(
         text,
         (_BY_HAND,) if count and not prefer else (),
         tuple(f"{one.key} is that of the later summary" for one in lost if one.key in _REPLACED),
@@ -225,11 +225,11 @@ def _by_hand(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str
     return (tree_merge.merge_texts(base, ours, theirs, prefer=prefer)[0] if count and prefer else text), count
 
 
-def _lines(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
+def _lines(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
     text, count = tree_merge.merge_texts(base, ours, theirs)
     if not count:
-        return Merged(text)
+        return MergeResult(text)
     if not prefer:
-        return Merged(text, (WHOLE,))
+        return MergeResult(text, (WHOLE,))
     winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
-    return Merged(winner, lost=(Lost(WHOLE, loser, winner),))
+    return MergeResult(winner, lost=(LostValue(WHOLE, loser, winner),))

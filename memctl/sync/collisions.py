@@ -108,7 +108,7 @@ def _records(
         if published and published.memory_id == memory_id:
             if path == other:
                 continue  # the same record came both ways
-            memory_id = id_collisions.copied(record)
+            memory_id = id_collisions.copy_memory_id(record)
         now = ids.derive_id(record.id, memory_id, taken)
         taken.add(now)
         yield Holder(
@@ -123,7 +123,7 @@ def _pages(
         yielding = sorted((path for path in shared if pages.kind_at(path) is kind), key=pages.number_at)
         if not yielding:
             continue
-        ever = lifecycle_pages.former(memory, kind)
+        ever = lifecycle_pages.former_files(memory, kind)
         free = id_collisions.free_numbers(kind, map(pages.number_at, (*known, *ever)))
         for path in yielding:
             with suppress(InvalidRecord, UnicodeEncodeError):

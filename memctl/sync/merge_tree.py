@@ -34,7 +34,7 @@ from memctl.sync.collisions import Leaves
 from memctl.text.fit import cut
 from memctl.write import documents as rendering
 from memctl.write import merge as record_merge
-from memctl.write.merge import WHOLE, Lost
+from memctl.write.merge import WHOLE, LostValue
 from memctl.write.redact_file import is_readable
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ _SHOWN = 300  # characters of a value that gave way; the rest is in the history
 
 def merge_text(
     path: str, base: str, ours: str, theirs: str, counter: Callable[[], Counter]
-) -> tuple[str, tuple[Lost, ...]]:
+) -> tuple[str, tuple[LostValue, ...]]:
     """Return the merge of two versions of a record or page that come from `base` ("" for none), and what gave way.
 
     `counter` is asked for the budget of a session's page.
     """
     if not is_readable(path, theirs) and is_readable(path, ours):
-        return ours, (Lost(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
-    whole = (theirs, (Lost(WHOLE, ours, theirs),))
+        return ours, (LostValue(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
+    whole = (theirs, (LostValue(WHOLE, ours, theirs),))
     try:
         if session_page.is_page(path) or session_page.is_trail(path):
             from memctl.session import merge as session_merge
@@ -81,7 +81,7 @@ def one_line(value: Any) -> str:
     return cut(text, _SHOWN)
 
 
-def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[str, tuple[Lost, ...]]:
+def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[str, tuple[LostValue, ...]]:
     """Our version of a handoff without its answer, if theirs has another, and what gave way; else as it is."""
     try:
         before, one, other = (handoff.read(text, path) for text in (base, ours, theirs))
@@ -91,7 +91,7 @@ def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[s
     if statuses[0] != OFFERED or OFFERED in statuses[1:]:
         return ours, ()
     mine, yours = _answer(one), _answer(other)
-    lost = tuple(Lost(key, _said(mine[key]), _said(yours[key])) for key in mine if mine[key] != yours[key])
+    lost = tuple(LostValue(key, _said(mine[key]), _said(yours[key])) for key in mine if mine[key] != yours[key])
     if not lost:
         return ours, ()
     was = _answer(before)
@@ -124,7 +124,7 @@ class LostInFile(msgspec.Struct, frozen=True):
 
     path: str
     id: str
-    loss: Lost
+    loss: LostValue
 
 
 class MergedTree(msgspec.Struct, frozen=True):

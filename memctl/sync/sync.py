@@ -159,8 +159,8 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
         if squashed := commit.squash(memory, dry_run=True):
             memory.remarks.append(f"`memctl sync` commits this on the branch first: {squashed.change.title}")
         return
-    squashed = commit.settle(memory)
-    for made in commit.commit_left(memory):
+    squashed = commit.sync_batch(memory)
+    for made in commit.commit_remaining(memory):
         what = f"{made.change.op} {made.change.title}"
         if made.pending:
             raise MemctlError(f"{what} waits for its commit: {made.pending}", made.hint)

@@ -1,4 +1,4 @@
-"""`check --fix`: the findings that have one right answer."""
+"""`check --fix`: fixes of the findings that have one right answer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memctl.write.edit import rewrite
 
 
 def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
-    """Add the missing ends of links, and give records that are superseded that status.
+    """Return the Change that adds missing ends of links, and sets the status of superseded records.
 
-    A finding is the code of a rule, such as "MEM107", and the path of a record.
+    A finding is a pair: the code of a rule, such as "MEM107", and the path of a record.
     """
     by_path = {record.path: record for record in snapshot.records}
     values: dict[str, dict[str, Any]] = {}

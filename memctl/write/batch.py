@@ -1,4 +1,4 @@
-"""Make the commits of a batch (`store.batches`), and keep the worktree in step with it. Callers hold the lock."""
+"""The commits of a batch (`store.batches`), and keeping the worktree in step with it. Callers hold the lock."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SHOWN = 3  # files that a remark names
 
 
 def base(memory: Memory) -> str:
-    """Return the commit that the batch of the next change is on top of."""
+    """Return the commit before the batch to which the next change will belong."""
     branch, head = memory.repository.branch()
     batch = batches.of_branch(memory, branch)
     return batch.base if batch else head
 
 
 def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepared: Preparation) -> str:
-    """Commit files (Git's paths and contents) as the next change of the batch, which begins with it if none is open.
+    """Commit files (paths as Git has them, with bytes) as the next change of the batch; return the commit's id.
 
-    `text` is the commit's message, with the batch's base. Raises CommitPending.
+    A batch is opened if none is. `text` is the commit's message, with the batch's base. Raises CommitPending.
     """
     repository = memory.repository
     branch, head = repository.branch()
@@ -54,7 +54,10 @@ def _start(memory: Memory, head: str, tip: str) -> str:
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
-    """Close a batch that is squashed ("": that commits of the user's have); raises MemctlError if its ref has moved."""
+    """Close a batch after the commit `squash`, or with "" after commits of the user's that contain it.
+
+    Raises MemctlError if its ref has moved.
+    """
     repository = memory.repository
     if squash:
         new = batches.join(memory, squash, batch.tip)
@@ -78,10 +81,11 @@ def compose(memory: Memory, batch: Batch) -> str:
     )
 
 
-def put_back(memory: Memory, batch: Batch) -> None:
-    """Write the files of a batch that Git has taken back to HEAD, as by `git stash` or `reset --hard`.
+def restore_files(memory: Memory, batch: Batch) -> None:
+    """Write the files of a batch that Git has set back to HEAD, as by `git stash` or `reset --hard`.
 
-    What HEAD has changed since in such a file is merged; where that can't be, the file stays, and a remark says so.
+    Changes that HEAD has made to such a file since are merged. If they conflict, the file is left alone, and a remark
+    says so.
     """
     repository = memory.repository
     clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.differing_from_head(memory, ignored=True)))
@@ -124,8 +128,11 @@ def _merge(before: str | None, now: str | None, wanted: str | None) -> str | Non
 
 
 def unstage(memory: Memory) -> None:
-    """Take the files of the open batch out of the commit that is being made, as by `git commit -a`: they follow in the
-    squash. A commit that has nothing else keeps them."""
+    """Remove the files of the open batch from the commit that is being made, as by `git commit -a`; a squash commits
+    them.
+
+    They stay if the commit has no other files.
+    """
     repository, batch = memory.repository, batches.current(memory)
     if batch is None or git.committing_process() or repository.under_way():
         return
@@ -137,11 +144,11 @@ def unstage(memory: Memory) -> None:
         index.stage_blobs(repository, {path: there.get(path, "") for path in ours})
 
 
-def leave(memory: Memory, branch: str) -> None:
-    """Part from the batch of a branch that HEAD is no longer on.
+def leave_branch(memory: Memory, branch: str) -> None:
+    """Close the worktree's batch of a branch that HEAD has left.
 
-    A branch that begins at the commit that the batch is on top of takes it along: it is new, or the old one renamed.
-    Otherwise the batch is squashed on its own branch, and its files go from the worktree.
+    If HEAD's branch starts at the batch's base, it is new or the old one renamed, and gets the batch. Otherwise the
+    batch is squashed on its own branch, and its files are removed from the worktree.
     """
     here, head = memory.repository.branch()
     batch = batches.of_branch(memory, branch)

@@ -17,8 +17,8 @@ from memctl.text.credentials import Span, describe, find, is_in, lines
 def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
     """Raise CredentialFound, naming field, line and rule, if a change adds what looks like a credential.
 
-    What the commit says counts too. Lines that a file had `before` are not complained of again; that is asked only for
-    a file that has something of the sort.
+    The commit's message is checked, too. Lines that a file had before are not refused; `before` returns its old text,
+    and is called only if something was found.
     """
     for field, text, span in _found(change, before):
         raise CredentialFound(
@@ -57,8 +57,8 @@ def _new(text: str, old: str | None) -> Iterator[Span]:
             yield span
 
 
-def added(write: Write) -> Iterator[tuple[str, str]]:
-    """Yield the lines that a file did not have before, each with the field it belongs to."""
+def added_lines(write: Write) -> Iterator[tuple[str, str]]:
+    """Yield pairs of a field and a line that the file did not have before."""
     old = set(write.old.split("\n")) if write.old else set()
     for field, text in _fields(write):
         yield from ((field, line) for line in text.split("\n") if line not in old)

@@ -1,4 +1,4 @@
-"""Changing a record: front matter values, content fields, or its whole text."""
+"""Changes of a record: front matter values, content fields, or its whole text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ELSEWHERE = {
 
 
 class Edits(msgspec.Struct, frozen=True):
-    """What to do with fields: pairs of field name and value to set, to add to a list, or to take out of one."""
+    """Changes of fields: pairs of a field and the value to set, to add to its list, or to remove from its list."""
 
     set: Sequence[tuple[str, str]] = ()
     add: Sequence[tuple[str, str]] = ()
@@ -40,7 +40,10 @@ class Edits(msgspec.Struct, frozen=True):
 
 
 def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_accepted: bool = False) -> Change:
-    """Change fields of a record; fields are front matter keys or content fields, named as in `show --json`."""
+    """Return the Change that edits fields of a record: front matter keys or content fields, as in `show --json`.
+
+    Raises MemctlError for an unknown field or value, and unless `allow_accepted` for the text of an accepted decision.
+    """
     record = snapshot.resolve(reference)
     text = snapshot.read(record.path)
     values: dict[str, Any] = {}
@@ -75,7 +78,7 @@ def _moved_importance(record: Record, severity: str) -> dict[str, int]:
 
 
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
-    """Replace the whole text of a record, as an editor leaves it."""
+    """Return the Change that replaces the whole text of a record, as an editor leaves it."""
     old = snapshot.read(record.path)
     text = frontmatter.clean_newlines(text)
     try:
@@ -106,7 +109,8 @@ def rewrite(
     values: Mapping[str, Any],
     content: Mapping[str, str | list[str]] | None = None,
 ) -> Write:
-    """Return the file of a record with some front matter values and content fields changed, and nothing else."""
+    """Return the Write of a record's file with some front matter values and content fields changed, and nothing
+    else."""
     old = snapshot.read(record.path)
     text = frontmatter.replace(old, values, ORDER) if values else old
     if content:
@@ -120,7 +124,7 @@ def rewrite(
 
 
 def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
-    """Resolve issues, or finish states."""
+    """Return the Change that resolves issues, or marks states as done."""
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
     for record in records:
@@ -148,7 +152,7 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
 
 
 def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
-    """Open issues again that were resolved, and states that were done."""
+    """Return the Change that opens resolved issues, or states that are done, again."""
     records = [snapshot.resolve(reference) for reference in references]
     for record in records:
         if not record.kind.resolved:
@@ -166,7 +170,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
 
 
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
-    """Put records out of the way; they stay where they are, and `--archived` shows them."""
+    """Return the Change that archives records: they keep their paths, and only `--archived` lists them."""
     records = [snapshot.resolve(reference) for reference in references]
     refuse_offered(snapshot, records)
     writes = [
@@ -177,7 +181,7 @@ def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
 
 
 def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
-    """Take records out of the archive."""
+    """Return the Change that takes records out of the archive."""
     records = [snapshot.resolve(reference) for reference in references]
     writes = [
         rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
@@ -203,7 +207,8 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if one is a handoff that waits for its answer: its sections would stay the taker's for good."""
+    """Raise MemctlError if a record is an offered handoff: without an answer its sections would be the taker's for
+    good."""
     for record in records:
         if record.memory_type == "handoff" and record.is_open:
             sections: tuple[str, ...] = ()
@@ -288,7 +293,7 @@ def _changed_list(current: Sequence[str], action: str, given: Sequence[str]) -> 
 
 
 def scalar(record: Record, name: str, value: str, now: str) -> Any:
-    """Turn what a person typed into the value of a front matter key; "" clears it."""
+    """Return the value of a front matter key for what a person typed; "" clears the key."""
     if name == "status":
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(

@@ -1,4 +1,4 @@
-"""Answering a handoff: it is accepted, declined or withdrawn, and ownership follows in the same step."""
+"""Answers to handoffs: accepting, declining and withdrawing, with the ownership of their sections."""
 
 from __future__ import annotations
 
@@ -21,24 +21,29 @@ from memctl.team import handoffs, ref_state, remote_state
 from memctl.team.ref_state import Terms
 from memctl.text.characters import printable_line
 from memctl.write import edit, transaction, two_phase
-from memctl.write.two_phase import Done
+from memctl.write.two_phase import StepResult
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 
 
 class HandoffAnswer(msgspec.Struct, frozen=True):
-    """What became of an answer, the handoff as it was before and the memory that had it, and the ownerships that do not
-    go back since they went on, in words."""
+    """The result of an answer: the handoff as it was before, and the memory that had it.
 
-    done: Done
+    `stays` has a line for each ownership that does not go back, since it was passed on meanwhile.
+    """
+
+    done: StepResult
     handoff: Handoff
     snapshot: Snapshot
     stays: tuple[str, ...]
 
 
 def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool = True) -> tuple[Snapshot, Handoff]:
-    """Return the handoff that is meant, and the memory that has it: the snapshot, or `everywhere` that of any branch if
-    the whole id is given; raises MemctlError."""
+    """Return the handoff for what a person typed, and the memory that has it.
+
+    That is the snapshot or, with `everywhere` and a whole id, the memory of any branch. Raises MemctlError if there is
+    none.
+    """
     wanted = reference.strip().upper()
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
@@ -60,10 +65,10 @@ def answer(
     force: bool = False,
     remote: str = "",
 ) -> HandoffAnswer:
-    """Accept a handoff (but for the `declined` sections), decline it, or withdraw it.
+    """Accept a handoff (except the `declined` sections), decline it, or withdraw it.
 
-    The taker accepts and declines, the giver withdraws; others need `force`, with a reason. One that lies on another
-    branch comes to this one with its answer. Raises MemctlError if the handoff is answered already.
+    The taker accepts and declines, the giver withdraws; anybody else needs `force`, with a reason. A handoff on another
+    branch is copied to this one with its answer. Raises MemctlError if the handoff is answered already.
     """
     two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     where, one = find(memory, load.disk(memory), reference)
@@ -97,14 +102,15 @@ def answer(
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """What settling handoffs has done, a line each, and what of this clone's state was replaced by a remote's."""
+    """The result of settling handoffs: a line for each step, and parts of this clone's state that a remote's
+    replaced."""
 
     lines: list[str]
     lost: tuple[str, ...] = ()
 
 
 def settle(memory: Memory, remote: str = "") -> Settlement:
-    """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
+    """Set the owners of sections to what the answers of the worktree's handoffs say, here and at `remote` if given."""
     found = handoff.read_all(load.disk(memory))[0]
     plan = handoffs.settle(found, memory.now)
     outcome = remote_state.update(memory, remote, plan, Terms()) if remote else ref_state.update(memory, plan, Terms())

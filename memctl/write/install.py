@@ -1,12 +1,12 @@
 """Setting up a clone: Git's hooks and merge drivers, which no repository can bring along.
 
-The pre-commit framework's hook stays where it is, and ours takes the place (`.legacy`) of the hook that the framework
-runs before its own. There `pre-commit install` and `pre-commit uninstall` leave both working; if theirs were moved
-instead, a second `pre-commit install` would make it refuse every commit and lose a hook kept as `.legacy`.
+The pre-commit framework's hook keeps its place, and ours is installed as the hook `.legacy` that the framework runs
+before its own. There `pre-commit install` and `pre-commit uninstall` leave both working. If the framework's hook were
+moved instead, a second `pre-commit install` would make it refuse every commit, and lose a hook kept as `.legacy`.
 
-Maintenance every night is a text for crontab or CI that somebody puts where it belongs. In CI only those access counts
-are known that are in Git, and what it archives or deletes goes back by a push. Where people and agents read the memory
-in clones of their own, `maintain` there folds their counts in.
+Nightly maintenance is a text for crontab or CI that the user puts in its place. In CI only the retrieval counts that
+are in Git are known, and the results go back by a push. In other clones `maintain` adds their own counts to the
+records.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ memory:
 
 
 class InstallStep(msgspec.Struct, frozen=True):
-    """One part of an installation: what becomes of it, and what has to be done for that.
+    """One part of an installation: its new state, and the steps to get there.
 
-    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. A `fault` keeps
-    the part from becoming what was asked for. `settings` of Git are set, or with None taken away, and so is a whole
-    `section`; of settings with several values one is `added` or `taken`. `lines` are for the user to add to the hook
-    `add_to`; they begin with `#!` if there is none yet.
+    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. With `fault` the
+    part could not get the state asked for. `settings` of Git are set (None: deleted), a whole `section` is deleted; of
+    settings with several values those in `added` are added and those in `taken` deleted. `lines` are for the user to
+    add to the hook `add_to`; they begin with `#!` if it does not exist.
     """
 
     part: str
@@ -113,8 +113,7 @@ class InstallStep(msgspec.Struct, frozen=True):
 
 
 def own_program(called: str, python: str) -> str:
-    """Return the absolute path of the memctl that runs, from the name it was called by and its Python; "" if it has
-    none."""
+    """Return the absolute path of the running memctl, from the name it was called by and its Python; "" if unknown."""
     beside = [Path(python).with_name(name) for name in ("memctl", "memctl.exe")] if python else []
     for file in (Path(called), *beside):
         if file.stem in ("memctl", "git-memctl") and file.is_file() and os.access(file, os.X_OK):
@@ -123,7 +122,8 @@ def own_program(called: str, python: str) -> str:
 
 
 def plan(memory: Memory, program: str) -> list[InstallStep]:
-    """Return what sets up this clone for a memory; `program` is used where the PATH has no memctl, if it is not "".
+    """Return the steps that set up this clone for a memory. Hooks use `program` ("" for none) if no memctl is on the
+    PATH.
 
     Raises MemctlError if that is impossible; what only the user can do is in the steps.
     """
@@ -149,7 +149,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
 
 
 def plan_removal(repository: Repository) -> list[InstallStep]:
-    """Return what takes away from this clone all that `plan` has put there, and brings back what was there before."""
+    """Return the steps that remove from this clone all that memctl installed, and restore what was there before."""
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
     places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
@@ -164,7 +164,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
 
 
 def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
-    """Do what the steps say, in their order; raises MemctlError where one fails, with those before it done."""
+    """Do the steps, in their order; raises MemctlError where one fails, with all before it done."""
     for step in steps:
         try:
             if step.files:
@@ -323,7 +323,7 @@ def _is_ours(present: dict[str, str], what: str) -> bool:
 
 
 def plan_refspec(repository: Repository) -> list[InstallStep]:
-    """Return what adds it for the remote of the branch; nothing in a clone without a remote."""
+    """Return the steps that make the clone fetch memctl's refs from the branch's remote; none without a remote."""
     remote = fetched_remote(repository)
     if not remote:
         return []
@@ -333,13 +333,13 @@ def plan_refspec(repository: Repository) -> list[InstallStep]:
 
 
 def plan_refspec_removal(repository: Repository) -> list[InstallStep]:
-    """Return what takes it away, for all remotes that have it."""
+    """Return the steps that stop fetching memctl's refs, for all remotes that have that setting."""
     gone = tuple(_setting(remote) for remote in repository.remotes() if fetches_refs(repository, remote))
     return [InstallStep(PART, "removed", taken=gone)] if gone else []
 
 
 def fetched_remote(repository: Repository) -> str:
-    """Return the remote that the branch goes with, else origin or the only one; "" if there is none such."""
+    """Return the remote of the branch's upstream, else origin, else the only remote; "" if there is none of these."""
     branch = repository.branch()[0].removeprefix("refs/heads/")
     known = repository.remotes()
     followed = repository.branch_settings.get(f"branch.{branch}.remote", "")
@@ -349,7 +349,7 @@ def fetched_remote(repository: Repository) -> str:
 
 
 def fetches_refs(repository: Repository, remote: str) -> bool:
-    """Return whether the clone fetches all refs of memctl's from a remote."""
+    """Return whether the clone fetches all of memctl's refs from a remote."""
     key, value = _setting(remote)
     return value in remotes.settings(repository, key)
 
@@ -359,10 +359,10 @@ def _setting(remote: str) -> tuple[str, str]:
 
 
 def schedule(memory: Memory, target: str, program: str) -> str:
-    """Return the line for crontab, or the job for a CI service; `program` is the absolute path of memctl, "" if
-    unknown.
+    """Return the line for crontab, or the job for a CI service (`target`), that runs maintenance every night.
 
-    Raises MemctlError for a folder that no such line can name.
+    `program` is the absolute path of memctl, "" if unknown. Raises MemctlError for a folder that such a line can't
+    name.
     """
     folder = str(memory.folder.parent)
     if not folder.isprintable():

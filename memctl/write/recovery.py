@@ -1,4 +1,4 @@
-"""Finishing what was killed, and noting what became of the changes that wait, before anything else is written."""
+"""Finishing interrupted writes, and updating the state of pending changes, before anything else is written."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memctl.store.memory import Memory
 
 
 def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
-    """Finish what was killed: a move of the worktree; a write, whose files get their new text unless they were edited
-    since; and a commit that was made and whose change waits still. Raises MemctlError if a move can't be finished.
+    """Finish what was interrupted, and return the changes that are still pending, oldest first.
 
-    Returns the changes that still wait, oldest first. What was undone outside memctl is noted, and remarked once where
-    somebody reads that. Without `remark` the caller says it.
+    Finished are a move of the worktree, a write (its files get their new text unless they were edited since), and a
+    commit that was made without deleting its journal entry. Changes undone outside memctl are marked, and with `remark`
+    reported once. Raises MemctlError if a move can't be finished.
     """
     if (memory.repository.private / journal.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed
@@ -42,8 +42,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
 
 
 def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
-    """Forget what was undone where a later change that is written has it too, or deletes the record; returns the
-    rest."""
+    """Delete undone entries that a later written change replaces; return the rest."""
     rest = []
     for number, entry in enumerate(entries):
         later = (one.change for one in entries[number + 1 :] if not one.undone)

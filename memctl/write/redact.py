@@ -1,4 +1,4 @@
-"""Taking secrets that got into the memory out of it, and out of everything else that memctl keeps in this clone."""
+"""Removing secrets from the memory, and from everything else that memctl keeps in this clone."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _REASON = "a credential is taken out"
 
 
 class Redaction(msgspec.Struct, frozen=True):
-    """What was taken out: the `secrets`, and from where.
+    """The result of a redaction: the `secrets`, and the places they were removed from.
 
-    `counts` says how many stood in each file of the memory, by path; files in `loose` are in no commit, since Git does
-    not have them, and the names of those in `named` were made of a secret. `erased` is what lay in the Git directory,
-    `staged` the files (below the worktree's top) of which Git's index still has a text with it, `coordination` the
-    commit that took it out of the state that agents share, or why none could.
+    `counts` is their number in each file of the memory, by path. Files in `loose` are not in Git, so in no commit;
+    names of files in `named` were made of a secret. `erased` are files in the Git directory, `staged` files (relative
+    to the worktree's top) of which Git's index still has a text with a secret. `coordination` is the commit that
+    removed it from the state that agents share; `coordination_failed` says why none could.
     """
 
     secrets: Secrets
@@ -52,6 +52,7 @@ class Redaction(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
+        """Whether no secret was found anywhere."""
         return not (self.counts or self.erased.files or self.coordination)
 
 
@@ -76,11 +77,10 @@ def redact(
     start: Path = Path(),
     folders: Iterable[Path] = (),
 ) -> Redaction:
-    """Redact the secrets in what `references` name (records, pages, checkpoints, sessions, files below `.memory/`), and
-    the `given` texts, wherever this clone has them; one commit takes them out of the memory.
+    """Redact secrets in the files of `references`, and the `given` texts wherever this clone has them, in one commit.
 
-    Paths are relative to `start`, or to the memory. `folders` are looked through besides those that memctl has in the
-    Git directory. Raises MemctlError.
+    References are records, pages, checkpoints, sessions or files below `.memory/`; paths are relative to `start` or to
+    the memory. `folders` are searched besides memctl's own in the Git directory. Raises MemctlError.
     """
     for text in given:
         if len(text) < _SHORTEST:
@@ -141,7 +141,7 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
 
 
 def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) -> list[str]:
-    """Return the files below `.memory/` that a person means by an id, a § marker or a path; raises MemctlError for
+    """Return the files below `.memory/` for what a person typed: an id, a § marker or a path; raises MemctlError if
     none."""
     wanted = reference.strip()
     known = set(snapshot.names(""))

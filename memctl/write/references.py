@@ -1,4 +1,4 @@
-"""References to names that several go by: where they are, which of them each means, and writing the right name."""
+"""References to names that several things share: finding them, what each means, and writing the new names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PERHAPS, _SURELY = 1, 2
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A shared name in a file: its line there, and its place in the text, or the `key` of the links that have it."""
+    """A shared name in a file: its line, and its start and end in the text, or the `key` of the link field with it."""
 
     name: str
     line: int
@@ -32,8 +32,8 @@ class Reference(msgspec.Struct, frozen=True):
     key: str = ""
 
 
-class Unclear(msgspec.Struct, frozen=True):
-    """A reference that may mean several: file and line, the name, and what it will be taken for."""
+class UnclearReference(msgspec.Struct, frozen=True):
+    """A reference that may mean several things: file, line and name, and which of them it is taken for."""
 
     path: str
     line: int
@@ -42,9 +42,9 @@ class Unclear(msgspec.Struct, frozen=True):
 
 
 class Rewriting:
-    """Finds references to names that two things share, and rewrites those whose target gets a new name.
+    """Finds references to shared names, and rewrites those whose target gets a new name.
 
-    `unclear` lists the references that may mean either.
+    `unclear` lists the references whose target is uncertain.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
@@ -59,7 +59,7 @@ class Rewriting:
         self._found = {(file.path, file.mark): list(self._references(file)) for file in files}
         self._near = self._look(history)
         self._renamed = _file_names(self._moving.values())
-        self.unclear: list[Unclear] = []
+        self.unclear: list[UnclearReference] = []
 
     def _look(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
         """Whom the writer of a name can have meant, by the text around it: those who were there before it.
@@ -87,7 +87,7 @@ class Rewriting:
         return near
 
     def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
-        """Yield the files with what renames them, and what their texts come to."""
+        """Yield each changed file, the Holder that renames the file (or None), and its new text."""
         for file in self._files:
             moving = self._moving.get((file.path, file.mark))
             yield file, moving, self._rewritten(file, moving)
@@ -171,7 +171,7 @@ class Rewriting:
             kept = next(holder for holder in sharing if holder.now == holder.name)
             moving = self._moving.get((file.path, file.mark))
             path = id_collisions.new_path(moving) if moving else file.path
-            one = Unclear(path, found.line, found.name, kept.title)
+            one = UnclearReference(path, found.line, found.name, kept.title)
             self.unclear += [one] if one not in self.unclear else []
         return meant
 

@@ -1,4 +1,4 @@
-"""Deleting records, and bringing back what was deleted or how it was."""
+"""Deleting records, and restoring deleted records and earlier versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from memctl.write.edit import refuse_offered
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
-    """Take records out of the memory; Git keeps them. A record that others refer to goes only with `unlink`."""
+    """Return the Change that deletes records; Git keeps them.
+
+    Raises MemctlError for a record that others refer to, unless `unlink` removes those links.
+    """
     records = [snapshot.resolve(reference) for reference in references]
     if len({record.id for record in records}) < len(records):
         raise MemctlError("the same record is named twice")
@@ -69,7 +72,7 @@ def _is_there(snapshot: Snapshot, path: str) -> bool:
 
 
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
-    """Bring a deleted record or checkpoint back as it last was, or a record to what it was at a revision."""
+    """Return the Change that restores a deleted record or checkpoint, or a record's version at a revision."""
     if version := checkpoint.version_in(reference.strip()):
         return _restore_checkpoint(memory, version, revision)
     if checkpoint.is_begun(reference.strip()):
@@ -117,10 +120,9 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 
 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
-    """Return where a record lives, or lived before it was deleted; raises MemctlError if it never existed.
+    """Return the present or last path of a record; raises MemctlError if it never existed.
 
-    A record that has an id comes before a deleted one that had it, and that before one which once had it and is called
-    otherwise now.
+    A record that has the id wins over a deleted one that had it, and that over one with the id as an alias.
     """
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)
@@ -166,7 +168,7 @@ def _memory_id(memory: Memory, path: str) -> str:
 
 
 def text_at(memory: Memory, path: str, revision: str | None) -> str:
-    """Return the text of a record at a revision, or where Git last had it; raises MemctlError if it was none there."""
+    """Return the text of a record at a revision, or the last in Git; raises MemctlError if it did not exist there."""
     text = _file_at(memory, path, revision)
     try:
         parse(text, path)
@@ -213,10 +215,10 @@ _SHOWN = 200  # lines of a difference that a message shows
 
 
 def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
-    """Write what was undone and commit it, each change with its own message; of the ids `wanted`, or all of it.
+    """Write undone changes of some ids (none: all) again and commit each with its own message; return the outcomes.
 
-    Where a file has another text by now, both are merged. Raises MemctlError with both texts if one of the changes
-    can't be merged; then none is written.
+    If a file has another text now, both are merged. Raises MemctlError with both texts if a change can't be merged;
+    then nothing is written.
     """
     entries = _chosen(memory, wanted, dry_run=dry_run)
     texts: dict[str, str | None] = {}
@@ -233,7 +235,7 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
 
 
 def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Change]:
-    """Forget what was undone, of the ids `wanted`, or all of it; returns the changes that are forgotten."""
+    """Delete the entries of undone changes of some ids (none: all), and return the changes."""
     entries = _chosen(memory, wanted, dry_run=dry_run)
     for entry in () if dry_run else entries:
         journal.drop(entry)

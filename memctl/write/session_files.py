@@ -1,4 +1,4 @@
-"""Write files of sessions to their ref (`store.sessions_ref`) where they do not belong on the branch."""
+"""Writing pages of sessions and checkpoints to their ref (`store.sessions_ref`) if they don't belong on the branch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TRIES = 5  # to move the ref; only something else than memctl is faster, for wh
 
 
 def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Change, Change]:
-    """Return the parts of a change that belong on the branch and on the ref.
+    """Split a change into the part for the branch and the part for the sessions' ref.
 
-    A file stays where it is; a new page or checkpoint goes where memctl.hookCommits says, but on the disk if it
-    `keeps` all there. What is deleted goes in both places. Raises UnknownValue.
+    An existing file stays where it is. A new page or checkpoint goes where memctl.hookCommits says; with `keeps` all
+    new ones stay on the disk. Deletions are in both parts. Raises UnknownValue for a wrong setting.
     """
     paths = [path for path in change.paths if path.startswith(FOLDERS)]
     tip = sessions_ref.head(memory)

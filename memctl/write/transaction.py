@@ -1,7 +1,8 @@
 """The one write path: the function that changes the memory and makes commits.
 
-Under the lock: finish what was interrupted, let the operation look at the memory and return a Change, note it, write
-the files, commit exactly those. If the commit can't be made, the files stay and the change waits with its message.
+Under the lock it finishes what was interrupted, lets the operation read the memory and return a Change, notes that in
+the journal, writes the files, and commits exactly those. If the commit can't be made, the files stay, and the change is
+pending with its message.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ Plan = Callable[[Sequence], Change]
 
 
 def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Make the change that `plan` returns; it is called under the lock, with the sequence that ids come from.
+    """Write and commit the Change that `plan` returns; `plan` is called under the lock with the sequence of new ids.
 
-    What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
+    What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing is written.
     """
     if not options.dry_run and any((memory.private / journal.STEPS).glob("*.json")):
         from memctl.write import two_phase  # most memories have no such step
@@ -46,7 +47,8 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Make a change without finishing interrupted handoffs first; for `two_phase`, which finishes them."""
+    """Write and commit a change without finishing interrupted handoffs first, for `two_phase`, which does that
+    itself."""
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
         closing(Variables(memory.repository, memory.commit_moment)) as variables,
@@ -96,7 +98,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             memory.asked = asked
             try:
                 outcome = replace(_committed(memory, waiting, options, variables), advice=advice)
-                done.append(outcome.described)
+                done.append(outcome.description)
                 memory.written += done
             finally:
                 memory.asked = None  # from before the write: whoever reads next has to ask anew
@@ -105,7 +107,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 def _settle(memory: Memory) -> None:
     """Bring a batch in step with HEAD before the write; what keeps it from a commit keeps nobody from recording."""
-    settled = commit.settle(memory)
+    settled = commit.sync_batch(memory)
     if settled and settled.pending:
         memory.remarks += [
             f"warning: earlier changes wait for their commit: {settled.pending}",
@@ -151,7 +153,7 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
         return ()
     from memctl.write import hints  # for whoever writes in person
 
-    found = hints.of(memory, change, with_advice=not options.strict)
+    found = hints.hints_for(memory, change, with_advice=not options.strict)
     if found and options.strict:
         raise MemctlError("\n".join(found), "--strict refuses that, and nothing was written")
     return found
@@ -181,7 +183,7 @@ def _refuse_controls(change: Change) -> None:
             continue
         if not files.is_record_path(write.path, BY_FOLDER) and kind_at(write.path) is None:
             continue
-        for field, line in credentials.added(write):
+        for field, line in credentials.added_lines(write):
             if found := characters.first_in(line):
                 raise MemctlError(
                     f"{write.path}: {field}: a line has the control character {found!r}",

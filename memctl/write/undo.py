@@ -1,4 +1,4 @@
-"""Undoing a change: what its commit did to the memory is taken back, as a change of its own."""
+"""Undoing a change: a new change takes back what its commit did to the memory."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _OTHER = "`memctl undo COMMIT` undoes another that `memctl log` lists"
 
 
 def undo(memory: Memory, revision: str | None) -> Change:
-    """Return the Change that takes a commit of the memory back: the latest that is not undone yet, or the one named.
+    """Return the Change that undoes a commit of the memory: `revision`, or the latest that is not undone yet.
 
-    What was changed since in the same files stays. Raises MemctlError if both changed the same place, or if
-    the commit did more than change files of the memory.
+    Later changes of the same files are kept. Raises MemctlError if they changed the same places, or if the commit did
+    more than change files of the memory.
     """
     if waiting := [entry for entry in entry_state.open_entries(memory) if not entry.undone]:
         name = entry_state.describe(waiting[-1])

@@ -13,7 +13,7 @@ from memctl.record.parser import differs_only_in_retrievals, parse
 from memctl.record.record import ORDER
 from memctl.sync import merge_tree
 from memctl.tokens.count import Counter
-from memctl.write.merge import WHOLE, Lost
+from memctl.write.merge import WHOLE, LostValue
 from tests.conftest import examples
 
 PATH = "issues/2025-11/ISS-2025-11-04-001-pool.md"
@@ -53,7 +53,7 @@ edits = st.fixed_dictionaries(
 bodies = st.fixed_dictionaries({}, optional={"Description": words, "Impact": words, "Environment": words})
 
 
-def decided(base: str, ours: str, theirs: str) -> tuple[str, tuple[Lost, ...]]:
+def decided(base: str, ours: str, theirs: str) -> tuple[str, tuple[LostValue, ...]]:
     return merge_tree.merge_text(PATH, base, ours, theirs, lambda: Counter("claude"))
 
 

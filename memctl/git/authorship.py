@@ -14,7 +14,7 @@ import msgspec
 from memctl.git import blame, git, history, trees
 from memctl.git.repository import Repository
 
-_LARGEST = 2 * 1024 * 1024  # bytes of a file that is looked into for a mark
+_LARGEST = 2 * 1024 * 1024  # bytes of a file that is searched for a mark
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -64,7 +64,9 @@ class Authorship:
         self._prefix = prefix
         self._revision = revision
         self._commits: dict[Origin, str] = {}
-        self._every: dict[Origin, set[str | None]] = {}  # files come by several ways: two clones rename one alike
+        self._every: dict[
+            Origin, set[str | None]
+        ] = {}  # a file may be added by several commits: two clones rename one alike
         self._seconds: dict[str, int] = {}
         self._tips = [revision] if revision else _tips(repository)
 

@@ -56,7 +56,7 @@ def writers(repository: Repository, path: str, lines: Iterable[int], revision: s
     Uncommitted lines are left out. During a merge the commits of both sides are found.
     """
     wanted = [f"-L{line},{line}" for line in sorted(set(lines))]
-    # What the user wants passed over when people read blames, counts here: it is asked who knew what.
+    # blame.ignoreRevs is for people who read blames; here every commit counts.
     args = ["-c", "blame.ignoreRevsFile=", "blame", "--porcelain", "-s", *wanted]
     try:
         out = git.read([*args, *([revision] if revision else []), "--", path], repository.top)

@@ -25,7 +25,7 @@ from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
-# fast-import.c, and refs/files-backend.c twice: neither is translated
+# messages of fast-import.c and refs/files-backend.c, which are not translated
 _MOVED = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
@@ -81,7 +81,7 @@ def _commit(
         importer = prepared.importer
         importer.write_commit(
             branch, parent, files, message, identities
-        )  # it makes the commit while the index is written
+        )  # `fast-import` writes the commit while the index is written
         update_index(repository, paths)
         try:
             made = NewCommit(importer.finish(), branch, parent)
@@ -298,7 +298,7 @@ def _commit_only(
                 raise Overtaken from None
             raise CommitPending(*_refusal(repository, error)) from None
     if verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit()):
-        # What such a hook formats and adds is in the index of this commit alone, and the user's would take it back.
+        # A hook stages what it formats only in this commit's index; the user's index would revert it.
         _forget_in_index(repository, list(files))
     return repository.resolve("HEAD")
 
@@ -316,7 +316,7 @@ def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
     """Make our paths in the index what they are in HEAD, so that the user's next commit does not take them along."""
     specs = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
     from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"]
-    with suppress(git.GitFailed, MemctlError):  # else they are staged; the commit is pending all the same
+    with suppress(git.GitFailed, MemctlError):  # if that fails they stay staged; the commit is pending anyway
         if repository.has_head():
             git.write(["reset", "--quiet", *from_stdin], repository.top, specs)
         else:
@@ -354,7 +354,7 @@ def _is_released(lock: Path) -> bool:
 
 _VARIABLES = ("var", "-l")
 _ROLES = ("AUTHOR", "COMMITTER")
-_MANY = 100  # paths; more are no arguments of a command but its input
+_MANY = 100  # paths that are passed as arguments; more are passed as input
 
 
 class NoIdentity(Exception):
@@ -378,7 +378,7 @@ class Variables:
 
     def _identity(self, settings: Mapping[str, str], role: str, name: str) -> str:
         parts = ("name", "email")
-        # `git var -l` makes up what it does not know, and asked for one thing it refuses to.
+        # `git var -l` makes up an identity that it does not know; `git var NAME` fails instead.
         if all(os.environ.get(f"GIT_{role}_{part.upper()}") or settings.get(f"user.{part}") for part in parts):
             with suppress(KeyError):
                 return self._values[name]
@@ -416,7 +416,7 @@ class Preparation:
         self._paths = tuple(paths)
         # Without the index Git answers in half the time, and mostly there is no rule at all.
         self._ruled_args = ["check-ignore", "--no-index", "--", *paths[:_MANY]]
-        # This one knows only one way to take paths, and complains of the other.
+        # check-ignore does not support `--literal-pathspecs`.
         self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
         self.importer = Importer(repository)
 

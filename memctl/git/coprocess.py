@@ -47,7 +47,7 @@ class AnsweringProcess:
         for some in _portions(questions):
             try:
                 found += self._ask(some, read)
-            except git.GitFailed:  # Ctrl-C at the terminal ends it too, where we may go on
+            except git.GitFailed:  # Ctrl-C at the terminal ends it too, and this process may go on
                 found += self._ask(some, read)
         return found
 
@@ -63,13 +63,13 @@ class AnsweringProcess:
             self.process = None
             said = git.end(process)
             raise git.GitFailed(self._args, process.returncode, said.decode(errors="replace")) from None
-        except BaseException:  # what it has still to say would be taken for the answer to the next question
+        except BaseException:  # the rest of its output would be taken for the next answer
             self.process = None
             git.end(process)
             raise
 
     def _running(self) -> Process:
-        if self.process is None or self._asker != os.getpid():  # a copy of us must not take the answers to our own
+        if self.process is None or self._asker != os.getpid():  # a forked copy must not read this process's answers
             self.process, self._asker = git.start_answering(self._args, self._top), os.getpid()
         return self.process
 

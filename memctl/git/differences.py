@@ -65,7 +65,7 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
     found: dict[str, FileChange] = {}
     for item in git.read(args, repository.top).split(b"\0"):
-        if item[:1] == b"?" and not item.endswith(b"/"):  # with a slash: a repository of its own
+        if item[:1] == b"?" and not item.endswith(b"/"):  # a path with a slash is a nested repository
             path = git.name(item[2:])
             found[path] = FileChange(
                 path, CHANGED if path in found else ADDED

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memctl.git.repository import Repository
 
-# How the reflog calls a commit that was made right there; one that was pulled, picked or amended may be another's.
+# The reflog's words for a commit made in this clone; pulled, picked or amended ones may be another's.
 _COMMITTED = ("commit: docs(memory)", "commit (initial): docs(memory)")
 _IMPORTED = "fast-import"  # which names no subject
 _MOST_BYTES = 8 * 1024 * 1024  # of one reflog, from its end

@@ -19,11 +19,11 @@ from memctl.errors import MemctlError
 from memctl.git import hooks, private, trees
 from memctl.git.repository import Repository
 
-_ACCEPTED = "accepted-hooks.json"  # blobs by path: what HEAD does not have, and a person's commit ran
+_ACCEPTED = "accepted-hooks.json"  # blobs by path of hooks that differ from HEAD and that a person's commit ran
 _OF_REFS = ("reference-transaction",)  # the hooks that Git runs when a ref moves
 _PATH = re.compile(rb"[\w.@+/-]+")
 _READ = 256 * 1024  # bytes of a hook that are searched for names of files
-# What programs that manage hooks read in the top folder; a hook of theirs does not name it.
+# Settings that hook managers read at the worktree's top; their hooks do not name them.
 _CONFIGS = {
     b"pre-commit": (".pre-commit-config.yaml",),
     b"lefthook": tuple(
@@ -75,7 +75,7 @@ def accept(repository: Repository, head: str) -> None:
     unlike = {path: blob for path, blob in there.items() if known.get(path) != blob}
     if unlike == _accepted(repository):
         return
-    with suppress(OSError):  # of a disk that takes nothing: an agent's commit waits for the next of a person's
+    with suppress(OSError):  # the disk is full or read-only: an agent's commit waits for the next one of a person
         file = repository.shared / _ACCEPTED
         with open(private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             json.dump(unlike, stream)

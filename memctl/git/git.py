@@ -41,7 +41,7 @@ _SCRUBBED = (
     "GIT_LITERAL_PATHSPECS",
     "GIT_NOGLOB_PATHSPECS",
 )
-COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
+COMMITTING = "MEMCTL_COMMITTING"  # the process id of the memctl that makes a commit, for a memctl in the user's hooks
 
 
 class GitFailed(MemctlError):
@@ -99,7 +99,7 @@ class Process:
         self.stdout.close()
         self.stderr.close()
         self.returncode = 0
-        with suppress(ChildProcessError):  # of a copy of us: what we began is not the copy's to wait for
+        with suppress(ChildProcessError):  # in a forked copy: the process is not its child
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         out, err = (b"".join(blocks) for blocks in printed.values())
         return out, err
@@ -145,13 +145,13 @@ def _pipe() -> tuple[int, int]:
     if min(ends) > 2:
         return ends
     try:
-        return _pipe()  # while these hold the places of streams that are closed
+        return _pipe()  # as long as these pipes have the numbers of closed streams
     finally:
         for end in ends:
             os.close(end)
 
 
-ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for a command of which it is looked at what it says
+ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for commands whose messages are parsed
 _READING = {
     **ENGLISH,
     "GIT_OPTIONAL_LOCKS": "0",  # or `git status` would rewrite the user's index
@@ -311,7 +311,7 @@ def committing_process() -> str:
     maker = os.environ.get(COMMITTING, "")
     if not maker.isdecimal():
         return ""
-    if os.name != "nt":  # where signal 0 would be Ctrl-C
+    if os.name != "nt":  # on Windows signal 0 would be Ctrl-C
         try:
             os.kill(int(maker), 0)
         except (OSError, OverflowError):

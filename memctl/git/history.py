@@ -198,7 +198,7 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
         found = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
         return {git.name(item.lstrip(b"\n")) for item in found if item}
 
-    unheard = weakref.finalize(tell, git.end, process)  # if nobody wants to know
+    unheard = weakref.finalize(tell, git.end, process)  # ends Git if the caller never calls the function
     return tell
 
 

@@ -11,7 +11,7 @@ from memctl.git.repository import Repository
 SETTING = "memctl.hookCommits"
 # Everything on the branch; pages of sessions and checkpoints on a ref beside it; nothing.
 ALL, RECORDS, NONE = "all", "records", "none"
-# What was a setting that is on or off; Git takes one without a value for one that is on.
+# Values of the former boolean setting; for Git a setting without a value is true.
 _BEFORE = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE}
 
 
@@ -60,7 +60,7 @@ def decide(repository: Repository) -> str:
     if found:
         return found
     found = default(repository)
-    with suppress(git.GitFailed):  # of a folder that can't be written: it is decided anew
+    with suppress(git.GitFailed):  # the folder can't be written: the value is decided again next time
         git.write(["config", "--local", SETTING, found], repository.top)
     repository.settings()[SETTING.lower()] = found
     return found

@@ -114,7 +114,7 @@ _CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged
 _MADE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
 _STAMP = re.compile(rb"^# memctl hook ([0-9a-f]{16})\n", re.MULTILINE)
 _FOLDERS = re.compile(rb"^for folder in (.*?); do$", re.MULTILINE | re.DOTALL)
-_FRAMEWORK = b"138fd403232d2ddd5efb44317e38bf03"  # by which pre-commit knows its own hook, in all its versions
+_FRAMEWORK = b"138fd403232d2ddd5efb44317e38bf03"  # the digest by which every version of pre-commit recognises its hook
 # Hooks that ask for their own name to know what they are; husky 4 and overcommit do it in another file.
 _OWN_NAME = re.compile(
     rb"basename\W+(?:\$0|\$PROGRAM_NAME|sys\.argv\[0\]|__file__)|\$\{0##|husky\.sh|overcommit", re.IGNORECASE

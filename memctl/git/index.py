@@ -100,7 +100,7 @@ def not_checked_out(repository: Repository, folder: str) -> list[str]:
 
 def refresh(repository: Repository) -> None:
     """Update times and sizes in the index for files that were staged without them."""
-    with suppress(git.GitFailed):  # it says that some files differ, which is nobody's fault
+    with suppress(git.GitFailed):  # Git fails if some files differ, which is no error here
         git.write(["update-index", "-q", "--refresh"], repository.top, extra=repository.index_in_use())
 
 

@@ -25,8 +25,8 @@ _LOG = ("log", "--no-show-signature", "-z", "-c", "--raw", "--no-abbrev", "--no-
 _FORMAT = "--format=%x1e%H %ct" + "".join(
     f" %(trailers:key=Memctl-{key},valueonly,separator=%x2C)" for key in ("Op", "Base", "Changes")
 )
-_COUNTING = "maintain"  # the operation that writes into records how often they were read
-_NOTHING = "0"  # what the id of no blob consists of
+_COUNTING = "maintain"  # the operation that writes retrieval counts into records
+_NOTHING = "0"  # the digit of which the id of no blob consists
 
 
 class Introduction(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ import msgspec
 from memctl.git import coprocess
 from memctl.git.coprocess import AnsweringProcess
 
-_BLOCK = 1 << 16  # bytes that are read at once of what nobody wants
+_BLOCK = 1 << 16  # bytes of an unwanted object that are read at once
 _KINDS = (b"blob", b"tree", b"commit", b"tag")
 
 

@@ -80,7 +80,7 @@ def try_lock(descriptor: int) -> bool:
             return True
         except OSError:
             return False
-    import fcntl  # which Windows has not
+    import fcntl  # missing on Windows
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,7 +16,7 @@ from memctl.git.repository import Repository
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
 _DEAD = 60.0  # seconds after which the process that locked one of these refs must have been killed: it takes a few ms
 _LOCKED = ("File exists", "Another git process")
-# What Git says of a ref that is not, or no longer, where it was expected.
+# Git's messages about a ref that is not at the expected commit.
 _MOVED = ("but expected", "reference already exists", "unable to resolve reference")
 
 
@@ -210,7 +210,7 @@ def push(repository: Repository, remote: str, ref: str, commit: str, expected: s
     The user's pre-push hooks are for code and do not run. Raises PushRefused if the remote refuses, GitFailed if nobody
     can tell whether it took the push.
     """
-    from memctl.git.push import run_push  # every command that reads asks where a ref is, and few push
+    from memctl.git.push import run_push  # few commands push
 
     lease = f"--force-with-lease={ref}:{expected}"
     options = ["--quiet", "--no-verify", "--no-recurse-submodules", lease]

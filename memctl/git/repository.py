@@ -29,9 +29,9 @@ _UNDER_WAY = {
     "BISECT_LOG": "a bisection",
     "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
-UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until such an operation is over
+UNDER_WAY = " is under way"  # the end of a CommitPending's reason during such an operation
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
-# Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
+# Hooks run by steps of a commit: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
 _FOLLOWING = ("branch.", "remote.")  # settings of which branch goes with which, and where remotes are
 _SETTINGS = (
@@ -63,12 +63,14 @@ class Repository:
         self.common_dir = common_dir
         self._settings: dict[str, str] | None = None
         self._listing: Process | None = None  # of the settings
-        self.variables: Callable[[], object] | None = None  # waits for another command that says them, and learns them
+        self.variables: Callable[[], object] | None = (
+            None  # waits for another command that prints the settings, and adds them
+        )
 
     @cached_property
     def objects(self) -> Objects:
         """The reader of the repository's objects."""
-        from memctl.git.objects import Objects  # most hooks of agents read none, and need not import what it takes
+        from memctl.git.objects import Objects  # most hooks of agents read no objects
 
         return Objects(self.top)
 
@@ -273,7 +275,7 @@ class Repository:
             try:
                 out = os.fsdecode(git.finish(self._listing, _LISTING))
             except git.GitFailed:
-                out = ""  # nothing of it is set
+                out = ""  # none of these is set
             pairs = (item.partition("\n") for item in out.split("\0") if item)
             self.add_settings({key: value for key, _, value in pairs})
         assert self._settings is not None

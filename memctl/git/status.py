@@ -53,7 +53,7 @@ class StatusProcess:
         """Return the files that differ from HEAD, including untracked ones, and with `ignored` those that Git
         ignores."""
         items = self._said
-        if self._untracked and not ignored:  # which of them are ignored, a file outside of the folder may have changed
+        if self._untracked and not ignored:  # a file outside of the folder may have changed which of them are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
         found = []
         for item in items:

@@ -16,7 +16,7 @@ from memctl.git import git
 from memctl.git.git import Process
 from memctl.git.repository import Repository
 
-# Who makes the commits that only `git merge-tree` sees, and when: nobody, at any time.
+# Author and date of commits that only `git merge-tree` sees.
 _NOBODY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -100,7 +100,7 @@ def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
     """Store contents as blobs and return their ids."""
     if not contents:
         return []
-    import tempfile  # 3 ms, and whoever reads the shared state merges nothing
+    import tempfile  # 3 ms, and readers of the shared state merge nothing
 
     with tempfile.TemporaryDirectory(prefix="memctl-") as name:
         for number, content in enumerate(contents):
@@ -215,7 +215,7 @@ T = TypeVar("T")
 Preference = Literal["", "ours", "theirs"]  # whose lines win where both sides changed the same; "" for markers
 
 _NAMES = ("ours", "base", "theirs")
-# Whatever the user prefers elsewhere, the same two versions always give the same text.
+# The user's settings must not change the result of a merge.
 _COMMAND = ("-c", "merge.conflictStyle=merge", "merge-file", "-p", *(f"-L{name}" for name in _NAMES))
 _FAILED = 128  # from here on the exit code of `git merge-file` is no count of conflicts (git-merge-file(1))
 

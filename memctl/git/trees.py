@@ -139,7 +139,7 @@ def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))
     if not folders:
         return {}
-    # A name that ends with a slash names a tree, or nothing.
+    # A name that ends with a slash can only be a tree's.
     names = [f"{commit}:{folder}/" if folder else f"{commit}:" for commit, folder in folders]
     trees = {place: item for place, item in zip(folders, repository.objects.read(names), strict=True) if item}
     listed = {item.id: item for item in trees.values()}

@@ -19,7 +19,7 @@ SETTING = "memctl.trusted"
 COMMAND = f"git config {SETTING} true"
 _PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
-_USERS = ("system", "global", "command")  # scopes of Git's settings that no clone has a say in
+_USERS = ("system", "global", "command")  # scopes of Git's settings that a clone can't change
 _ASKED = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 
 
@@ -36,10 +36,10 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
         return REFUSED if found[SETTING].lower() in _OFF else TRUSTED
     if addresses and all(any(fnmatchcase(one, pattern) for pattern in patterns) for one in addresses):
         return TRUSTED
-    from memctl.git import earlier_use, hook_commits  # mostly the setting says it
+    from memctl.git import earlier_use, hook_commits  # mostly the setting is there
 
     if earlier_use.was_in_use(repository):
-        with suppress(git.GitFailed):  # of a folder that can't be written: it is found out again
+        with suppress(git.GitFailed):  # the folder can't be written: the trust is determined again next time
             hook_commits.keep_all(repository)
             _mark(repository)
         return TRUSTED
@@ -78,7 +78,7 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
     try:
         out = os.fsdecode(git.read(["config", "-z", "--show-scope", "--get-regexp", _ASKED], repository.top))
     except git.GitFailed:
-        return {}, [], []  # nothing of it is set
+        return {}, [], []  # none of these is set
     fields = iter(out.split("\0"))
     found: dict[str, str] = {}
     patterns: list[str] = []

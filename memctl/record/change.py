@@ -1,6 +1,6 @@
 """A change of the memory, as a value: operations return a Change, `--dry-run` prints it, one function commits it."""
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 import msgspec
 
@@ -8,8 +8,8 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.parser import parse
 
-REDACT = "redact"  # the operation that may reword an accepted decision: it takes out what should never have been there
-RENUMBER = "renumber"  # the operation whose deletions lose nothing: the text goes on under another name
+REDACT = "redact"  # the operation that may change the text of accepted decisions: it removes secrets
+RENUMBER = "renumber"  # the operation whose deletions lose nothing: it writes the text under another name
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -72,8 +72,8 @@ class WriteOptions(msgspec.Struct, frozen=True):
     allow_secret: bool = False  # let text pass that looks like a credential
     allow_owned: bool = False  # write to sections of others; needs a reason
     discard: bool = False  # delete text that Git does not have
-    strict: bool | None = None  # refuse a record of which there is something to say; None: nothing is looked for
-    redact: bool = False  # replace what looks like a credential by a mark: for text that nobody reads first
+    strict: bool | None = None  # refuse a record that lacks something; None: do not look
+    redact: bool = False  # redact what looks like a credential: for text that nobody reads before it is written
 
 
 def rewords(before: str, now: str, path: str) -> bool:

@@ -175,7 +175,7 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
         wrong.append(("saved_at", f"{found.saved_at!r} is on no calendar"))
     dirty = [one.path for one in found.environment.dirty if leaves_repository(one.path)]
     wrong += [("environment", f"{path!r} leads out of the repository") for path in dirty]
-    # What is outside is named as such; a path that only looks as if it were inside is refused.
+    # Files outside are allowed if their path says so; a relative path that leads out is refused.
     astray = [one.path for one in found.files if not is_outside(one.path) and leaves_repository(one.path)]
     wrong += [("files", f"{path!r} leads out of the repository") for path in astray]
     wrong += [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(found.steps)]

@@ -1,6 +1,6 @@
 """`.memory/config.yaml`: the settings of a project, shared by everybody who works on it."""
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 from typing import Annotated, Any, Literal
 
@@ -94,20 +94,22 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     format: int
     project: Annotated[str, msgspec.Meta(min_length=1)]
     description: str = ""
-    model: str = "claude"  # whose tokens budgets are counted in
+    model: str = "claude"  # the model whose tokens budgets count
     # Whether the rendered documents are in Git and follow every change: on each branch, on none, or on the default one.
     docs: bool | Literal["default-branch"] = True
-    commits: Literal["each", "batch"] = "each"  # whether each change is a commit of the branch at once, or with others
+    commits: Literal["each", "batch"] = (
+        "each"  # whether each change becomes a commit of the branch at once, or a batch of them
+    )
     default_branch: str = ""  # for `docs: default-branch`; "": the one that origin/HEAD names
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
     lifecycle: Lifecycle = Lifecycle()
-    semantic_model: str = ""  # of earlier versions, and not used: it is the user's (Memory.semantic_model)
+    semantic_model: str = ""  # from earlier versions, and not used: the user sets the model (Memory.semantic_model)
     llm: Llm = Llm()
     agents: dict[str, AgentConfig] = {}  # by the names that records have as `agent_id`
-    # Tokens of the context that agents at work at once share, at most; rules.md#shared-context.
+    # The most tokens of the context that several agents share; rules.md#shared-context.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
-    # Hours without a sign of it after which a session has ended; rules.md#session-summary.
+    # Hours without an event after which a session counts as ended; rules.md#session-summary.
     session_pause_hours: Annotated[float, msgspec.Meta(gt=0)] = 2.0
     rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; rules.md#rehydration
     window: dict[Any, Any] = {}  # settings of the context window; memctl.window.config reads them

@@ -12,7 +12,7 @@ from memctl.record.kinds import Field
 from memctl.text.headings import close_fence, outside_fences, split
 from memctl.text.lazy_regex import lazy_regex
 
-# What would open a section or a merge conflict: the second line of each `a` above `---` is a heading's.
+# Lines that would open a section or look like a merge conflict; `---` makes the line above it a heading.
 _OPENS = lazy_regex(r"^\\*(?: {0,3}##(?:[ \t]|$)|<{7}(?: |$)| {0,3}-+[ \t]*$)", re.MULTILINE)
 _OPENS_SECTION = lazy_regex(r"\\* {0,3}##(?:[ \t]|$)")
 _UNDERLINES = lazy_regex(r"\\* {0,3}-+[ \t]*")
@@ -54,7 +54,7 @@ def compose(field: Field, value: str | list[str]) -> str:
     if not text.strip():
         return ""
     section = f"## {field.heading}\n\n{close_fence(text)}\n"
-    if len(split(f"{section}\n## x\n")) != 2:  # some mixture of HTML and code that no escape holds in its place
+    if len(split(f"{section}\n## x\n")) != 2:  # some mixture of HTML and code that no escape keeps inside its section
         quoted = "\n".join(f"> {line}" for line in text.split("\n"))
         section = f"## {field.heading}\n\n{quoted}\n"
     return section

@@ -1,6 +1,6 @@
 """Faults of the memory's files, each with file, line and field, and the exceptions that carry them."""
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 from collections.abc import Sequence
 

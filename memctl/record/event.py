@@ -14,7 +14,7 @@ from memctl.record.required_text import Line, Lines, Mission, ShortText, is_mean
 
 TRANSITIONS = ("phase_boundary", "compression", "escalation", "checkpoint")
 PHASES = ("phase_complete", "phase_start")
-HANDED = "agent_handoff"  # tells whoever coordinates; rules.md#handoffs
+HANDED = "agent_handoff"  # the event by which a coordinator learns of a handoff; rules.md#handoffs
 TYPES = (*TRANSITIONS, *PHASES, HANDED)
 Type = Literal[
     "phase_boundary", "compression", "escalation", "checkpoint", "phase_complete", "phase_start", "agent_handoff"

@@ -129,7 +129,7 @@ def blocks(text: str) -> tuple[KeyLines, ...]:
     else:
         from memctl.record import strict_yaml
 
-        strict_yaml.read(head)  # what can't be read must not be cut up either
+        strict_yaml.read(head)  # raises for front matter that can't be read
         starts = strict_yaml.key_lines(head)
     found: list[KeyLines] = []
     for number, line in enumerate(head.split("\n")[:-1], start=2):
@@ -183,7 +183,7 @@ def _with_comments(lines: str, old: str) -> str:
     if beside and lines:
         head, newline, tail = lines.partition("\n")
         lines = f"{head} {beside}{newline}{tail}"
-    if re.search(r":\s+[|>]", first):  # what looks like a comment in a block of text is text
+    if re.search(r":\s+[|>]", first):  # in a block of text `#` starts no comment
         last_of_text = max((i for i, line in enumerate(rest) if line.startswith(" ")), default=-1)
         rest = rest[last_of_text + 1 :]
     kept = [found for line in rest if (found := _kept_comment(line)) is not None]

@@ -11,10 +11,10 @@ from memctl.text.lazy_regex import lazy_regex
 
 _PREFIXES = "|".join(BY_PREFIX)
 PATTERN = lazy_regex(rf"(?a:({_PREFIXES})-(\d{{4}}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{{3,}}))")
-SHAPE = rf"(?:{_PREFIXES})-\d{{4}}-\d\d-\d\d-\d{{3,}}"  # of an id, though no calendar has its day
+SHAPE = rf"(?:{_PREFIXES})-\d{{4}}-\d\d-\d\d-\d{{3,}}"  # the form of an id; its day may not exist
 ALLOWED = "an id such as DEC-2025-11-04-003"
 _SLUG_LIMIT = 50
-# From here on numbers are not counted but follow from a record's memory_id, so that every clone comes to the same one.
+# Numbers from here on are derived from a record's memory_id, so that every clone gets the same one.
 FIRST_DERIVED, _DERIVED = 100_000, 900_000
 
 

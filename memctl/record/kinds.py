@@ -18,7 +18,7 @@ SESSIONS, CHECKPOINTS = "sessions", "checkpoints"  # folders of `.memory/` that 
 
 SEVERITIES = ("critical", "high", "medium", "low")  # worst first
 
-# What an issue weighs when nobody says; a critical one has to be kept for ever (rules.md#importance).
+# The importance of an issue by its severity; a critical one is kept for ever (rules.md#importance).
 IMPORTANCE_BY_SEVERITY = {"critical": 9, "high": 8, "medium": 6, "low": 4}
 
 
@@ -61,16 +61,16 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     name: str  # the value of `memory_type`
     prefix: str  # of its ids
-    plural: str  # of those that are open, as a pack counts them
+    plural: str  # the plural for counts of open records
     verb: str
     help: str = ""
     examples: tuple[tuple[str, str], ...] = ()  # of the command, each with what it does
-    importance: int = 5  # when nobody says
+    importance: int = 5  # the default
     defaults: Mapping[str, Any] = {}
     steps: tuple[StatusStep, ...]  # the first is what a new record gets
     resolved: str = ""
     is_knowledge: bool = True  # about the project, and not about who works on it
-    merged_files: str = "**"  # which files of the folder are records, as .gitattributes says it
+    merged_files: str = "**"  # the pattern of the folder's files that are records, for .gitattributes
     reason: str = ""
     reasoning: tuple[str, ...] = ()
     fields: tuple[Field, ...]
@@ -282,7 +282,7 @@ KNOWLEDGE = tuple(kind.name for kind in KINDS.values() if kind.is_knowledge)
 BY_PREFIX = {kind.prefix: kind for kind in KINDS.values()}
 BY_FOLDER = {kind.folder: kind for kind in KINDS.values()}
 
-# Links between records, each with what it is called at the other end.
+# The links between records, each with the name of its other end.
 OTHER_END = {
     "supersedes": "superseded_by",
     "superseded_by": "supersedes",

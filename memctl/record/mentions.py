@@ -19,7 +19,7 @@ _BEGINNING = lazy_regex("|".join(_BEGINNINGS))  # found faster than the whole
 _TRAILING = ".-"  # what ends a sentence and not a path
 
 
-IGNORE = "check_ignore"  # stands among the mentions of a record whose front matter has this key
+IGNORE = "check_ignore"  # listed among the mentions of a record whose front matter has this key
 
 
 class Mention(msgspec.Struct, frozen=True, array_like=True):

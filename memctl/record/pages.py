@@ -5,7 +5,7 @@ rules.md#levels-of-pages: §1.0 the project, §2.N a section, §3.N the details 
 §4.PATH a file of the repository.
 """
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 import re
 from collections.abc import Iterable, Sequence
@@ -277,7 +277,7 @@ def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tup
 def _wrong_types(values: dict[str, Any]) -> list[tuple[str, str]]:
     said = {name: values[name] for name in ORDER if values.get(name) is not None}
     with suppress(msgspec.ValidationError):
-        msgspec.convert(said, Page)  # at once, which takes a tenth of the time; most pages are as they should be
+        msgspec.convert(said, Page)  # all values at once, which takes a tenth of the time; most pages are valid
         return []
     return wrong_types(said, Page, ("id", "title"), _ALLOWED)
 
@@ -321,7 +321,9 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 def code_path(reference: str) -> str:
     """Return the path in a code reference, without its line or lines: `src/auth.py` of `src/auth.py:10-20`."""
-    match = _LINES.fullmatch(reference) if ":" in reference else None  # most name no line, and packs ask of thousands
+    match = (
+        _LINES.fullmatch(reference) if ":" in reference else None
+    )  # most references name no line, and packs check thousands
     return match[1] if match else reference
 
 

@@ -47,7 +47,7 @@ _ALLOWED = {
 }
 
 
-@lru_cache(maxsize=8)  # a new record is checked, placed and stored
+@lru_cache(maxsize=8)  # the text of a new record is parsed three times
 def parse(text: str, path: str) -> tuple[Record, str]:
     """Return the record in the text of a file, and its body. `path` is relative to `.memory/`.
 
@@ -72,7 +72,7 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
     if None in values.values():
         values = {name: value for name, value in values.items() if value is not None}
     try:
-        # The path comes last; a key of that name in a file is somebody else's.
+        # The path is set last, since a key of that name in the file is somebody else's.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
     except msgspec.ValidationError:
         return None, wrong_types(values, Record, _REQUIRED, _ALLOWED)
@@ -121,7 +121,7 @@ def _steers(text: str) -> bool:
 
 
 def _wrong_references(record: Record) -> list[tuple[str, str]]:
-    # Patterns are checked here and not by msgspec, which would check them again for every record out of the cache.
+    # Patterns are checked here, since msgspec would check them again for every record read from the cache.
     wrong: list[tuple[str, str]] = []
     for name in ("memory_id", "parent_memory_id"):
         if (value := getattr(record, name)) is not None and _UUID.fullmatch(value) is None:

@@ -1,6 +1,6 @@
 """A record: the fields of its front matter, their types and their order; `parser` checks their values."""
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -9,7 +9,7 @@ import msgspec
 from memctl.record.kinds import KINDS, SEVERITIES, Kind
 
 TITLE_LIMIT = 100  # characters; rules.md#records
-_AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session
+_AFTERWARDS = 24 * 3_600  # seconds by which the recording of something may follow its date
 
 if TYPE_CHECKING:
     TypeName: TypeAlias = str
@@ -83,7 +83,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
         They disagree for imported records, whose memory_id has no time.
         """
-        from memctl.record import ids, timestamps  # for the cache: mostly it knows
+        from memctl.record import ids, timestamps  # mostly the cache has the answer
 
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.time_of(self.memory_id)) <= _AFTERWARDS else None
@@ -96,4 +96,4 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
-ORDER = Record.__struct_fields__[:-1]  # of the keys in a file
+ORDER = Record.__struct_fields__[:-1]  # the order of the keys in a file

@@ -11,7 +11,7 @@ import msgspec
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.text.lazy_regex import lazy_regex
 
-LONGEST_LINE = 500  # characters; the long part belongs into a file or a record
+LONGEST_LINE = 500  # characters; longer texts belong in a file or a record
 LONGEST_MISSION = 2_000
 MOST_LINES = 200
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_LINE)]

@@ -39,7 +39,7 @@ class Snapshot:
     @cached_property
     def withheld(self) -> Withheld:
         """What the reader of this snapshot may not see, because an owner restricts it."""
-        from memctl.record.withheld import Withheld  # mostly nothing is
+        from memctl.record.withheld import Withheld  # mostly nothing is withheld
 
         return self._withheld or Withheld()
 
@@ -69,7 +69,7 @@ class Snapshot:
     @cached_property
     def outline(self) -> Outline:
         """The pages of levels 1 to 3."""
-        from memctl.record import pages  # what reads records alone needs none
+        from memctl.record import pages  # readers of records alone don't need pages
 
         texts: list[tuple[str, str]] = []
         faults: list[Fault] = []
@@ -157,7 +157,7 @@ class Snapshot:
 
     def with_foreign_name(self, name: str) -> list[Record]:
         """Return the records that another tool gave this name, such as `bd-xmf`."""
-        from memctl.record.foreign_names import has_name  # nearly all are asked for by an id of ours
+        from memctl.record.foreign_names import has_name  # nearly all queries have one of our ids
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
         return [one for one in self.records if one.path in paths and has_name(self.read(one.path), name)]

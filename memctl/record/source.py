@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memctl.record.mentions import Mention
     from memctl.record.record import Record
 
-PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # what is searched beside records
+PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # kinds of index entries beside records
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again

@@ -36,7 +36,7 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
         _add(folder / _FILE, rows)
     except sqlite3.OperationalError:
         return  # locked or read-only: a count is lost, nothing else
-    except sqlite3.DatabaseError:  # not a database any more
+    except sqlite3.DatabaseError:  # the file is damaged
         (folder / _FILE).unlink(missing_ok=True)
     except OSError:
         return
@@ -60,7 +60,7 @@ def _add(file: Path, rows: list[tuple[str, str]]) -> None:
 def counts(folder: Path) -> dict[str, tuple[int, str]]:
     """Return the number of retrievals and the time of the last one, by memory_id."""
     file = folder / _FILE
-    if not os.path.exists(file):  # nor where only its owner may look
+    if not os.path.exists(file):  # also if this user may not look
         return {}
     try:
         database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
@@ -130,7 +130,7 @@ def finish_folding(folder: Path, written: Mapping[str, int], *, forget_rest: boo
                 database.execute("DELETE FROM folding")
             database.execute("DELETE FROM access WHERE count <= 0")
     except (sqlite3.DatabaseError, OSError):
-        return  # the next run finds it unfinished
+        return  # the next run finishes it
 
 
 @contextmanager

@@ -24,7 +24,7 @@ class Shell(NamedTuple):
 
 CLAUDE_CODE = Shell("claude-code", "Claude Code", "CLAUDECODE")
 CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
-GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks get the session's name
+GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only its hooks get the session's id
 _SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
 
 # What an agent may run without asking once `install` has told its program so. Only commands are named of which no
@@ -80,7 +80,7 @@ def with_agent(environ: Mapping[str, str]) -> Mapping[str, str]:
         return environ
     known = {"MEMCTL_AGENT": shell.host}
     if session := environ.get(shell.session, "") if shell.session else "":
-        from memctl.store.session_dir import key  # which most shells do not need
+        from memctl.store.session_dir import key  # most shells do not need it
 
         known["MEMCTL_SESSION"] = key(session)
     return {**environ, **{name: value for name, value in known.items() if not environ.get(name)}}

@@ -28,7 +28,7 @@ FILE = "cache.db"  # in the folder of the worktree's memory
 _READING = 3  # raise it when something is read out of a file of the repository in another way: a purpose, an outline
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
-# What says which values are stored: the tables, the types of records and references, what is read out of a text.
+# A digest of everything that decides which values are stored: tables, types, and how texts are parsed.
 _RECORD = [f"record/{name}.py" for name in ("record", "parser", "kinds", "mentions")]
 _SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
 
@@ -184,7 +184,7 @@ class Cache:
 
     def _keep(self, packed: bytes, changes: str, only_open: bool) -> None:
         """Keep that array until a record changes: it reads in half the time of the rows."""
-        # If another process is writing, it is kept next time.
+        # If another process is writing, a later read stores it.
         with suppress(sqlite3.OperationalError), self.transaction("BEGIN IMMEDIATE"):
             row = self.database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
             if (row[0] if row else "0") == changes:
@@ -226,7 +226,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:" if file is None else file, timeout=2, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA secure_delete = ON")  # what is taken out of a record stays in no free page
+        database.execute("PRAGMA secure_delete = ON")  # no free page keeps text that was removed
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")
@@ -245,7 +245,9 @@ def _prepare(database: sqlite3.Connection) -> None:
             return
         raise sqlite3.DatabaseError("of another form")
     database.execute("BEGIN IMMEDIATE")
-    if not {row[0] for row in database.execute("SELECT name FROM sqlite_master")}:  # nobody was faster
+    if not {
+        row[0] for row in database.execute("SELECT name FROM sqlite_master")
+    }:  # no other process made them meanwhile
         from memctl.store import schema  # a cache is made once
 
         schema.create_tables(database)

@@ -30,8 +30,8 @@ Progress = Callable[[int, int], None]  # called with how many files are read, an
 _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
 _STEP = 250
 _GONE, _UNREADABLE = "gone", "unreadable"
-_FOLLOWED = 100  # paths of a commit; after one of more the next command looks for itself
-_LOGGED = 1_000  # changed files of which it is noted in which update they changed
+_FOLLOWED = 100  # the most paths of a commit to follow; after a larger one the next command asks Git
+_LOGGED = 1_000  # changed files that the cache lists with the update in which they changed
 # How many token counts and digests to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000}
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 26)})"

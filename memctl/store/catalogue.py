@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How SQLite puts conditions and the orders of `search.filters`.
+# The conditions and orders of `search.filters`, in SQL.
 _TESTS = {
     "is": "{} = ?",
     "in": "{} IN (SELECT value FROM json_each(?))",
@@ -90,7 +90,7 @@ class StoredCatalogue:
         from memctl.search.filters import ORDERS
 
         condition, values = _where(conditions)
-        if order == "access":  # which counts are no part of
+        if order == "access":  # the cache has no retrieval counts
             key, large_first = ORDERS[order]
             found = access.with_counts(self._counts, self._records(f"{condition} ORDER BY path", *values))
             found.sort(key=key, reverse=large_first != reverse)
@@ -172,7 +172,9 @@ class StoredCatalogue:
     def keep_clean(self, keys: Sequence[bytes]) -> None:
         rows = [(key,) for key in keys]
         if rows:
-            with suppress(sqlite3.OperationalError):  # another process is writing: they are searched again next time
+            with suppress(
+                sqlite3.OperationalError
+            ):  # another process is writing: the texts are searched again next time
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", rows)
                 self._database.execute("COMMIT")
@@ -189,7 +191,7 @@ class StoredCatalogue:
         return row[0] if row else None
 
     def keep(self, key: bytes, value: bytes) -> None:
-        with suppress(sqlite3.OperationalError):  # another process is writing: it is found out again next time
+        with suppress(sqlite3.OperationalError):  # another process is writing: the value is computed again next time
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
 
     def without(self, paths: Collection[str]) -> StoredCatalogue:

@@ -42,7 +42,7 @@ WHY = "undone outside memctl"
 # How `git ls-files -v` marks a file that Git was told to take for unchanged, and what takes that back.
 _OPTIONS = dict.fromkeys("hmrck", "--no-assume-unchanged") | {"S": "--no-skip-worktree", "s": "--no-skip-worktree"}
 LATE = 3600.0  # seconds that a commit may wait before `status` and `check` complain: a merge or a hook is over by then
-_MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on from a change that waited has gone on
+_MOST_COMMITS = 200  # the latest commits of a path, one of which may continue a pending change
 
 
 def entries(memory: Memory) -> list[PendingEntry]:
@@ -124,7 +124,7 @@ def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[Pendin
         concerned = {path for entry in written for path in entry.change.paths}
         return [*_judged(memory, written, {*uncommitted(memory, ignored=True), *hidden(memory, concerned)}), *found]
     except git.GitFailed:
-        return [(entry, WAITING) for entry in entries]  # the commit says why
+        return [(entry, WAITING) for entry in entries]  # committing reports the reason
 
 
 def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bool = False) -> bool:
@@ -225,7 +225,7 @@ def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) ->
 def _is_in_a_commit(memory: Memory, entry: PendingEntry, path: str, old: str | None, text: str | None) -> bool:
     """Return whether a commit made after an entry has its change of a path: the very text, or one near it that was
     authored since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
-    from memctl.git import history  # few changes wait, and fewer have been overtaken
+    from memctl.git import history  # seldom needed
 
     tracked = memory.tracked(path)
     found = dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base, _MOST_COMMITS))

@@ -28,7 +28,7 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
     try:
         return enclosing(parse(text, path)[0].section or "", parent)
     except InvalidRecord:
-        return ()  # another refusal
+        return ()  # `check` reports it
 
 
 def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:

@@ -37,8 +37,8 @@ _FILES_OF = "files of "  # with the Git directory of a worktree, a key of `state
 _OVERHEAD = 500  # bytes that a row takes beside its text
 _SCORES = f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE file_texts MATCH ?"
 _HAVING = "SELECT rowid FROM file_texts WHERE file_texts MATCH ?"
-_ENOUGH = 0.5  # of the weight of all words of a query: where even the best file has less, none matches well
-_BEST, _MOST_WORDS = 100, 40  # best files, and words, of which it is listed which file has which
+_ENOUGH = 0.5  # the share of a query's weight below which even the best file does not match well
+_BEST, _MOST_WORDS = 100, 40  # the most files, and words, for which it is listed which file has which word
 
 
 class FileReader(Protocol):
@@ -124,7 +124,7 @@ def _matches(index: SearchIndex, texts: IndexedFiles, query: str, progress: Prog
     is_old = False
     live = _live(database, texts)
     room = _room(live)
-    fitting = {row for row in live if row[3] == NO_ROOM and row[2] <= room}  # others are gone by now
+    fitting = {row for row in live if row[3] == NO_ROOM and row[2] <= room}  # files that were left out and fit in now
     kept = [row for row in live if row not in fitting]
     if missing := texts.blobs.keys() - {path for _, path, _, _ in kept}:
         try:

@@ -198,13 +198,13 @@ def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
     except UnicodeEncodeError as error:
         raise MemctlError(f"the text contains {text[error.start]!r}, which is not a character") from None
     temporary.unlink(missing_ok=True)
-    # Never through something that lies there already: a repository may bring links under just these names.
+    # O_EXCL: a repository may contain links under these names.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = private.open_file(temporary, flags) if is_private else os.open(temporary, flags, 0o666)
     try:
         with open(descriptor, "wb") as stream:
             stream.write(data)
-        if not is_private and file.exists():  # the new file is to be what the old one was
+        if not is_private and file.exists():  # the new file gets the old one's mode
             os.chmod(temporary, stat.S_IMODE(os.stat(file).st_mode))
     except BaseException:
         temporary.unlink(missing_ok=True)

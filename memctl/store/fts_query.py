@@ -16,7 +16,7 @@ import msgspec
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, beginning, parts_of, whole_words
 
-_BEGINNING = lazy_regex(r"[^*]+\*")  # and not **bold**
+_BEGINNING = lazy_regex(r"[^*]+\*")  # `begin*`, and not **bold**
 _POSSESSIVE = lazy_regex(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
 _CHUNK = lazy_regex(r'"[^"]*"|\S+')
 # Words beside its phrases from which on a query is taken for a pasted message. Chosen on one half of bench/labelled.
@@ -25,7 +25,7 @@ _PASTED = 5
 # among 10,000 records 400 take 0.3 s. To look for what is spelled like one that occurs nowhere takes 15 ms.
 MOST_WORDS, _MOST_GUESSED = 400, 50
 _LONGEST_NUMBER = 4  # digits
-Substitutes = Callable[[str], tuple[str, ...]]  # what to look for substitutes of a word that occurs nowhere
+Substitutes = Callable[[str], tuple[str, ...]]  # returns the words to search in place of one that occurs nowhere
 
 
 class FtsQuery(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ def parse(query: str, substitutes: Substitutes) -> FtsQuery:
             beside += 1
             wanted.append(_quoted(words) + "*")
         else:
-            if len(words) > 1:  # an identifier, a path: its words together say more than each
+            if len(words) > 1:  # the parts of an identifier or path: together they are more specific
                 wanted.append(_quoted(words))
             for word in words:
                 if len(words) == 1 or _is_telling(word):

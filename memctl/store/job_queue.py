@@ -135,7 +135,7 @@ def wait(root: Path, patience: float) -> bool:
     for key in dict.fromkeys(note.key for note in notes(root)):
         try:
             descriptor = acquire_lock(SessionDir(root, key), max(0.0, deadline - time.monotonic()))
-        except OSError:  # nobody is at work there; who tries to says why
+        except OSError:  # no process can be at work there
             continue
         if descriptor is not None:
             os.close(descriptor)
@@ -153,13 +153,13 @@ def _tried(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault)
 
 def _done(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """Do what a note says; whether it is gone then."""
-    if note.tries >= MOST_TRIES:  # nobody who began it came so far as to say what became of it
+    if note.tries >= MOST_TRIES:  # each process that began it was killed
         fault(MemctlError(f"gave up: {note.tries} processes that worked on this event were ended"))
         note.file.unlink(missing_ok=True)
         return True
     begun = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))
     try:
-        os.replace(note.file, begun)  # counted before, for it may kill us
+        os.replace(note.file, begun)  # counted first, since the job may kill this process
         import json
 
         entry = json.loads(begun.read_bytes())

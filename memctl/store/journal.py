@@ -13,7 +13,7 @@ An entry is written before the first step, updated after each, and deleted with 
 Losing these files loses no record: what differs from HEAD can still be committed, only with a plainer message.
 """
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 import os
 import time
@@ -60,7 +60,7 @@ def entries_of_kind(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
     """Return pairs of file and entry for the readable entries in a folder, oldest first."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
-    except (FileNotFoundError, PermissionError):  # somebody else's
+    except (FileNotFoundError, PermissionError):  # it is another user's
         return []
     return [(folder / name, value) for name in names if (value := get(folder / name, kind)) is not None]
 

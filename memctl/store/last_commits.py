@@ -93,7 +93,7 @@ def _found(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, I
         wanted = [blob for one in open_ones.values() for blob in (one.blob, *one.before)]
         try:
             texts = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
-        except MemctlError:  # a partial clone does not have what went before: then the counts pass for the text
+        except MemctlError:  # a partial clone lacks the older text: changed counts then pass for a changed text
             break
         following = {}
         for path, one in open_ones.items():
@@ -198,7 +198,7 @@ def _synced(memory: Memory, cache: Cache, head: str) -> bool:
         found.setdefault((one.path, one.blob), one)
     with cache.transaction("BEGIN IMMEDIATE"):
         known = _known(cache)
-        if start and known not in (before, now):  # another process has brought it elsewhere meanwhile
+        if start and known not in (before, now):  # another process has updated the table meanwhile
             return False
         if not start:
             cache.database.execute("DELETE FROM introductions")

@@ -135,7 +135,7 @@ class _Disk:
 
             text = read(path)
             if trees.blob_of(text.encode(), ids) != blob:
-                raise FileNotFoundError(path)  # it changed just now, which is seen next time
+                raise FileNotFoundError(path)  # it changed just now; the next snapshot has it
             return text
 
         return search_views.SearchSource(search_views.of_checkout(self._memory), cache.token(), cache, read_as)
@@ -222,7 +222,7 @@ class _WithSessions:
             return (
                 sessions_ref.as_of(self._memory, self._revision) if self._revision else sessions_ref.head(self._memory)
             )
-        except MemctlError as error:  # the ref is broken: that keeps nobody from the rest
+        except MemctlError as error:  # the ref is broken; everything else can be read
             self._remark(error)
             return ""
 
@@ -288,7 +288,7 @@ def _read(
         for _ in range(_TRIES):
             memory.asked = memory.ask()
             view = cache.view(only_open=only_open)
-            found = view.decoded()  # most likely they are right; Git is still looking meanwhile
+            found = view.decoded()  # most likely they are up to date; Git is still running meanwhile
             was_right = _sync(memory, cache, view.state, progress, written)
             if was_right:
                 return cache, found

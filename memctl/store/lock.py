@@ -19,7 +19,7 @@ from memctl.git import git, private
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
 _SILENT = 3.0  # seconds of waiting until a message says so
-# Says a line to whoever runs a command, about a lock that is waited for; None where nobody reads, as in hooks.
+# Shows a message about a lock that a command waits for; None if nobody reads it, as in hooks.
 announce: Callable[[str], None] | None = None
 
 
@@ -61,7 +61,7 @@ def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _taken(file, patience)
-    while not _is_at(descriptor, file):  # who had it has taken it away, and there may be another by now
+    while not _is_at(descriptor, file):  # its last holder deleted the file, and there may be a new one
         os.close(descriptor)
         descriptor = _taken(file, patience)
     try:

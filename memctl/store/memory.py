@@ -30,11 +30,14 @@ class Memory:
         self.environ = environ
         self.prefix = folder.relative_to(repository.top).as_posix()
         self.config = config
-        self.asked: StatusProcess | None = None  # what Git was asked before this memory was opened
-        self.differing: tuple[str, frozenset[str]] = "", frozenset()  # HEAD, and what was unlike it when Git was asked
-        self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
-        self.by_hand = False  # whether somebody runs a command and reads what it remarks: nobody does so in a hook
-        self.by_agent = False  # whether that is for an agent: in a shell that its program has opened, or in a hook
+        self.asked: StatusProcess | None = None  # the `git status` that was started before this memory was opened
+        self.differing: tuple[str, frozenset[str]] = (
+            "",
+            frozenset(),
+        )  # HEAD, and the files that differed from it when Git was asked
+        self.written: list[str] = []  # what was written so far, for a message if the answer can't be printed
+        self.by_hand = False  # whether a person reads the remarks; nobody does in a hook
+        self.by_agent = False  # whether an agent's program runs memctl, in its shell or as a hook
         self.remarks: list[str] = []  # notes for whoever runs the command, beside its answer
 
     @property
@@ -42,7 +45,7 @@ class Memory:
         """The canonical time that operations record: MEMCTL_NOW, or the clock's."""
         if self._fixed:
             return self._fixed[0]
-        from memctl.record import timestamps  # what only reads dates nothing
+        from memctl.record import timestamps  # only writes need the time
 
         return timestamps.from_epoch(int(time.time()))
 
@@ -190,7 +193,7 @@ def _clean(text: str) -> str:
         return name
     import unicodedata
 
-    return unicodedata.normalize("NFC", name)  # two keyboards write é in two ways, and it is one name
+    return unicodedata.normalize("NFC", name)  # keyboards differ in how they write é, in one character or two
 
 
 def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memctl.store.search_views import SearchSource
     from memctl.store.stored_texts import StoredTexts
 
-Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
+Known = tuple[Cache, set[str]]  # a cache, and the paths whose files are different in the memory
 
 
 def at_revision(memory: Memory, name: str) -> InGit:
@@ -98,7 +98,7 @@ class InGit:
         if not entry.is_regular:
             raise files.not_regular(path)
         if entry.blob not in self._contents:
-            folder, slash, _ = path.partition("/")  # who reads one file will want those beside it
+            folder, slash, _ = path.partition("/")  # a reader of one file will need its neighbours
             self._fetch(self.names(folder) if slash else [name for name in self._entries if "/" not in name])
         content = self._contents[entry.blob]
         if content is None:

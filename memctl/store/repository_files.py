@@ -16,7 +16,7 @@ from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
 _TICK = 10_000_000  # ns by which the clock of a file system may lag behind
-_LARGE = 1_000_000  # bytes of a file that Git knows sooner than it hashes it, which takes 3 ms
+_LARGE = 1_000_000  # bytes of a file from which asking Git is faster than hashing, which takes 3 ms
 _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain format version 2
 
 

@@ -56,7 +56,7 @@ def _of_record(record: Record, body: str, foreign: str) -> SearchEntry:
     terms = (record.id, *record.tags, *record.code_refs, *record.aliases, record.section or "", foreign)
     linked = (*record.relates_to, *record.supersedes, *record.superseded_by, *record.blocks, *record.blocked_by)
     links = (*linked, record.place) if record.place else linked
-    thread = f"{record.agent_id} {record.timestamp[:10]}"  # which session made a record only its commit says
+    thread = f"{record.agent_id} {record.timestamp[:10]}"  # only the commit names the session that made a record
     texts = record.title, body, " ".join(terms)
     return SearchEntry(record.memory_type, record.id, *texts, thread, links)
 

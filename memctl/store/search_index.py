@@ -120,7 +120,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA secure_delete = ON")  # what is taken out stays in no free page
+        database.execute("PRAGMA secure_delete = ON")  # no free page keeps text that was removed
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")

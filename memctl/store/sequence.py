@@ -85,7 +85,7 @@ def _save(memory: Memory, counters: dict[str, int]) -> None:
 
 
 def _search(memory: Memory, kind: Kind, day: str) -> int:
-    from memctl.git import history  # only where no number is known
+    from memctl.git import history  # only if no number is known
 
     series = f"{kind.prefix}-{day}"
     below = f"{memory.prefix}/{kind.folder}/{day[:7]}"

@@ -13,14 +13,14 @@ from contextlib import suppress
 from memctl.store.cache import Cache
 
 Key = tuple[str, str]  # blob and name
-_SPARE = 5_000  # findings about contents that are gone; a branch may bring them back
+_SPARE = 5_000  # facts to keep of blobs that no file has; another branch may have them
 
 
 def recall(cache: Cache) -> dict[Key, bytes]:
     """Return all stored facts by key; for 10,000 files this takes 10 ms."""
     try:
         return {(row[0], row[1]): row[2] for row in cache.database.execute("SELECT blob, name, found FROM sources")}
-    except sqlite3.Error:  # damaged, or another process is writing for long; it is found out again
+    except sqlite3.Error:  # damaged, or locked for long; the facts are computed again
         return {}
 
 

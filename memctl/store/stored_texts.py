@@ -167,7 +167,7 @@ class StoredTexts:
 
     def _of_best_piece(self, number: int, asked: FtsQuery) -> str:
         """Return the excerpt with marks of a long text, "" if no piece of it matches."""
-        body = self.bodies([number]).get(number, "")  # another process may have just taken it out
+        body = self.bodies([number]).get(number, "")  # another process may have just deleted it
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute(TEXTS)
             pieces = ((body[start : start + _PIECE + _OVERLAP],) for start in range(0, len(body), _PIECE))
@@ -200,7 +200,10 @@ class StoredTexts:
         return {key: rows[0][0] for key, rows in found if rows}
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        with suppress(sqlite3.OperationalError), self._index.transaction():  # if others write, they are made again
+        with (
+            suppress(sqlite3.OperationalError),
+            self._index.transaction(),
+        ):  # if another process writes, they are computed again
             self._index.database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
 
     def without(self, paths: Collection[str]) -> StoredTexts:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from memctl.text.words import SHORTEST_GUESSED, nearest
 
-_LONGEST = 40  # letters; what is longer is no word that somebody types
+_LONGEST = 40  # letters; nobody types longer words
 _MANY = 1_000  # records: how many more than that have a word does not matter
 _OFFERED = 2  # of the nearest words
 # Slips that a changed letter counts as: most words that nobody has written yet are no slip, and differ by one from

@@ -51,7 +51,7 @@ def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, An
             if other is None or _is_whole(record, other, other_end) or _is_twisted(record, other, relation):
                 continue
             if snapshot.link_target_by_alias(record, identifier, other_end) is not None:
-                continue  # the link is whole, and names its record as it was called before
+                continue  # the link has both ends, and names its record by a former id
             given = values.setdefault(other.path, {})
             given[other_end] = [*given.get(other_end, getattr(other, other_end)), record.id]
             if other_end == "superseded_by" and other.status != "superseded":

@@ -48,7 +48,7 @@ def _start(memory: Memory, head: str, tip: str) -> str:
     repository = memory.repository
     if not tip:
         return head
-    # What was fetched may have any files: only a commit with HEAD's own is gone on from.
+    # A fetched commit may have any files: a batch starts only at one with HEAD's.
     is_on_head = refs.parent(repository, tip) == head and refs.same_tree(repository, tip, head)
     return tip if is_on_head else batches.join(memory, head, tip)
 
@@ -94,7 +94,7 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     writes, deletes, stuck = [], [], []
     for path in clean:
         before, now, wanted = (side.get(memory.tracked(path), "") for side in sides)
-        if now == wanted or (now != before and path.startswith(f"{DOCUMENTS}/")):  # these are rendered anew
+        if now == wanted or (now != before and path.startswith(f"{DOCUMENTS}/")):  # documents are rendered again
             continue
         texts = [_text(memory, blob) for blob in (before, now, wanted)]
         text = texts[2] if now == before else _merge(*texts)
@@ -164,7 +164,7 @@ def leave_branch(memory: Memory, branch: str) -> None:
 
 def _may_go_along(memory: Memory, batch: Batch, here: str, head: str) -> bool:
     is_new = bool(here) and head == batch.base and not memory.repository.tip(batches.ref(memory, here))
-    return is_new and not memory.repository.is_checked_out(batch.branch)  # else another worktree goes on with it
+    return is_new and not memory.repository.is_checked_out(batch.branch)  # otherwise another worktree continues it
 
 
 def _take_along(memory: Memory, batch: Batch, here: str) -> None:

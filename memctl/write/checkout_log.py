@@ -61,7 +61,7 @@ def finish(memory: Memory) -> None:
     move, repository = read(memory), memory.repository
     if move is None:
         return
-    if repository.branch() == (move.branch, move.old):  # else it is done, or the user has gone elsewhere
+    if repository.branch() == (move.branch, move.old):  # otherwise it is done, or the user has switched branches
         if found := locks.existing(repository.git_dir, repository.common_dir, move.branch):
             raise MemctlError(*locks.describe(found[0]))
         if operation := repository.under_way():
@@ -110,7 +110,7 @@ def carry_out(memory: Memory, move: Move) -> None:
 
 def _follow(memory: Memory, move: Move) -> None:
     if move.owned:
-        from memctl.team import ownership, ref_state  # of few moves, and every write loads this module
+        from memctl.team import ownership, ref_state  # few moves change owners, and every write loads this module
 
         ref_state.update_alone(memory, ownership.follow(move.owned), ref_state.Terms(), is_locked=True)
 

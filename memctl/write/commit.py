@@ -99,7 +99,7 @@ def commit_all(
         odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
-        # Documents that are rendered anew may come to what HEAD has.
+        # Rendered documents may be equal to HEAD's.
         outcomes += [made] if made and (made.commit or made.pending) else []
         squashed = squash(memory, dry_run=dry_run, **allowed)
         outcomes += [squashed] if squashed else []

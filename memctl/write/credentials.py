@@ -50,7 +50,7 @@ def _new(text: str, old: str | None) -> Iterator[Span]:
     start = end = -1
     is_new = True
     for span in spans:
-        if span.end > end:  # else it is in the same lines as the one before
+        if span.end > end:  # otherwise it is in the lines of the span before
             start, end = text.rfind("\n", 0, span.start) + 1, (text + "\n").find("\n", span.end)
             is_new = not known.issuperset(text[start:end].split("\n"))
         if is_new:

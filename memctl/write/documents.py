@@ -163,7 +163,7 @@ def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
     """Return the renderer of a memory's documents for a snapshot."""
 
     def estimate(text: str) -> float:
-        from memctl.tokens.families import markdown_estimator  # of pages alone it matters how long they are
+        from memctl.tokens.families import markdown_estimator  # only the length of pages matters
 
         return markdown_estimator(snapshot.config.model)(text)
 
@@ -288,7 +288,7 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
         return (), "; ".join(filter(None, (missing_branch(memory), _known_unreadable(memory))))
     kept_out = not memory.config.docs
     if kept_out and not (memory.folder / UNTRACKED).is_file():
-        return (), _known_unreadable(memory)  # nobody has rendered them here
+        return (), _known_unreadable(memory)  # no document was rendered here
     asked = memory.ask()
     memory.asked = asked
     try:

@@ -164,7 +164,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
     for record in records:
         values: dict[str, Any] = {"status": record.kind.statuses[0]}
         if record.completion_percentage == 100:
-            values["completion_percentage"] = None  # whatever is left, it is not nothing
+            values["completion_percentage"] = None  # an open state can't be at 100 %
         writes.append(rewrite(snapshot, record, values))
     return _of_many("reopen", records, writes)
 
@@ -212,7 +212,7 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
     for record in records:
         if record.memory_type == "handoff" and record.is_open:
             sections: tuple[str, ...] = ()
-            with suppress(MemctlError):  # what can't be read gives nothing
+            with suppress(MemctlError):  # an unreadable handoff names no sections
                 sections = handoff.from_record(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(

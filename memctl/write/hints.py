@@ -17,7 +17,7 @@ from memctl.record.task_state import key
 from memctl.store import files, load
 from memctl.store.memory import Memory
 
-_MOST = 5  # records of one change that are looked at; who writes more reads `memctl check`
+_MOST = 5  # the most records of a change for which hints are made; for more there is `memctl check`
 
 
 def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tuple[str, ...]:

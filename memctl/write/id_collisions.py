@@ -55,7 +55,7 @@ class Holder(msgspec.Struct, frozen=True):
     record: Record | None = None
     memory_id: str = ""
     until: Origin | None = None
-    is_new: bool = True  # the collision is there now, and not only a trace of one that was resolved
+    is_new: bool = True  # the collision exists now; False for one that was resolved before
 
     @property
     def moves(self) -> bool:
@@ -98,7 +98,7 @@ def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holde
     known: set[str] = set()
     for record in sharing:
         memory_id = record.memory_id
-        if memory_id in known:  # a copied file: it is a record of its own from now on
+        if memory_id in known:  # a copied file becomes a record of its own
             memory_id = copy_memory_id(record)
         known.add(memory_id)
         now = name if not found else ids.derive_id(name, memory_id, taken)

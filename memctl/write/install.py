@@ -25,7 +25,7 @@ from memctl.git.hooks import Hook, HookChange
 from memctl.git.repository import Repository
 from memctl.store.memory import Memory
 
-_LEGACY = ".legacy"  # what the pre-commit framework puts at the end of the name of the hook that it found
+_LEGACY = ".legacy"  # the suffix that the pre-commit framework gives the hook that it found
 DRIVERS = {
     "record": "memctl: records, field by field",
     "docs": "memctl: rendered documents",
@@ -298,7 +298,7 @@ def _unset_drivers(repository: Repository) -> list[InstallStep]:
             steps.append(InstallStep(part, "left", f"{section}.driver in Git's settings is not memctl's and stays"))
         elif set(present) <= ours:
             steps.append(InstallStep(part, "removed", section=section))
-        else:  # the user has set something more there
+        else:  # the user has added settings there
             steps.append(
                 InstallStep(part, "removed", settings=tuple((key, None) for key in sorted(ours & set(present))))
             )

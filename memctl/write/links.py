@@ -14,7 +14,7 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.write.edit import rewrite
 
-PARENT = "parent"  # has one end only: the child names its parent's memory_id
+PARENT = "parent"  # this link has one end: the child has its parent's memory_id
 
 
 def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove: bool = False) -> Change:

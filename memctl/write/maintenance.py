@@ -43,7 +43,7 @@ from memctl.write.edit import rewrite
 Action = Literal["archive", "delete", "date"]
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has uncommitted changes"
-_GIVES_WAY = "supersedes"  # the link that keeps nothing from being deleted
+_GIVES_WAY = "supersedes"  # the link that does not prevent deletion
 _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 

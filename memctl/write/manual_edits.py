@@ -14,7 +14,7 @@ from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
 
-PASSING = "take it out, or let it pass with `memctl commit --allow-secret`"  # a credential that waits for a commit
+PASSING = "take it out, or let it pass with `memctl commit --allow-secret`"  # the hint for a file with a credential
 
 
 def is_ours(path: str, code: str) -> bool:

@@ -21,7 +21,7 @@ from memctl.record.kinds import KINDS
 from memctl.record.record import ORDER
 from memctl.text import headings
 
-WHOLE = "the text"  # what conflicts if the versions can't be taken apart
+WHOLE = "the text"  # the name of a conflict in versions that can't be parsed
 
 _APART = ("these are two records: `memctl renumber` takes them apart",)
 
@@ -42,7 +42,7 @@ class _Side(msgspec.Struct, frozen=True):
     """One version: the lines and the value of each key, and what follows the front matter."""
 
     lines: dict[str, str]
-    values: dict[str, Any]  # without those that say nothing: null and []
+    values: dict[str, Any]  # without null and []
     rest: str
 
 
@@ -70,7 +70,7 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
         # Two records that share their path, or of which Git took the one for the other, renamed: records are alike.
         return msgspec.structs.replace(_plain("", ours_text, theirs_text, prefer), notes=_APART)
     if base is None:  # both added it, or an inner merge of a criss-cross left its markers
-        # Of a count that was there before it is known only that it was no more than the smaller one.
+        # The count before both sides is unknown, but not more than the smaller one.
         count = {COUNT: min(side.values.get(COUNT, 0) for side in (ours, theirs))} if base_text else {}
         # Every handoff was offered first: of one that another branch brought over to answer it, that is the base.
         offered = (side for side in (ours, theirs) if side.values.get("status") == OFFERED)
@@ -154,13 +154,13 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
         return other, theirs.values.get(key)
     value = merge_values(key, base.values, ours.values, theirs.values)
     was, mine, yours = (side.values.get(key) for side in (base, ours, theirs))
-    # A side that changed lines but no value changed comments, and has the lines to keep.
+    # A side that changed lines and no value has changed comments: its lines are kept.
     swap = not one or (equal_values(yours, was) and not equal_values(mine, was))
     kept, others, current = (other, one, yours) if swap else (one, other, mine)
     if value is not CONFLICT and not equal_values(value, current):
         try:
             kept = frontmatter.split(frontmatter.replace(f"---\n{kept}---\n", {key: value}, ()))[0]
-        except ValueError:  # a key that memctl itself would not write
+        except ValueError:  # memctl can't write this key
             value = CONFLICT
     if value is CONFLICT:
         return f"<<<<<<< ours\n{one}=======\n{other}>>>>>>> theirs\n", value
@@ -370,4 +370,4 @@ _RECORD_RULES: dict[str, _Rule] = {
     COUNT: _both_counts,
     "last_accessed": _later,
 }
-_PAGE_RULES: dict[str, _Rule] = {"timestamp": _later, "agent_id": _who_came_later}  # of the last change to a page
+_PAGE_RULES: dict[str, _Rule] = {"timestamp": _later, "agent_id": _who_came_later}  # from the last change of a page

@@ -120,7 +120,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
                 f"fix {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
             )
         values = {"reviewed": freshness.stamps(snapshot, page)}
-        is_overview = page.kind is PROJECT and page.timestamp != author.now  # which refers to no file
+        is_overview = page.kind is PROJECT and page.timestamp != author.now  # the project's page refers to no file
         if values["reviewed"] != page.reviewed or is_overview:
             writes.append(_rewritten(snapshot, page, {**values, "timestamp": author.now, "agent_id": author.name}))
     named = tuple(page.id for page in found)

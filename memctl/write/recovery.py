@@ -20,7 +20,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
         checkout_log.finish(memory)
     files.remove_leftovers(memory.pending)
     entries = journal.entries(memory.pending)
-    if not entries:  # whoever is killed leaves one, before it writes anything else
+    if not entries:  # a killed process leaves an entry, since it writes that first
         return []
     files.remove_leftovers(memory.folder)
     if any(entry.stage == WRITING for entry in entries):

@@ -27,7 +27,7 @@ from memctl.write import manual_edits, redact_file, transaction
 from memctl.write.commit import Outcome
 from memctl.write.redact_file import GIVEN, Secrets
 
-_SHORTEST = 6  # characters of a text that is given: shorter ones are parts of words that are no secret
+_SHORTEST = 6  # characters of a given text; shorter ones also occur in words that are no secret
 _REASON = "a credential is taken out"
 
 
@@ -95,8 +95,8 @@ def redact(
     agreed, failed = _redact_coordination(memory, plan.secrets, options)
     with lock.hold(held := memory.repository.shared / "lock"):
         if not options.dry_run:
-            load.current_cache(memory)  # or the cache would still have the text of before
-        erased = _erase(plan, held, options)  # what the write itself has left
+            load.current_cache(memory)  # otherwise the cache would keep the old text
+        erased = _erase(plan, held, options)  # copies that the write itself made
     gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
     erased = Erasure(gone, erased.failed)
     counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
@@ -126,7 +126,7 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
     if options.no_commit:
         _refuse_on_the_ref(memory, plan.writes)
-    if not options.dry_run:  # before the write: if that is killed, the file still tells what is to be redacted
+    if not options.dry_run:  # before the write: after a kill the file still shows what to redact
         _redact_waiting(memory, plan.secrets)
         plan.erased = _erase(plan, memory.repository.shared / "lock", options)
     named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]

@@ -24,8 +24,8 @@ from memctl.text.credentials import values as credentials_values
 
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
 _AROUND = " \t\n\"'`"  # what may surround a secret: YAML needs its quotes
-_PASSES = 8  # of taking secrets out of one text
-_TELLING = 10  # characters by which a name is known to have a secret in it; records' names are cut
+_PASSES = 8  # passes over one text
+_TELLING = 10  # characters of a secret that must be in a file name; names of records are cut
 GIVEN = credentials.GIVEN
 
 
@@ -37,7 +37,7 @@ def find(path: str, text: str) -> Secrets:
         try:
             texts = [*_strings(json.loads(text))]
         except (ValueError, RecursionError):
-            strict = False  # what is not JSON is shown to nobody as a checkpoint
+            strict = False  # a file that is not JSON is shown to nobody as a checkpoint
     found = {one[span.start : span.end]: span.rule for one in texts for span in credentials.find(one, strict=strict)}
     return {bare: rule for secret, rule in found.items() if (bare := secret.strip(_AROUND))}
 
@@ -136,7 +136,7 @@ def without_credentials(change: Change) -> Change:
 def _without_credentials(write: Write) -> str:
     """Return the text of a file without credentials: all at once or, if that leaves it unreadable, one by one."""
     text = write.text
-    for _ in range(_PASSES):  # a mark may uncover what stood too near to another credential
+    for _ in range(_PASSES):  # a replacement may reveal a credential that was next to another
         found = _new(write, text)
         if not found:
             return text

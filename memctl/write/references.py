@@ -17,7 +17,7 @@ from memctl.record.record import ORDER, Record
 from memctl.write import id_collisions
 from memctl.write.id_collisions import Holder, MemoryFile
 
-_OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
+_OWN = ("id", "memory_id", "aliases")  # keys with the file's own names
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s<>()\[\]\"'`|]+")
 _PERHAPS, _SURELY = 1, 2
 
@@ -49,7 +49,9 @@ class Rewriting:
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
         self._by_name: dict[str, list[Holder]] = {}
-        for holder in sorted(holders, key=lambda holder: holder.now != holder.name):  # who keeps the name comes first
+        for holder in sorted(
+            holders, key=lambda holder: holder.now != holder.name
+        ):  # the holder that keeps the name comes first
             self._by_name.setdefault(holder.name, []).append(holder)
         self._of_file = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
         self._moving = {key: holder for key, holder in self._of_file.items() if holder.moves}
@@ -218,7 +220,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
     if file.record is None and pages.kind_at(file.path) is None:
         return found
     keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
-    with suppress(FrontMatterError):  # then nothing in it is a name of its own
+    with suppress(FrontMatterError):  # the file then has no names of its own
         for block in frontmatter.blocks(file.text):
             found += [(start, start + len(block.text))] if block.key in keys else []
             start += len(block.text)

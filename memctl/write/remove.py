@@ -87,7 +87,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     except (FileNotFoundError, NotADirectoryError):
         current = None
     except InvalidRecord:
-        current = ""  # broken on disk; what is brought back replaces it
+        current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
         asked = reference.strip().upper()
         there = f"{asked} is {identifier} now, and" if ids.kind_of(asked) and asked != identifier else identifier
@@ -227,7 +227,7 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
         return [Outcome(change) for change in changes]
     outcomes = []
     for entry in entries:
-        # What was let pass when it was written first is not asked about again.
+        # Credentials that were allowed in the first write are allowed again.
         options = WriteOptions(allow_secret=True, discard=True)
         outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), options))  # type: ignore[misc]
         journal.drop(entry)

@@ -18,7 +18,7 @@ from memctl.write import commit, documents, manual_edits, recovery
 from memctl.write.commit import Outcome
 
 _ATTRIBUTES = ".gitattributes"
-# What the first memories had lines for in their .gitattributes; lines for anything else are added to theirs.
+# Patterns in the .gitattributes of the first memories; lines for other patterns are added.
 _FIRST = ("docs", "decisions", "issues", "states", "learnings", "sections", "details", "project.md")
 
 
@@ -37,7 +37,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
         commit.sync_batch(memory)
-        files.remove_leftovers(memory.folder)  # of a rendering that was killed
+        files.remove_leftovers(memory.folder)  # those of a killed rendering
         snapshot = load.disk(memory)
         making = documents.renderer(memory, snapshot)
         found = compare(making, force=force)

@@ -201,7 +201,7 @@ def _others(snapshot: Snapshot) -> Iterator[MemoryFile]:
         yield MemoryFile(page.path, snapshot.read(page.path))
     packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
     for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER), *packages):
-        with suppress(InvalidRecord, OSError):  # `check` says what it is
+        with suppress(InvalidRecord, OSError):  # `check` reports the fault
             yield MemoryFile(path, snapshot.read(path))
 
 
@@ -294,7 +294,7 @@ def _on_disk(memory: Memory, path: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except InvalidRecord:
-        return ""  # somebody has put something else there
+        return ""  # another file is there now
 
 
 def _render(memory: Memory) -> str:

@@ -14,7 +14,7 @@ from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.sessions_ref import FOLDERS, REF
 
-_TRIES = 5  # to move the ref; only something else than memctl is faster, for who moves it holds the lock
+_TRIES = 5  # tries to move the ref; only programs other than memctl interfere, since memctl holds the lock
 
 
 def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Change, Change]:

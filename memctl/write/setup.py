@@ -112,7 +112,7 @@ def _config_text(project: str) -> str:
     )
 
 
-# What last changed when: the memory says so of its sources. Everything else of the shop is in the first commit.
+# The commits of source files whose dates the memory shows; all other files are in the first commit.
 _HISTORY = (
     ("2025-09-19T10:00:00Z", "catalogue", ("src/lantern/catalogue", "migrations/0011_normalised_skus.sql")),
     ("2025-10-10T09:00:00Z", "carts", ("src/lantern/checkout/cart_store.py", "migrations/0017_carts.sql", "tools")),
@@ -121,7 +121,7 @@ _HISTORY = (
     ("2025-11-04T10:00:00Z", "restore", ("deploy/backup", "docs")),
 )
 _FIRST, _LAST = "2025-09-05T09:00:00Z", "2025-11-04T14:00:00Z"
-# The example is the same everywhere: nothing of the user's settings, hooks or templates has a say in its commits.
+# The user's settings, hooks and templates are disabled, so that the example is the same everywhere.
 _SETTINGS = {
     "user.name": "Mira",
     "user.email": "mira@lantern.example",

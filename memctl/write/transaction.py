@@ -63,7 +63,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         sequence = Sequence(memory)
         change = commit.with_author(memory, plan(sequence), options.reason)
         if options.redact:
-            from memctl.write import redact_file  # which only hooks and summaries need
+            from memctl.write import redact_file  # only hooks and summaries need it
 
             change = redact_file.without_credentials(change)
         change = guard.permitted(memory, change, options.allow_owned)
@@ -71,7 +71,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
             return Outcome(change, advice=advice)
-        batches.mode(memory)  # raises MemctlError if a setting says neither
+        batches.mode(memory)  # raises MemctlError for an unknown value
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
             from memctl.write import session_files
@@ -101,7 +101,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
                 done.append(outcome.description)
                 memory.written += done
             finally:
-                memory.asked = None  # from before the write: whoever reads next has to ask anew
+                memory.asked = None  # Git's answer is from before the write: the next reader has to ask again
         return outcome
 
 
@@ -127,20 +127,22 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
 def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
     """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
     for write in change.writes:
-        # A credential goes even if the mark for it is longer than it was, and the record too large for it.
+        # A credential is redacted even if the mark makes the record too large.
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:
             raise MemctlError(
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
                 "keep the long part elsewhere and link it",
             )
-        if files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT:  # which leaves it as readable as it was
+        if (
+            files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT
+        ):  # a redaction leaves the file as valid as it was
             try:
                 parse(write.text, write.path)
             except InvalidRecord as error:
                 raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
     _refuse_controls(change)
     if not options.allow_secret:
-        # What somebody put on the disk by hand is in no commit yet, and would come in with this one.
+        # Uncommitted edits by hand would become part of this commit.
         credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
     if (change.deletes or change.op == "restore") and change.op != RENUMBER and not options.discard:
         _keep_what_git_lacks(memory, change)
@@ -151,7 +153,7 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
     `strict`."""
     if options.strict is None:
         return ()
-    from memctl.write import hints  # for whoever writes in person
+    from memctl.write import hints  # for a person who writes
 
     found = hints.hints_for(memory, change, with_advice=not options.strict)
     if found and options.strict:

@@ -27,7 +27,7 @@ from memctl.write import merge, recovery
 from memctl.write.commit import Outcome
 
 Make = Callable[[ref_state.StateOutcome], Change]
-# How a change is written: `transaction.write`. It is passed in, for it has interrupted steps finished first.
+# The function that writes a change, `transaction.write`; it is passed in, since `transaction` imports this module.
 Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome]
 
 
@@ -80,7 +80,7 @@ def carry_out(
         with lock.hold_interrupts(memory.remarks) as done:
             try:
                 agreed = _agree(memory, plan, terms, remote, prepare)
-            except remote_state.Unfinished as error:  # what is noted stays: the remote has it, or may have it
+            except remote_state.Unfinished as error:  # the note stays, since the remote has the step or may have it
                 hint = f"`memctl handoff recover` asks {remote}, and finishes or undoes it"
                 raise remote_state.Unfinished(error.message, hint) from None
             except MemctlError:

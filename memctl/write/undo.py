@@ -13,11 +13,11 @@ from memctl.store.place import CONFIG
 from memctl.write import merge
 
 UNDO, SYNC = "undo", "sync"
-# Their work is not in the files of the memory alone: a credential would come back, ownership would stay as it is.
+# Operations that an undo of files would not revert: a credential would come back, ownership would not change.
 _ELSEWHERE = {REDACT: "it took a credential out", "handoff": "sections have changed hands with it", SYNC: "it merged"}
 _RENDERED = "docs/"
-_SHORT = 10  # digits by which an undo names the commit that it takes back
-_FEW = 20  # commits among which the latest that is not undone mostly is
+_SHORT = 10  # digits of the commit id by which an undo names it
+_FEW = 20  # commits that are searched first for the latest one not undone
 _OTHER = "`memctl undo COMMIT` undoes another that `memctl log` lists"
 
 

@@ -23,7 +23,6 @@ import msgspec
 from bench.world import MEMCTL, World
 from memctl.hooks import file_recall
 from memctl.hooks.event_payload import Payload
-from memctl.record import timestamps
 from memctl.record.kinds import DECISION, ISSUE, LEARNING
 from memctl.record.pages import code_path
 from memctl.session import trail
@@ -31,6 +30,7 @@ from memctl.session.proposals import propose
 from memctl.session.summary import summarize
 from memctl.session.trail import Places
 from memctl.store.session_dir import SessionDir
+from memctl.text import timestamps
 from memctl.transcript import reader
 from memctl.transcript.events import CALL, Session
 

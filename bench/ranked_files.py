@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 
 from memctl.cli import token_counter
-from memctl.record import timestamps
-from memctl.sources.load_plan import Room
+from memctl.sources.load_plan import LoadBudget
 from memctl.sources.priorities import FileRequest, priorities
 from memctl.store import load
 from memctl.store.memory import open_memory
+from memctl.text import timestamps
 
-_ROOM = Room(200_000, 0, 1, 101)  # nothing is loaded, so nothing is counted
+_ROOM = LoadBudget(200_000, 0, 1, 101)  # nothing is loaded, so nothing is counted
 
 
 def main() -> None:

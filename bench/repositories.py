@@ -10,8 +10,8 @@ from typing import Any
 from bench import pages, records
 from bench.world import MEMCTL, NOW, World
 from memctl.exchange.jsonl import draft_of
-from memctl.record import timestamps
 from memctl.store.memory import Memory, open_memory
+from memctl.text import timestamps
 from memctl.write import create
 
 TRACKED_FILES = 20_000

@@ -26,10 +26,10 @@ from bench import conversations
 from bench.conversations import Conversation, Recollection
 from bench.world import MEMCTL, NOW, World
 from memctl.record import frontmatter
+from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import SESSION
 from memctl.search import ranking
-from memctl.search.filters import Filters
 from memctl.store import load
 from memctl.store.memory import open_memory
 from memctl.text.words import STOP_WORDS

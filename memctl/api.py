@@ -268,8 +268,8 @@ class Memory:
 
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
         """Return the records of some types, of all if none is named, by id."""
+        from memctl.record.filters import Filters
         from memctl.record.kinds import KINDS
-        from memctl.search.filters import Filters
 
         for name in types:
             _require("type", name, KINDS)

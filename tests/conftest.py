@@ -359,4 +359,6 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 def slow(*values: object) -> list[Any]:
     """Values of a parameter with which a test is slow: for `[usual, *slow(more, most)]`."""
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+    return [
+        pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow) for value in values
+    ]

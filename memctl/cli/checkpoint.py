@@ -17,9 +17,10 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
-from memctl.task import events, forms, resume, save, versions
+from memctl.task import events, forms, resume, versions
 from memctl.task.resume import Missing
-from memctl.task.save import SaveOptions
+from memctl.write import task_state
+from memctl.write.task_state import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
@@ -93,7 +94,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     phase = given.pop("phase")
     state = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
     with naming_options(ctx):
-        made, result = save.save(memory, state, how, write_options(flags))
+        made, result = task_state.save(memory, state, how, write_options(flags))
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, flags, lines)
     _note_missing(resume.missing(made))

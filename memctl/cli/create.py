@@ -97,6 +97,7 @@ def _of_states() -> list[click.Parameter]:
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     """Update the record of a state."""
     from memctl.task import state, versions
+    from memctl.write import task_state
 
     memory = memory_access.memory(ctx)
     flags, reference, named = take_flags(given), given["update"], given["checkpoint"]
@@ -113,7 +114,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
             reading = memory_access.readable(memory, None)
             one = "" if named == "newest" else named
             saved = versions.resolve(reading, one, versions.workflow_for(memory, reading))
-        return state.update(snapshot, reference, state.of_values(said), saved, given["completion_percentage"])
+        return task_state.update(snapshot, reference, state.of_values(said), saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
     report.outcome(memory, result, flags)

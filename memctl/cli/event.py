@@ -12,7 +12,7 @@ from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, json_option, limit_option, options, text_options
 from memctl.cli.report import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.record import timestamps
+from memctl.record import time_input
 from memctl.record.event import TYPES, ContextSizes, WorkflowEvent
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
@@ -111,7 +111,7 @@ def list_command(
     memory = memory_access.memory(ctx)
     stream = event_stream.read(memory)
     name = task_events.workflow(memory, workflow)
-    earliest = timestamps.parse_option(since, memory.now) if since else ""
+    earliest = time_input.parse(since, memory.now) if since else ""
     found = [
         event
         for event in reversed(stream.events)

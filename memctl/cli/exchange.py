@@ -15,7 +15,7 @@ from memctl.cli.report import write_options, writing
 from memctl.cli.source import read
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
-from memctl.search.filters import select
+from memctl.record.filters import select
 from memctl.store import load, named_file
 from memctl.text.phrases import some
 from memctl.write import transaction

@@ -19,7 +19,7 @@ from memctl.pages import definitions, outline
 from memctl.record.snapshot import Snapshot
 from memctl.sources import load_plan
 from memctl.sources.facts import LATER
-from memctl.sources.load_plan import NO_ROOM, Choice, Room
+from memctl.sources.load_plan import NO_ROOM, Choice, LoadBudget
 from memctl.sources.priorities import FileRequest, Priorities, priorities
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
@@ -102,7 +102,7 @@ def files_command(
     if not as_pack and (given.out or given.copy):
         raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)
     counter = counter_of(memory, given)
-    room = Room(window, used, given.budget or load_plan.budget_of(window), least)
+    room = LoadBudget(window, used, given.budget or load_plan.budget_of(window), least)
     wish = FileRequest(task, active, ctx.obj.folder, globs, limit)
     found = priorities(memory, snapshot, wish, room, counter, memory_access.progress("reading the files"))
     shown = found.files[: limit or None]
@@ -134,7 +134,7 @@ def _pack(
     deliver(memory, snapshot, made, given, "files_pack", as_json=as_json, more=more)
 
 
-def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bool) -> None:
+def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, explain: bool) -> None:
     rows: list[tuple[str, ...]] = []
     for choice in shown:
         form = _OUTLINE if choice.outline and choice.is_loaded else choice.verdict
@@ -181,7 +181,7 @@ def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
     output.columns([("score", "  verdict", "tokens", "file  [relevance + recency + dependency]"), *lines], _STYLES)
 
 
-def _data(found: Priorities, shown: tuple[Choice, ...], room: Room, counter: Counter) -> dict[str, Any]:
+def _data(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, counter: Counter) -> dict[str, Any]:
     return {
         "model": counter.family.name,
         **msgspec.structs.asdict(room),

@@ -10,9 +10,9 @@ import click
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete_id, filtering, limit_option, reading
 from memctl.errors import USAGE, MemctlError
+from memctl.record.filters import ORDERS, select
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import ORDERS, select
 from memctl.text.phrases import some
 
 _FEW = 3  # of what a record waits for

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, complete_id, limit_option, reading
 from memctl.errors import MemctlError
-from memctl.git import differences, git, history, message
+from memctl.git import differences, git, history
 from memctl.history import record_paths
-from memctl.record import ids, timestamps
+from memctl.record import ids, time_input
 from memctl.record.kinds import KINDS
-from memctl.store import batches, load, sessions_ref
+from memctl.store import batches, commit_message, load, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.write import remove
@@ -58,7 +57,7 @@ def log_command(
     beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.head(memory)
     found = batches.commits(memory, [path, *former], revision, most, given_up=given_up, beside=beside)
     if since:
-        earliest = timestamps.parse_option(since, memory.now)
+        earliest = time_input.parse(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]
     current = _bringer(memory, path, at) if id else ""
     if as_json:
@@ -127,7 +126,7 @@ def _data(memory: Memory, commit: history.Commit) -> dict[str, Any]:
         "actor": commit.trailers.actor or commit.author,
         "session": commit.trailers.session or None,
         "reason": commit.trailers.reason or None,
-        "deeds": [msgspec.structs.asdict(deed) for deed in commit.trailers.deeds],
+        "deeds": [dict(zip(("action", "id", "reason"), deed, strict=True)) for deed in commit.trailers.deeds],
         "paths": list(commit.paths),
     }
 
@@ -140,15 +139,15 @@ def _ids(memory: Memory, commit: history.Commit) -> list[str]:
 
 def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is_marked: bool) -> None:
     head = click.style(commit.commit[:10], fg="yellow")
-    subject = commit.subject.removeprefix(f"{message.TYPE}: ")
+    subject = commit.subject.removeprefix(f"{commit_message.TYPE}: ")
     output.styled(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
     output.text(f"    {subject}")
     if is_marked:
         output.text("    brought the present text")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
         output.text(f"    touches {', '.join(identifiers)}")
-    for deed in commit.trailers.deeds:
-        if deed.id == identifier:
-            output.text(f"    {deed.action}: {deed.reason}")
+    for action, record, reason in commit.trailers.deeds:
+        if record == identifier:
+            output.text(f"    {action}: {reason}")
     if commit.trailers.reason:
         output.text(f"    why: {commit.trailers.reason}")

@@ -19,7 +19,7 @@ from memctl.store.memory import Memory, open_memory
 from memctl.text.phrases import some
 
 if TYPE_CHECKING:
-    from memctl.search.filters import Filters
+    from memctl.record.filters import Filters
     from memctl.store.cache_update import Progress
 
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
@@ -156,12 +156,12 @@ def progress(doing: str) -> Progress | None:
 
 def filters(opened: Memory, section: str, since: str, until: str, importance: int | None, **named: Any) -> Filters:
     """Return the filters that the options of `command.filtering` describe."""
-    from memctl.search.filters import Filters
+    from memctl.record.filters import Filters
 
     def time(given: str, *, whole_day: bool = False) -> str:
-        from memctl.record import timestamps  # mostly no time is asked for
+        from memctl.record import time_input  # mostly no time is asked for
 
-        return timestamps.parse_option(given, opened.now, whole_day=whole_day)
+        return time_input.parse(given, opened.now, whole_day=whole_day)
 
     archived, everything = named.pop("archived"), named.pop("everything")
     return Filters(

@@ -10,8 +10,8 @@ from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.store.memory import Memory
-from memctl.task import next_work
-from memctl.task.next_work import NextWork
+from memctl.team import next_work
+from memctl.team.next_work import NextWork
 from memctl.text.phrases import some
 
 _INDENT = " " * 6

@@ -16,7 +16,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import budget_fill, last_work, prompt, rehydrate
 from memctl.pack.supply import places, sources
 from memctl.pages.links import known_section
-from memctl.record import timestamps
+from memctl.record import time_input
 
 
 @command(
@@ -60,7 +60,7 @@ def rehydrate_command(
     wanted = rehydrate.RehydrationRequest(
         task=task,
         section=known_section(snapshot, section),
-        since=timestamps.parse_option(since, memory.now) if since else "",
+        since=time_input.parse(since, memory.now) if since else "",
         agent=agent,
         reader=memory.actor,
     )

@@ -16,10 +16,10 @@ from memctl.cli.command import command, filtering, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.errors import MemctlError
 from memctl.record.config import SearchWeights
+from memctl.record.filters import ORDERS, Filters
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import PAGE, Excerpt
 from memctl.search import ranking
-from memctl.search.filters import ORDERS, Filters
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex

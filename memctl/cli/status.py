@@ -14,13 +14,14 @@ from memctl.cli import memory_access, output, status_figures
 from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
-from memctl.git import history, hook_commits, locks, message, trust
+from memctl.git import history, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import freshness
-from memctl.record import handoff, timestamps
+from memctl.record import handoff
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, files, journal, settings
+from memctl.store import batches, commit_message, entry_state, files, journal, settings
 from memctl.store.memory import Memory
+from memctl.text import timestamps
 from memctl.text.phrases import quantity, some
 
 _FEW_PAGES = 3  # stale ones that are named
@@ -154,7 +155,7 @@ def _change_data(commit: history.Commit) -> dict[str, Any]:
         "commit": commit.commit,
         "date": commit.date,
         "actor": commit.trailers.actor or commit.author,
-        "subject": commit.subject.removeprefix(f"{message.TYPE}: "),
+        "subject": commit.subject.removeprefix(f"{commit_message.TYPE}: "),
     }
 
 

@@ -14,7 +14,7 @@ from memctl.cli.command import Group, command, complete, json_option, options, s
 from memctl.cli.report import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
-from memctl.record import timestamps
+from memctl.record import time_input
 from memctl.record.pages import PROJECT_ID
 from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
@@ -135,7 +135,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
         agent=memory.actor,
         now=now,
         ownership_type=given["ownership_type"],
-        expires_at=timestamps.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
+        expires_at=time_input.parse(span or until, now, ahead=True, whole_day=True) if span or until else None,
         reason=given["reason"],
         readers=tuple(map(agent_name, given["readers"])) or None,
         force=given["force"],

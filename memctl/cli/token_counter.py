@@ -12,10 +12,11 @@ import click
 from memctl.cli import memory_access, output
 from memctl.cli.command import Command, F
 from memctl.errors import MemctlError
-from memctl.record import timestamps
+from memctl.record import time_input
 from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.text import timestamps
 from memctl.tokens import count
 from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
@@ -96,7 +97,7 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
 
     memory = memory_access.memory(ctx) if at is not None else memory_access.memory_if_any(ctx)
     if memory is None:
-        now = timestamps.fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
+        now = time_input.fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
         return Surroundings(counter(model_of(model, None), None), now, Over({}, frozenset()), None, None)
     snapshot = memory_access.snapshot(memory, at)
     output.warn(memory, snapshot)

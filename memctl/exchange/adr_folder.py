@@ -23,7 +23,7 @@ from memctl.exchange.adr_text import FORMS, KEY, AdrOrigin, Form, Head
 from memctl.exchange.relative_links import LinkRebase, restore
 from memctl.git import history
 from memctl.git.history import Commit
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record import ids as record_ids
 from memctl.record.change import Change, Write
 from memctl.record.errors import FrontMatterError, InvalidRecord
@@ -34,6 +34,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
+from memctl.text import timestamps
 from memctl.text.credentials import describe, find, lines
 from memctl.text.phrases import quantity
 from memctl.write.create import Draft, complete_values, record_and_file

@@ -9,9 +9,9 @@ import msgspec
 
 from memctl.exchange import adr_text
 from memctl.exchange.adr_text import STATUS_WORDS, AdrOrigin, Form, Head, Span, head_of, is_name, number_of
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record.record import Record
-from memctl.text import headings
+from memctl.text import headings, timestamps
 
 SUPERSEDED = "superseded"
 UNSAID = "accepted"  # what a record is that says nothing: adr-tools writes so, and nobody keeps drafts without a word

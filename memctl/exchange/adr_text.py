@@ -17,11 +17,11 @@ from typing import Any, Literal
 import msgspec
 
 from memctl.exchange import relative_links
-from memctl.record import content_fields, timestamps
+from memctl.record import content_fields
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import DECISION, Field
 from memctl.statements import labels
-from memctl.text import headings
+from memctl.text import headings, timestamps
 from memctl.text.headings import HeadedPart
 from memctl.text.markdown import one_line
 

@@ -10,11 +10,11 @@ from typing import Any
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange.relative_links import LinkRebase
 from memctl.exchange.rows import SOURCE_ID
-from memctl.record import strict_yaml, timestamps
+from memctl.record import strict_yaml
 from memctl.record.errors import FrontMatterError
 from memctl.record.parser import is_unsafe_path
 from memctl.record.record import TITLE_LIMIT
-from memctl.text import headings
+from memctl.text import headings, timestamps
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 

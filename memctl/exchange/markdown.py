@@ -15,7 +15,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.exchange.batch import Imported
 from memctl.exchange.rows import SOURCE_ID
-from memctl.record import content_fields, ids, timestamps
+from memctl.record import content_fields, ids
 from memctl.record.kinds import KINDS, Kind
 from memctl.record.snapshot import Snapshot
 from memctl.statements import labels, reader
@@ -24,7 +24,7 @@ from memctl.statements.records import RecordValues, as_record
 from memctl.statements.statement import Statement, Unread
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
-from memctl.text import headings
+from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.similar import comparable
 from memctl.write.create import Draft

@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.git import git, message, trees
 from memctl.git.repository import Repository
-from memctl.record import timestamps
+from memctl.text import timestamps
 
 # Git shows nothing of what a merge changed by default. Of a file that a merge changed in its own way, so that no
 # parent has it as the merge does, the difference from the first parent is enough.

@@ -17,7 +17,7 @@ import msgspec
 
 from memctl.git import git, message, trees
 from memctl.git.repository import Repository
-from memctl.record import timestamps
+from memctl.text import timestamps
 
 # `-c` lists of a merge only what it has otherwise than all of its parents. The settings log.showRoot and log.follow can
 # keep the files of a root commit from the list, and bring in those of another path.

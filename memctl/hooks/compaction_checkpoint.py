@@ -18,9 +18,8 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.store.session_dir import SessionDir
 from memctl.task import progress, versions
-from memctl.task import save as task_save
-from memctl.task.save import SaveOptions
-from memctl.write import transaction
+from memctl.write import task_state, transaction
+from memctl.write.task_state import SaveOptions
 
 _OF_BOTH = ("constraints", "issues", "errors", "blockers")
 
@@ -47,7 +46,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
             is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
             return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")
         how = SaveOptions(workflow=workflow, window=_window(state, last, is_own), is_whole=True, knows_files=True)
-        change = task_save.change(memory, snapshot, task, how)
+        change = task_state.change(memory, snapshot, task, how)
         write = change.writes[0]
         made.append(checkpoint.parse(write.text, write.path))
         session_state.update(folder, saving=(event, made[-1].checkpoint_id), task=task)
@@ -61,7 +60,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
     for one in made:
         session_state.update(folder, checkpoint=one.checkpoint_id)
         if not any(event.checkpoint_id == one.checkpoint_id for event in event_stream.read(memory).events):
-            task_save.note(memory, one)
+            task_state.note(memory, one)
 
 
 def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: str) -> Checkpoint | None:

@@ -361,7 +361,7 @@ def _reminder(call: _EventCall) -> str:
         return ""
     from memctl.hooks import reminder
 
-    unread: list[reminder.Unread] = []
+    unread: list[reminder.NewRows] = []
     _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.payload.transcript)))
     if not unread:
         return ""

@@ -16,16 +16,16 @@ from memctl.errors import MemctlError
 from memctl.git import private
 from memctl.hooks import settings
 from memctl.hooks.hosts import Host
-from memctl.hooks.settings import Place
+from memctl.hooks.settings import SettingsFile
 
 _NOTED = "other-memctl"
 _MOST_BYTES = 1024 * 1024  # of settings; a start has no time for more
 
 
-class Other(NamedTuple):
+class OtherMemctl(NamedTuple):
     """Another memctl that is hooked: where, and what is called."""
 
-    place: Place
+    place: SettingsFile
     program: str
 
     def sentence(self, host: Host) -> str:
@@ -36,7 +36,7 @@ class Other(NamedTuple):
         )
 
 
-def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) -> list[Other]:
+def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) -> list[OtherMemctl]:
     """Return the programs that a host's settings call for us, and that are not the memctl that runs; none if fewer than
     `least` files name memctl."""
     places = {place.file: place for place in settings.places(host, project, environ)}  # a project may be the home
@@ -52,7 +52,7 @@ def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) 
             called = settings.programs(text.decode("utf-8-sig"), place.shown, host)
         except (MemctlError, UnicodeDecodeError):
             continue
-        found += [Other(place, one) for one in called if own and _is_another(one, own)]
+        found += [OtherMemctl(place, one) for one in called if own and _is_another(one, own)]
     return found
 
 
@@ -67,7 +67,7 @@ def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> s
     return f"Tell the user: {found[0].sentence(host)}. (memctl)\n"
 
 
-def _read(place: Place) -> bytes:
+def _read(place: SettingsFile) -> bytes:
     try:
         with open(place.file, "rb") as stream:
             return stream.read(_MOST_BYTES)

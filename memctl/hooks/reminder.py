@@ -35,20 +35,20 @@ _MARK = re.compile(rb'(?i)deci(?:sion|ded)|"answers"|\b(?:we|let.{1,6}s|the team
 _VOICED, _READ = "voiced-", "voiced"
 
 
-class Unread(NamedTuple):
+class NewRows(NamedTuple):
     """What a transcript has gained: the lines in which something may be decided, and the offset in bytes behind all."""
 
     rows: Sequence[bytes]
     end: int
 
 
-def unread(folder: SessionDir, transcript: str) -> Unread:
+def unread(folder: SessionDir, transcript: str) -> NewRows:
     """Return what a transcript has gained since `note` was called for it last. Raises OSError."""
     noted = folder.offset(_READ)
     try:
         size = os.stat(transcript).st_size
     except (OSError, ValueError):
-        return Unread((), noted)
+        return NewRows((), noted)
     end = max(noted, size - _REACH)
     found = []
     for offset, row in lines_after(transcript, end):
@@ -56,7 +56,7 @@ def unread(folder: SessionDir, transcript: str) -> Unread:
         is_answered = b'"tool_result"' not in row or b'"answers"' in row  # results of other tools are nobody's words
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
             found.append(row)
-    return Unread(found, end)
+    return NewRows(found, end)
 
 
 def find(opened: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:

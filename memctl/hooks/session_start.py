@@ -25,12 +25,12 @@ from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import SessionState
-from memctl.record import timestamps
 from memctl.record.kinds import CHECKPOINTS
 from memctl.session.active import Running
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir, key
+from memctl.text import timestamps
 from memctl.text.fit import LIMIT, length
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ _GUARDED = "command -v memctl >/dev/null && memctl {end} || cat >/dev/null"
 _GUARDED_CMD = "where memctl >nul 2>nul && memctl {end} || more >nul"
 
 
-class Place(NamedTuple):
+class SettingsFile(NamedTuple):
     """A file of settings: the file, its name for people, the option of `install` that chooses it ("" for none)."""
 
     file: Path
@@ -33,19 +33,19 @@ class Place(NamedTuple):
     option: str
 
 
-def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> Place:
+def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> SettingsFile:
     """Return where a host has a project's settings, one user's for that project (--local), or a user's (--user)."""
     name = f"{host.folder}/{host.own if option == LOCAL else host.shared}"
     if option != USER:
-        return Place(project / name, name, option)
+        return SettingsFile(project / name, name, option)
     variable, _, below = host.home.partition("/")
     if moved := environ.get(variable):
         file = Path(moved).absolute() / below / host.shared
-        return Place(file, str(file), option)
-    return Place(Path.home() / name, f"~/{name}", option)
+        return SettingsFile(file, str(file), option)
+    return SettingsFile(Path.home() / name, f"~/{name}", option)
 
 
-def places(host: Host, project: Path, environ: Mapping[str, str]) -> list[Place]:
+def places(host: Host, project: Path, environ: Mapping[str, str]) -> list[SettingsFile]:
     """Return all files in which a host looks for hooks."""
     return [place(host, option, project, environ) for option in (USER, "", LOCAL) if option != LOCAL or host.own]
 

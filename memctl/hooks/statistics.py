@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from memctl.hooks import log
-from memctl.record import timestamps
+from memctl.text import timestamps
 
 _NEAR = 30 * 60  # seconds: a compaction takes minutes at most
 _TEXTS, _NUMBERS = ("session", "host", "trigger"), ("before", "after", "limit", "calls")

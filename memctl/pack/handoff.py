@@ -33,9 +33,9 @@ from memctl.pack.handoff_scope import Scope
 from memctl.pack.items import Sources
 from memctl.pack.last_work import PRIOR
 from memctl.record.checkpoint import Checkpoint
+from memctl.record.filters import ORDERS
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import ORDERS
 from memctl.task import resume_text
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some

@@ -37,17 +37,17 @@ from memctl.pack.handoff_request import (
 )
 from memctl.pack.items import Sources
 from memctl.pages import repository_paths
-from memctl.record import timestamps
 from memctl.record.checkpoint import Checkpoint, is_outside
 from memctl.record.content_fields import content
+from memctl.record.filters import severity_rank
 from memctl.record.handoff import Handoff
 from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import READ, TaskState
-from memctl.search.filters import severity_rank
 from memctl.task import progress, versions
 from memctl.task import state as states
+from memctl.text import timestamps
 from memctl.text.similar import terms
 from memctl.text.words import stems
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.pack.draft import PROPOSED, Item, OmittedItem
+from memctl.record.filters import Filters
 from memctl.record.kinds import SEVERITIES, STATE
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import Filters
 from memctl.store.cache import digest
 from memctl.text import headings
 

@@ -15,7 +15,7 @@ from memctl.pack import items
 from memctl.pack.budget_fill import CountTokens
 from memctl.pack.draft import Item, PackPart
 from memctl.pack.formats.markdown import markdown_item
-from memctl.record import checkpoint, frontmatter, session_page, timestamps
+from memctl.record import checkpoint, frontmatter, session_page
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
@@ -23,6 +23,7 @@ from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEX
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue
 from memctl.record.task_state import TaskState
+from memctl.text import timestamps
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import first_sentence, one_line

@@ -14,9 +14,9 @@ from memctl.pack.items import Worked
 from memctl.pack.last_work import by_last_work
 from memctl.pack.rehydrate import DECISION_IMPORTANCE, current_records
 from memctl.record import content_fields
+from memctl.record.filters import ORDERS, Filters, severity_rank
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import ORDERS, Filters, severity_rank
 from memctl.text.markdown import first_sentence, one_line
 from memctl.text.phrases import quantity, some
 

@@ -12,10 +12,10 @@ from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.items import Origins, Sources
 from memctl.pack.rehydrate import current_records
 from memctl.record import content_fields
+from memctl.record.filters import ORDERS, severity_rank
 from memctl.record.pages import PROJECT_ID, Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import ORDERS, severity_rank
 from memctl.search.ranking import Result
 from memctl.text import headings
 from memctl.text.markdown import one_line

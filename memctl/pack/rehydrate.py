@@ -21,12 +21,13 @@ from memctl.pack.draft import NOTICED, PROPOSED, REST, Item, PackDraft, PackNote
 from memctl.pack.formats.markdown import markdown_item
 from memctl.pack.items import Bearing, Sources
 from memctl.pack.last_work import Ended
-from memctl.record import content_fields, handoff, timestamps
+from memctl.record import content_fields, handoff
+from memctl.record.filters import Filters, select, severity_rank
 from memctl.record.kinds import KINDS, KNOWLEDGE, SEVERITIES
 from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import Filters, select, severity_rank
+from memctl.text import timestamps
 from memctl.text.markdown import first_sentence, one_line
 from memctl.text.phrases import quantity, some
 

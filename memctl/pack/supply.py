@@ -12,12 +12,13 @@ from memctl.errors import MemctlError
 from memctl.git import git, history, trees
 from memctl.pack import items
 from memctl.pack.items import RecordOrigin, Sources
-from memctl.record import pages, timestamps
+from memctl.record import pages
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.last_commits import LastCommit, last_commits
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
+from memctl.text import timestamps
 from memctl.text.markdown import inline, visible
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ def indirect(snapshot: Snapshot, found: Why) -> Indirect:
     if sum(item.record is not None for item in found.records) >= _ENOUGH:
         return Indirect()
     from memctl.pages import outline
+    from memctl.record.filters import Filters
     from memctl.search import related
-    from memctl.search.filters import Filters
 
     path = found.asked.path
     # Of Markdown and the like it would take a parser, which is loaded for nothing else here.

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from memctl.pages import repository_paths
-from memctl.record import mentions, pages, timestamps
+from memctl.record import mentions, pages
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
+from memctl.text import timestamps
 
 FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
 _LENGTH = 12  # of an id in a stamp: one in 280 million million

@@ -10,12 +10,13 @@ import msgspec
 from memctl.git import history, line_map, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.git.line_map import LineMap
-from memctl.record import parser, timestamps
+from memctl.record import parser
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import code_lines
 from memctl.record.record import Record
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.text import timestamps
 
 # Versions of a file that are compared with what it is now, each by a process of 4 ms; the lines of further ones are not
 # followed.

@@ -16,7 +16,7 @@ from memctl.pages import freshness, repository_paths
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, references_to_files, sections_of_files
 from memctl.pages.line_references import CurrentFile, LineReference, follow
 from memctl.pages.repository_paths import files_below, possible_paths, refuse_memory, unknown_path_error
-from memctl.record import ids, timestamps
+from memctl.record import ids
 from memctl.record.content_fields import HasFields, content
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page, code_path
@@ -25,6 +25,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.last_commits import MadeBetween
 from memctl.store.memory import Memory
+from memctl.text import timestamps
 from memctl.text.headings import split
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import first_sentence

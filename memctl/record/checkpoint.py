@@ -11,12 +11,13 @@ import re
 
 import msgspec
 
-from memctl.record import task_state_1, timestamps
+from memctl.record import task_state_1
 from memctl.record.errors import Fault, InvalidRecord, field_and_message
 from memctl.record.event import Tokens
 from memctl.record.kinds import CHECKPOINTS
 from memctl.record.required_text import Lines
 from memctl.record.task_state import PROGRESS, TaskState, conflicting
+from memctl.text import timestamps
 from memctl.text.lazy_regex import lazy_regex
 
 FOLDER = CHECKPOINTS
@@ -86,7 +87,7 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
     def number(self) -> Version:
         """The window and version in the checkpoint's id."""
         found = version_in(self.checkpoint_id)
-        assert found is not None  # `parse` and `task.save` see to it
+        assert found is not None  # `parse` and `write.task_state` see to it
         return found
 
 

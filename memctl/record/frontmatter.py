@@ -271,7 +271,7 @@ def _quoted(text: str) -> str:
 
 def _exists(moment: str) -> bool:
     """Return whether YAML readers that convert times will find a valid date."""
-    from memctl.record import timestamps  # who only reads needs none
+    from memctl.text import timestamps  # who only reads needs none
 
     try:
         timestamps.parse(moment)

@@ -17,14 +17,14 @@ from typing import Annotated, Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.frontmatter import invalid_record, parse_frontmatter
 from memctl.record.ids import slug
 from memctl.record.kinds import Field
 from memctl.record.parser import STEERING, disallowed, is_unsafe_path, wrong_types
 from memctl.record.record import Percent
-from memctl.text import headings
+from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
 
 PROJECT_PATH = "project.md"

@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import frontmatter, ids, timestamps
+from memctl.record import frontmatter, ids
 from memctl.record.errors import FrontMatterError
 from memctl.record.frontmatter import invalid_record, parse_frontmatter
 from memctl.record.kinds import KINDS, SEVERITIES
 from memctl.record.record import LISTS, ORDER, TIMES, TITLE, TITLE_LIMIT, Record
+from memctl.text import timestamps
 from memctl.text.lazy_regex import lazy_regex
 
 _COUNTERS = ("access_count", "last_accessed")

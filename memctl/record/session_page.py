@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record.errors import field_and_message
 from memctl.record.frontmatter import invalid_record, parse_frontmatter
 from memctl.record.kinds import SESSIONS
-from memctl.text import headings
+from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import in_cell
 

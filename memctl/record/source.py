@@ -133,7 +133,7 @@ class Catalogue(Protocol):
     ) -> tuple[list[Record], int]:
         """Return the first `limit` records (0: all) that meet all conditions, and the number of all that do.
 
-        `order` is one of those of `search.filters`. Records have the retrieval counts of this clone.
+        `order` is one of `filters.ORDERS`. Records have the retrieval counts of this clone.
         """
 
     def with_id(self, identifier: str) -> list[Record]:

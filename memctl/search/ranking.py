@@ -11,13 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from memctl.record import foreign_names, ids, timestamps
+from memctl.record import foreign_names, ids
 from memctl.record.config import SearchWeights
+from memctl.record.filters import Filters
 from memctl.record.kinds import CHECKPOINTS, KINDS, SESSIONS
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import CHECKPOINT, PAGE, SESSION, Hit
-from memctl.search.filters import Filters
+from memctl.text import timestamps
 from memctl.text.lazy_regex import lazy_regex
 
 RECORDS = tuple(KINDS)

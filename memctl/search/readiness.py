@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
+from memctl.record.filters import severity_rank
 from memctl.record.kinds import SEVERITIES
 from memctl.record.record import Record
-from memctl.search.filters import severity_rank
 
 _MOST_UNBLOCKED = 3  # pieces of waiting work that count; more make no difference
 _DEPTH = 20  # parents above one another, which may form a circle

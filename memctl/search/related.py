@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import msgspec
 
 from memctl.record import ids
+from memctl.record.filters import Filters
 from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
-from memctl.search.filters import Filters
 
 LINKS, CODE, TEXT, TAGS, SECTION = 0.35, 0.25, 0.25, 0.10, 0.05
 _LEAST = 0.1  # of the score: a shared section, or a few shared words, make no relation

@@ -16,7 +16,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import differences, history
 from memctl.providers.provider import Provider, ProviderFailed, json_object
-from memctl.record import session_page, timestamps
+from memctl.record import session_page
 from memctl.record.session_page import SessionPage
 from memctl.session import probes
 from memctl.session.page_builder import IMPLIED
@@ -24,7 +24,7 @@ from memctl.session.probes import ARTIFACT, DECISION, KINDS, NEXT, RECALL, STAND
 from memctl.session.summary import SessionSummary
 from memctl.session.trail import Places
 from memctl.store.memory import Memory
-from memctl.text import xml
+from memctl.text import timestamps, xml
 from memctl.text.characters import redacted_line
 from memctl.text.similar import comparable
 from memctl.transcript.events import PROMPT, Session

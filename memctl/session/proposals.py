@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from memctl.record import timestamps
 from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
 from memctl.record.record import Record
 from memctl.record.required_text import is_meaningful
@@ -18,6 +17,7 @@ from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
 from memctl.statements import labels
 from memctl.statements.records import as_record
+from memctl.text import timestamps
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.similar import comparable

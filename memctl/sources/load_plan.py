@@ -54,7 +54,7 @@ class Choice(msgspec.Struct, frozen=True):
         return min(self.tokens.tokens, OUTLINE) if self.outline else self.tokens.tokens
 
 
-class Room(msgspec.Struct, frozen=True):
+class LoadBudget(msgspec.Struct, frozen=True):
     """Tokens: the model's window, what of it is in use, what files may take; and the least score of what is loaded."""
 
     window: int
@@ -77,7 +77,7 @@ def reserve_of(window: int) -> dict[str, int]:
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
-def verdict(score: float, outline: str, room: Room) -> str:
+def verdict(score: float, outline: str, room: LoadBudget) -> str:
     """Return how all of a file should be loaded (rules.md#files-for-a-task).
 
     What is large or generated is held back that would be loaded ahead; it does not come nearer if nobody needs it.
@@ -91,7 +91,7 @@ def verdict(score: float, outline: str, room: Room) -> str:
 
 def choose(
     files: Iterable[ScoredFile],
-    room: Room,
+    room: LoadBudget,
     estimate: Callable[[Content], Count],
     count: Callable[[str, Content], Count],
     shown: int,
@@ -119,7 +119,7 @@ def choose(
         yield msgspec.structs.replace(found, left_out=reason) if reason else found
 
 
-def _reason(score: float, cost: int, room: Room, left: int) -> str:
+def _reason(score: float, cost: int, room: LoadBudget, left: int) -> str:
     if score < room.least:
         return f"its score is below {room.least:g}"
     if room.is_crowded:

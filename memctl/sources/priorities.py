@@ -10,12 +10,12 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import freshness, repository_paths
 from memctl.pages.repository_paths import file_named
+from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import Filters
 from memctl.sources import file_search, recency, task
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import Generated
-from memctl.sources.load_plan import Choice, Room, ScoredFile, choose
+from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, by_task, score
 from memctl.sources.sizes import TokenSizes
@@ -53,7 +53,7 @@ def priorities(
     memory: Memory,
     snapshot: Snapshot,
     wish: FileRequest,
-    room: Room,
+    room: LoadBudget,
     counter: Counter,
     progress: Progress | None = None,
 ) -> Priorities:

@@ -11,8 +11,8 @@ import msgspec
 from memctl.git import differences, history
 from memctl.git.repository import Repository
 from memctl.pages import repository_paths
-from memctl.record import timestamps
 from memctl.store.place import FOLDER
+from memctl.text import timestamps
 
 OPERATIONS = 5  # of which changes give points; rules.md#files-for-a-task
 DAYS = 7  # after which there are no points for recency

@@ -10,9 +10,9 @@ import re
 
 import msgspec
 
-from memctl.record import timestamps
 from memctl.sources.nearness import Near
 from memctl.sources.task import FileMention
+from memctl.text import timestamps
 
 RELEVANCE, RECENCY, DEPENDENCY = 50, 30, 20  # points at most
 PRELOAD_SCORE = 70  # the score from which a file is loaded ahead

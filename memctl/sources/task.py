@@ -10,9 +10,9 @@ import msgspec
 
 from memctl.pages import freshness, repository_paths
 from memctl.record.errors import InvalidRecord
+from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
-from memctl.search.filters import Filters
 from memctl.sources.facts import Content
 from memctl.text import words
 

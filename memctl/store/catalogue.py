@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The conditions and orders of `search.filters`, in SQL.
+# How SQLite puts conditions and the orders of `record.filters`.
 _TESTS = {
     "is": "{} = ?",
     "in": "{} IN (SELECT value FROM json_each(?))",
@@ -87,7 +87,7 @@ class StoredCatalogue:
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
     ) -> tuple[list[Record], int]:
-        from memctl.search.filters import ORDERS
+        from memctl.record.filters import ORDERS
 
         condition, values = _where(conditions)
         if order == "access":  # the cache has no retrieval counts

@@ -45,7 +45,7 @@ class Memory:
         """The canonical time that operations record: MEMCTL_NOW, or the clock's."""
         if self._fixed:
             return self._fixed[0]
-        from memctl.record import timestamps  # only writes need the time
+        from memctl.text import timestamps  # what only reads dates nothing
 
         return timestamps.from_epoch(int(time.time()))
 
@@ -59,9 +59,10 @@ class Memory:
         """MEMCTL_NOW in canonical form and in Unix seconds, if it is set."""
         if not self.environ.get("MEMCTL_NOW"):
             return None
-        from memctl.record import timestamps
+        from memctl.record import time_input
+        from memctl.text import timestamps
 
-        fixed = timestamps.fixed_now(self.environ)
+        fixed = time_input.fixed_now(self.environ)
         return None if fixed is None else (fixed, timestamps.to_epoch(fixed))
 
     @cached_property

@@ -11,10 +11,11 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import ids, timestamps
+from memctl.record import ids
 from memctl.record.kinds import Kind
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.text import timestamps
 
 _FILE = "sequence.json"
 _SLACK_DAYS = 2.0  # a clock may be wrong, and commit dates are another machine's

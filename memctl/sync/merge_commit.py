@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import message, refs, remotes, tree_merge
+from memctl.git import refs, remotes, tree_merge
 from memctl.git.remotes import Upstream
 from memctl.git.tree_merge import Leaf
 from memctl.pages import documents as comparing
@@ -15,7 +15,7 @@ from memctl.pages.links import FOLDER, SOURCES
 from memctl.record.change import Change, Deed
 from memctl.record.config import parse as parse_config
 from memctl.record.snapshot import Snapshot
-from memctl.store import load
+from memctl.store import commit_message, load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.sync import collisions, merge_tree
@@ -73,7 +73,7 @@ def assemble(
     if rendered:
         tree = tree_merge.edit_tree(repository, tree, _below_top(memory, rendered))
     made = MergeCommit("", merged.both, renamed, merged.lost, merged.revived, warning)
-    text = message.compose([_change(memory, upstream, made)])
+    text = commit_message.compose([_change(memory, upstream, made)])
     signed = repository.flag("commit.gpgsign")
     commit = refs.commit_tree(repository, tree, (ours, theirs), text, memory.commit_moment, signed=signed)
     return msgspec.structs.replace(made, commit=commit), snapshot

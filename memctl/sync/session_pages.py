@@ -8,10 +8,10 @@ from __future__ import annotations
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git, message, refs, tree_merge, trees
+from memctl.git import git, refs, tree_merge, trees
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change, Write
-from memctl.store import files, lock, sessions_ref
+from memctl.store import commit_message, files, lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 from memctl.store.sessions_ref import REF
@@ -76,7 +76,7 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
 
 def _redacted_commit(memory: Memory, tree: str, parent: str) -> str:
     change = commit.with_author(memory, Change(op="sync", title="sessions, without credentials"))
-    text = message.compose([change])
+    text = commit_message.compose([change])
     return refs.commit_tree(memory.repository, tree, [parent] if parent else [], text, memory.commit_moment)
 
 
@@ -191,7 +191,7 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
         changes |= {f"{prefix}/{path}": leaf for path, leaf in merge_tree.changes(sides[1], wanted).items()}
     tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, ours), changes)
     change = commit.with_author(memory, Change(op="sync", title=f"sessions with {remote}"))
-    return refs.commit_tree(repository, tree, (ours, theirs), message.compose([change]), memory.commit_moment)
+    return refs.commit_tree(repository, tree, (ours, theirs), commit_message.compose([change]), memory.commit_moment)
 
 
 def _memories(memory: Memory, *commits: str) -> list[str]:

@@ -1,6 +1,7 @@
-"""The state of a task in a record of the memory: read, and brought up to date.
+"""The state of a task as a record of the memory holds it.
 
-`record/task_state.py` has the value, `progress` what changes it, `resume_text` the text with which work goes on.
+`record/task_state.py` has the value, `progress` what changes it, `write/task_state.py` saves it, and `resume_text`
+has the text with which work goes on.
 """
 
 from __future__ import annotations
@@ -11,20 +12,15 @@ from typing import Any
 
 import msgspec
 
-from memctl.errors import USAGE, MemctlError
 from memctl.record import task_state
-from memctl.record.change import Change
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import STATE
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import CLAIMED, IN_PROGRESS, TaskState
-from memctl.task import progress
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
-from memctl.write import edit
 
 _MARKS = {IN_PROGRESS: " (in progress)", CLAIMED: " (claimed)"}
 _MARKED = re.compile(r"\s*\((in progress|claimed)\)\W*$", re.IGNORECASE)
@@ -65,30 +61,6 @@ def of_values(values: Mapping[str, Any]) -> TaskState:
         next_actions=_lines(values, "next_actions"),
         blockers=_lines(values, "blockers"),
     )
-
-
-def update(
-    snapshot: Snapshot, reference: str, given: TaskState, saved: TaskState | None, completion: int | None
-) -> Change:
-    """Return the Change that brings the record of a state up to date: what is given, and the progress of a checkpoint.
-
-    Steps move as in a checkpoint, and next actions replace those of before; a field of the text that does not change
-    stays to the letter. How far it is follows from its steps, unless `completion` (percent) is given. Raises
-    MemctlError for a record that is not a state, and for a step that can't be moved.
-    """
-    record = snapshot.resolve(reference)
-    if record.memory_type != STATE.name:
-        raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
-    before = of_record(snapshot, record)
-    if saved is not None:
-        saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
-    made = progress.add(progress.merge(before, saved) if saved else before, given)
-    percent = made.completion if completion is None else completion
-    front = {} if percent is None else {"completion_percentage": percent}
-    title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
-    values, old = record_values(made), record_values(before)
-    write = edit.rewrite(snapshot, record, front, {name: values[name] for name in values if values[name] != old[name]})
-    return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 
 
 def record_values(state: TaskState) -> dict[str, Any]:

@@ -12,13 +12,14 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import history
-from memctl.record import checkpoint, ids, timestamps
+from memctl.record import checkpoint, ids
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import objects, sessions_ref
 from memctl.store.memory import Memory
 from memctl.task import events
+from memctl.text import timestamps
 
 _MARK = 8  # characters of a session's id in the name of its workflow
 

@@ -16,7 +16,7 @@ from memctl.errors import MemctlError
 from memctl.git import message, refs, tree_merge
 from memctl.git.refs import RefFile
 from memctl.record.change import Change
-from memctl.store import lock
+from memctl.store import commit_message, lock
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
 from memctl.team.state import FILES, State, decode, encode
@@ -154,7 +154,7 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
     blobs = {name: known[data] for name, data in contents.items()}
     change = Change(step.op, step.title, actor=memory.actor, session=memory.session, reason=reason)
     parents = [parent for parent in (seen.commit, *others) if parent]
-    return refs.write_commit(memory.repository, blobs, parents, message.compose([change]), memory.commit_moment)
+    return refs.write_commit(memory.repository, blobs, parents, commit_message.compose([change]), memory.commit_moment)
 
 
 def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import timestamps
+from memctl.text import timestamps
 from memctl.text.characters import printable_line
 from memctl.text.lazy_regex import lazy_regex
 

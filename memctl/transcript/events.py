@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.record import timestamps
 from memctl.record.frontmatter import clean_newlines
+from memctl.text import timestamps
 from memctl.transcript import messages
 from memctl.transcript.line import text_in
 from memctl.transcript.messages import Block, decode_json

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import argument_checks, timestamps
+from memctl.record import argument_checks
+from memctl.text import timestamps
 from memctl.window import config as configuration
 from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine

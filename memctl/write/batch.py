@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 
 from memctl.errors import MemctlError
-from memctl.git import commits, differences, git, index, message, refs, tree_merge, trees
+from memctl.git import commits, differences, git, index, refs, tree_merge, trees
 from memctl.git.commits import AllPending, Preparation
 from memctl.record.change import Write
-from memctl.store import batches, entry_state, files
+from memctl.store import batches, commit_message, entry_state, files
 from memctl.store.batches import Batch
 from memctl.store.memory import Memory
 from memctl.store.place import DOCUMENTS
@@ -65,7 +65,7 @@ def close(memory: Memory, batch: Batch, squash: str) -> None:
         tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
         args = ["log", "--no-show-signature", "--max-count=1", "--format=%H", "HEAD", "--", *tracked]
         commit = git.read(args, repository.top).decode().strip()
-        text = message.compose_join(batch.base, batch.tip, commit)
+        text = commit_message.compose_join(batch.base, batch.tip, commit)
         new = batches.join(memory, repository.branch()[1], batch.tip, text)
     if not refs.swap(repository, batch.ref, new, batch.tip):
         raise MemctlError(f"{batch.ref} was moved by another process", "try again")
@@ -76,7 +76,7 @@ def close(memory: Memory, batch: Batch, squash: str) -> None:
 def compose(memory: Memory, batch: Batch) -> str:
     """Return the message of the commit that squashes a batch."""
     changes = batches.changes(memory, batch.base, batch.tip)[::-1]
-    return message.compose_squash(
+    return commit_message.compose_squash(
         [one.subject for one in changes], [one.trailers for one in changes], batch.base, batch.tip
     )
 

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import msgspec
 
 from memctl.errors import CredentialFound
-from memctl.git import commits, git, message
+from memctl.git import commits, git
 from memctl.git.commits import Preparation, Variables
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import batches, cache_update, entry_state, files, journal, lock
+from memctl.store import batches, cache_update, commit_message, entry_state, files, journal, lock
 from memctl.store.batches import Batch
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
@@ -245,7 +245,7 @@ def commit_paths(
     """
     if not batches.is_wanted(memory):
         return _commit_on_branch(
-            memory, paths, message.compose(changes), least=least, is_fresh=is_fresh, prepared=prepared
+            memory, paths, commit_message.compose(changes), least=least, is_fresh=is_fresh, prepared=prepared
         )
     from memctl.write import batch  # most memories commit each change
 
@@ -256,7 +256,7 @@ def commit_paths(
     prepared = prepared or _prepare(memory, differing)
     contents = files.contents(memory.folder, sorted(differing))
     tracked = {memory.tracked(path): content for path, content in contents.items()}
-    return batch.add(memory, tracked, message.compose(changes, batch.base(memory)), prepared)
+    return batch.add(memory, tracked, commit_message.compose(changes, batch.base(memory)), prepared)
 
 
 def _commit_on_branch(
@@ -337,7 +337,9 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     from memctl.write import batch
 
     text = batch.compose(memory, open_batch)
-    change = with_author(memory, Change(op="squash", title=text.partition("\n")[0].removeprefix(f"{message.TYPE}: ")))
+    change = with_author(
+        memory, Change(op="squash", title=text.partition("\n")[0].removeprefix(f"{commit_message.TYPE}: "))
+    )
     if dry_run:
         return Outcome(change, pending="not committed yet")
     paths = batches.paths(memory, open_batch)

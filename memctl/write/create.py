@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.pages.links import refuse_nowhere, section_marker
-from memctl.record import content_fields, frontmatter, ids, pages, timestamps
+from memctl.record import content_fields, frontmatter, ids, pages, time_input
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
@@ -102,7 +102,7 @@ def complete_values(memory: Memory, draft: Draft) -> dict[str, Any]:
     for name in ("timestamp", "expires_at"):
         if name in values:
             later = name == "expires_at"
-            values[name] = timestamps.parse_option(str(values[name]), now, ahead=later, whole_day=later)
+            values[name] = time_input.parse(str(values[name]), now, ahead=later, whole_day=later)
     for name, default in draft.kind.defaults.items():
         values.setdefault(name, default)
     values.setdefault("status", draft.kind.statuses[0])

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_nowhere, section_marker
-from memctl.record import content_fields, frontmatter, handoff, pages, timestamps
+from memctl.record import content_fields, frontmatter, handoff, pages, time_input
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
@@ -305,7 +305,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
         return None
     if name in TIMES:
         later = name == "expires_at"
-        return timestamps.parse_option(value, now, ahead=later, whole_day=later)
+        return time_input.parse(value, now, ahead=later, whole_day=later)
     if name in _NUMBERS:
         try:
             return int(value)

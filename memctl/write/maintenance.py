@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.git import commits
-from memctl.record import checkpoint, mentions, timestamps
+from memctl.record import checkpoint, mentions
 from memctl.record.change import Change, Deed, Delete, WriteOptions
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.config import Lifecycle
@@ -35,6 +35,7 @@ from memctl.store import access, entry_state, load, lock, sequence
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.team import guard
+from memctl.text import timestamps
 from memctl.text.phrases import quantity
 from memctl.write import links, transaction
 from memctl.write.commit import Outcome

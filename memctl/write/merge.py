@@ -14,12 +14,12 @@ import msgspec
 
 from memctl.git import tree_merge
 from memctl.git.tree_merge import Preference
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record.errors import FrontMatterError
 from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
 from memctl.record.record import ORDER
-from memctl.text import headings
+from memctl.text import headings, timestamps
 
 WHOLE = "the text"  # the name of a conflict in versions that can't be parsed
 

@@ -7,10 +7,10 @@ import os
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import edited_hooks, hook_commits, message, refs, tree_merge
+from memctl.git import edited_hooks, hook_commits, refs, tree_merge
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change, Delete, Write
-from memctl.store import sessions_ref
+from memctl.store import commit_message, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.sessions_ref import FOLDERS, REF
 
@@ -64,7 +64,7 @@ def commit(memory: Memory, change: Change) -> str:
     for _ in range(_TRIES):
         parent = sessions_ref.head(memory)
         tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, parent) if parent else "", leaves)
-        text = message.compose([change])
+        text = commit_message.compose([change])
         made = refs.commit_tree(repository, tree, [parent] if parent else [], text, memory.commit_moment)
         if refs.swap(repository, REF, made, parent):
             return made

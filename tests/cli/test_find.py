@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memctl.record import timestamps
 from memctl.record.record import TIMES
+from memctl.text import timestamps
 from tests.conftest import Memctl, git
 
 

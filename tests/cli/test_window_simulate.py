@@ -27,6 +27,7 @@ def test_policies_stand_side_by_side(memctl: Memctl, file: Path) -> None:
     assert [row.split()[0] for row in rows if row] == ["fifo", "lru", "hybrid", "unmanaged", "fifo", "lru", "hybrid"]
 
 
+@pytest.mark.slow
 def test_all_six_are_tried_if_none_is_named(memctl: Memctl, file: Path) -> None:
     data = memctl("window", "simulate", str(file), "--budget", "60000", "--json").data
     assert [one["policy"] for one in data["policies"]] == [

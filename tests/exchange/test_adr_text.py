@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from memctl.exchange import adr_text
 from memctl.exchange.adr_status import refresh, statement_of
 from memctl.exchange.adr_text import KEY, AdrOrigin
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import DECISION
 from memctl.record.record import Record
+from memctl.text import timestamps
 from memctl.write.create import Draft, body_of
 from tests.conftest import examples
 

@@ -244,6 +244,7 @@ def test_an_unknown_value_is_named_with_those_that_there_are(session: Session, m
     assert f".memory/sessions/{session.name}.md" in files(session.repo, "HEAD")
 
 
+@pytest.mark.slow
 def test_sessions_that_end_at_once_lose_nothing(records: Session, tmp_path: Path) -> None:
     sessions = [Session(records.repo, tmp_path / f"{n}.jsonl", f"session-{n:02}") for n in range(8)]
     for session in sessions:

@@ -320,6 +320,7 @@ def test_what_a_memory_that_can_not_be_opened_keeps_waiting_is_done_once_it_can(
     assert job_queue.notes(session.root) == []
 
 
+@pytest.mark.slow
 def test_what_a_full_disk_keeps_waiting_is_done_once_there_is_room(session: Session) -> None:
     begun(session)
     code = (

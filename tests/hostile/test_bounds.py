@@ -158,6 +158,7 @@ FEW_EVENTS = tuple((CLAUDE_CODE.name, event) for event in ("SessionStart", "User
 pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="it measures as Linux does")
 
 
+@pytest.mark.slow
 def test_what_looks_at_every_text_ends_soon_on_the_worst_of_repositories(repo: Path) -> None:
     """With a third of the size of the slow test's, for which quadratic work still takes more than it may."""
     worst(repo, SIZE // 3)
@@ -165,7 +166,7 @@ def test_what_looks_at_every_text_ends_soon_on_the_worst_of_repositories(repo: P
     assert faults(run(repo, FEW, FEW_EVENTS)) == {}
 
 
-@pytest.mark.parametrize("size", [LARGE // 4, *slow(LARGE)])
+@pytest.mark.parametrize("size", [LARGE // 16, *slow(LARGE)])
 def test_a_word_that_large_records_repeat_is_found_soon(repo: Path, size: int) -> None:
     large(repo, size)
     commit(repo)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memctl.pack import rehydrate
-from memctl.record import ids, timestamps
+from memctl.record import ids
 from memctl.record.config import Config
+from memctl.text import timestamps
 from tests import snapshots
 from tests.generated import NOW, memory
 

@@ -9,6 +9,7 @@ import pytest
 
 from memctl.pages import outline
 from memctl.pages.outline import Marker
+from tests.conftest import slow
 
 
 def found(path: str, text: str) -> list[tuple[int, int, str]]:
@@ -363,7 +364,7 @@ def test_endless_nesting_does_no_harm(suffix: str, unit: str) -> None:
 
 @pytest.mark.parametrize(
     ("suffix", "unit"),
-    [("py", "->await "), ("py", "<await -"), ("js", "[&1"), ("ts", "a<b,"), ("go", ",a["), ("go", "*<{/")],
+    [("py", "->await "), *slow(("py", "<await -"), ("js", "[&1"), ("ts", "a<b,"), ("go", ",a["), ("go", "*<{/"))],
 )
 def test_what_takes_a_parser_gigabytes_is_stopped(suffix: str, unit: str) -> None:
     resource = pytest.importorskip("resource")

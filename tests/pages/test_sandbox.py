@@ -144,6 +144,7 @@ def tried(texts: dict[str, str]) -> dict[str, tuple[str, float, int]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say there what memory is used")
 def test_what_is_too_large_is_refused_before_it_is_made() -> None:
     found = tried(TOO_LARGE)

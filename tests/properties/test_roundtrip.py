@@ -18,6 +18,7 @@ from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import KINDS, Field, Kind
 from memctl.record.parser import parse, problems
 from memctl.record.record import LISTS, ORDER, TIMES
+from memctl.store.commit_message import compose
 from memctl.text import headings
 from tests.conftest import examples
 
@@ -420,7 +421,7 @@ hostile_line = st.one_of(line_of_text, raw_texts)
 @GIT
 @given(st.sampled_from(OPS), hostile_line, hostile_line, hostile_line, hostile_line)
 def test_a_message_is_read_back_by_git_and_by_us(op: str, title: str, actor: str, session: str, reason: str) -> None:
-    text = message.compose(
+    text = compose(
         [Change(op=op, title=title, ids=("DEC-2025-11-04-001",), actor=actor, session=session, reason=reason)]
     )
     trailers = message.parse(text)
@@ -438,7 +439,7 @@ def test_a_message_is_read_back_by_git_and_by_us(op: str, title: str, actor: str
 @QUICK
 @given(st.lists(st.tuples(st.sampled_from(OPS), hostile_line, hostile_line), min_size=1, max_size=3))
 def test_lines_of_a_message_are_short_where_words_allow(parts: list[tuple[str, str, str]]) -> None:
-    text = message.compose(
+    text = compose(
         [
             Change(op=op, title=title, ids=(f"DEC-2025-11-04-{n:03d}",), reason=r)
             for n, (op, title, r) in enumerate(parts)
@@ -455,6 +456,6 @@ def test_lines_of_a_message_are_short_where_words_allow(parts: list[tuple[str, s
 @given(st.lists(st.tuples(st.sampled_from(OPS), hostile_line), min_size=2, max_size=4))
 def test_a_message_of_several_changes_names_every_operation(parts: list[tuple[str, str]]) -> None:
     changes = [Change(op=op, title=title, ids=(f"DEC-2025-11-04-{n:03d}",)) for n, (op, title) in enumerate(parts)]
-    trailers = message.parse(message.compose(changes))
+    trailers = message.parse(compose(changes))
     assert trailers.ops == tuple(dict.fromkeys(op for op, _ in parts))
     assert trailers.ids == tuple(change.ids[0] for change in changes)

@@ -18,9 +18,9 @@ from memctl.record.change import WriteOptions
 from memctl.record.task_state import PROGRESS, Step, TaskState, key
 from memctl.store.memory import open_memory
 from memctl.task import progress
-from memctl.task import save as task_save
-from memctl.task.save import SaveOptions
 from memctl.window import CrossWindowStateManager, StateFiles
+from memctl.write import task_state
+from memctl.write.task_state import SaveOptions
 from tests.conftest import examples, slow
 
 STEPS = ("one", "two", "three", "four")
@@ -96,11 +96,11 @@ def test_of_three_kinds_of_writers_to_a_memory_none_loses_a_done_step(repo: Path
 
     def command(**lists: str) -> None:
         said = TaskState(goal="x", steps=tuple(Step(text, status) for status, text in lists.items()))  # type: ignore[arg-type]
-        task_save.save(memory, said, SaveOptions(workflow="main"), options)
+        task_state.save(memory, said, SaveOptions(workflow="main"), options)
 
     def hook(*steps: Step) -> None:
         how = SaveOptions(workflow="main", is_whole=True)
-        task_save.save(memory, TaskState(goal="x", steps=steps), how, options)
+        task_state.save(memory, TaskState(goal="x", steps=steps), how, options)
 
     command(done="one", planned="two")
     with pytest.raises(MemctlError, match="never loaded"):

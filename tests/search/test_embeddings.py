@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from memctl.record.filters import Filters
 from memctl.record.snapshot import Snapshot
 from memctl.search import embeddings, ranking
-from memctl.search.filters import Filters
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import NOW, Memctl, git

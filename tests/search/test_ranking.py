@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from memctl.record.config import Config, SearchWeights
+from memctl.record.filters import Filters
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Hit
 from memctl.search import ranking
-from memctl.search.filters import Filters
 from memctl.search.ranking import Result
 from tests import snapshots
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from memctl.record.filters import Filters
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search import related
-from memctl.search.filters import Filters
 from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
 from memctl.store import load
 from memctl.store.memory import open_memory

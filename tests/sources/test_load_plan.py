@@ -12,7 +12,7 @@ from memctl.sources.load_plan import (
     ON_DEMAND,
     PRELOAD,
     Choice,
-    Room,
+    LoadBudget,
     ScoredFile,
     budget_of,
     choose,
@@ -21,10 +21,10 @@ from memctl.sources.load_plan import (
 from memctl.sources.score import Score
 from memctl.tokens.count import Count
 
-ROOM = Room(200_000, 0, 70_000, 40)
+ROOM = LoadBudget(200_000, 0, 70_000, 40)
 
 
-def choices(files: list[tuple[float, int]], room: Room = ROOM, why: str = "") -> list[Choice]:
+def choices(files: list[tuple[float, int]], room: LoadBudget = ROOM, why: str = "") -> list[Choice]:
     """What becomes of files of some scores and tokens."""
     ordered = sorted(files, key=lambda file: -file[0])
     scored = [
@@ -49,21 +49,21 @@ def test_the_verdict_goes_by_score_size_and_what_is_in_use() -> None:
     assert verdict(39.9, "", ROOM) == ON_DEMAND
     assert verdict(100, "it is large", ROOM) == JUST_IN_TIME
     assert verdict(0, "it is large", ROOM) == ON_DEMAND
-    crowded = Room(200_000, 160_001, 70_000, 40)
+    crowded = LoadBudget(200_000, 160_001, 70_000, 40)
     assert {verdict(score, "", crowded) for score in (0, 50, 100)} == {JUST_IN_TIME}
-    assert verdict(100, "", Room(200_000, 160_000, 70_000, 40)) == PRELOAD
+    assert verdict(100, "", LoadBudget(200_000, 160_000, 70_000, 40)) == PRELOAD
 
 
 def test_a_file_too_large_for_what_is_left_does_not_keep_out_smaller_ones() -> None:
-    found = choices([(90, 800), (80, 300), (70, 150)], Room(200_000, 0, 1_000, 40))
+    found = choices([(90, 800), (80, 300), (70, 150)], LoadBudget(200_000, 0, 1_000, 40))
     assert [choice.is_loaded for choice in found] == [True, False, True]
     assert found[1].left_out == NO_ROOM
 
 
 def test_what_is_left_out_says_why() -> None:
     assert choices([(39, 1)])[0].left_out == "its score is below 40"
-    assert choices([(39, 1)], Room(200_000, 0, 100, 0))[0].is_loaded
-    assert "in use" in choices([(90, 1)], Room(100, 81, 100, 40))[0].left_out
+    assert choices([(39, 1)], LoadBudget(200_000, 0, 100, 0))[0].is_loaded
+    assert "in use" in choices([(90, 1)], LoadBudget(100, 81, 100, 40))[0].left_out
 
 
 def test_of_what_is_large_or_generated_an_outline_is_loaded() -> None:
@@ -71,7 +71,7 @@ def test_of_what_is_large_or_generated_an_outline_is_loaded() -> None:
     assert (large.is_loaded, large.outline, large.cost) == (True, "it has more than 10,000 tokens", 500)
     generated = choices([(90, 200)], why="it is a lock file")[0]
     assert (generated.is_loaded, generated.outline, generated.cost) == (True, "it is a lock file", 200)
-    assert choices([(90, 20_000)], Room(200_000, 0, 499, 40))[0].left_out == NO_ROOM
+    assert choices([(90, 20_000)], LoadBudget(200_000, 0, 499, 40))[0].left_out == NO_ROOM
 
 
 @given(
@@ -82,7 +82,7 @@ def test_of_what_is_large_or_generated_an_outline_is_loaded() -> None:
 def test_the_budget_is_never_exceeded_and_nothing_that_fits_is_left_out(
     files: list[tuple[float, int]], budget: int, least: int
 ) -> None:
-    found = choices(files, Room(200_000, 0, budget, least))
+    found = choices(files, LoadBudget(200_000, 0, budget, least))
     loaded = sum(choice.cost for choice in found if choice.is_loaded)
     assert loaded <= budget
     for choice in found:

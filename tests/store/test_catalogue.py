@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from memctl.record import frontmatter, mentions
+from memctl.record.filters import ORDERS, Filters, select
 from memctl.record.kinds import KINDS, KNOWLEDGE
 from memctl.record.record import ORDER, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue
-from memctl.search.filters import ORDERS, Filters, select
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, git, slow

@@ -75,7 +75,7 @@ def commits_of(*clones: Path) -> set[str]:
     return {commit for clone in clones for commit in git(clone, "rev-list", "refs/heads/main").split()}
 
 
-@strides(29)
+@strides(43)
 def test_killed_at_any_step_the_next_command_goes_on_from_there(
     memctl: Memctl, parted: Path, tmp_path: Path, stride: int, mode: str
 ) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memctl.record import timestamps
+from memctl.text import timestamps
 
 START = "2025-11-04T09:00:00Z"
 

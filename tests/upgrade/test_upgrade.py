@@ -19,7 +19,7 @@ from memctl.cli.command_list import all_commands
 from memctl.hooks import session_state
 from memctl.store.session_dir import SessionDir
 from tests.checkpoints import having
-from tests.conftest import Memctl, commits, copied, git
+from tests.conftest import Memctl, commits, copied, git, slow
 from tests.upgrade.make import LIVE, PLACE, SESSION
 
 ARCHIVE = Path(__file__).with_name("868170b.tar.xz")
@@ -410,7 +410,7 @@ def test_claude_codes_session_goes_on_and_its_page_is_committed(
             ".codex/hooks.json",
             ["SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd"],
         ),
-        (".gemini/settings.json", ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]),
+        *slow((".gemini/settings.json", ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"])),
     ],
     ids=["codex", "gemini"],
 )

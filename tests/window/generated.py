@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from memctl.record import timestamps
+from memctl.text import timestamps
 from tests.window.invented import FRAME, Request, Session, Step, tokens_of
 
 START = "2025-11-04T09:00:00Z"

@@ -20,6 +20,7 @@ from memctl.window import (
     WindowConfig,
     validate,
 )
+from tests.conftest import slow
 from tests.window.loops import ANTHROPIC, CHAT, Loop, text_of
 from tests.window.talk import Talk, long_talk
 
@@ -43,7 +44,7 @@ def events(taken: list[Decision], event: str) -> list[Decision]:
         (16_000, 9_000, 2, 60, CHAT),
         (64_000, 20_000, 1, 60, ANTHROPIC),
         (64_000, 39_000, 1, 40, CHAT),
-        (128_000, 39_000, 1, 60, ANTHROPIC),
+        pytest.param(128_000, 39_000, 1, 60, ANTHROPIC, marks=pytest.mark.slow),
         pytest.param(200_000, 39_000, 1, 600, CHAT, marks=pytest.mark.slow),
         pytest.param(16_000, 9_000, 3, 600, CHAT, marks=pytest.mark.slow),
         pytest.param(32_000, 20_000, 2, 2_000, ANTHROPIC, marks=pytest.mark.slow),
@@ -180,7 +181,7 @@ def test_what_is_not_worth_a_window_of_its_own_is_not_given_away(todo: str) -> N
     assert "failed" not in step.refused
 
 
-@pytest.mark.parametrize("shape", ["lambda", "object", "named"])
+@pytest.mark.parametrize("shape", ["lambda", *slow("object", "named")])
 def test_any_function_is_a_model_and_is_asked_once_for_many_results(shape: str) -> None:
     asked: list[tuple[str, str]] = []
 
@@ -333,6 +334,7 @@ def test_the_end_of_a_task_keeps_a_summary_and_says_where_it_went(tmp_path: Path
     assert events(taken, "task")
 
 
+@pytest.mark.slow
 def test_a_steady_loop_raises_no_alarm_of_its_rate() -> None:
     manager, taken = managed(128_000)
     Loop(manager, COUNTER, large=9_000, every=3).run(200, check_every=50)

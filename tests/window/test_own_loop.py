@@ -63,6 +63,7 @@ class Wordy(Model):
         return {"content": [{"type": "text", "text": said}, *answer["content"]], "usage": {"output_tokens": 4_500}}
 
 
+@pytest.mark.slow
 def test_what_a_new_window_begins_with_does_not_grow_with_the_number_of_windows() -> None:
     model = Wordy(24)
     run("Port src.", model, {"read": lambda path: "ok"}, config={"max_context_tokens": 8_000})

@@ -420,7 +420,7 @@ def test_an_unknown_value_names_the_lines_that_fix_it(repo: Path, memctl: Memctl
     assert not list(repo.rglob("*never*"))
 
 
-@strides(9)
+@strides(19)
 @pytest.mark.parametrize("operation", ["decide", "commit"])
 def test_killed_at_any_step_an_open_batch_has_the_old_or_the_new_state(
     batched: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int
@@ -449,6 +449,7 @@ def test_killed_at_any_step_an_open_batch_has_the_old_or_the_new_state(
         shutil.rmtree(victim)
 
 
+@pytest.mark.slow
 def test_sixteen_writers_at_once_lose_nothing(batched: Path, memctl: Memctl) -> None:
     running = [process(batched, "learn", f"Number {number}") for number in range(16)]
     assert [one.communicate()[1] for one in running if one.wait() != 0] == []

@@ -257,6 +257,7 @@ def test_a_cache_brought_up_to_date_by_another_process_is_never_overwritten(
     assert [r.title for r in load.disk(open_memory(repo, os.environ)).records] == ["Title of main"]
 
 
+@pytest.mark.slow
 def test_hostile_sizes_take_no_time_to_speak_of(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "One")
     file = repo / made.out.split()[1]

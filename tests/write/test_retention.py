@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from memctl.record import frontmatter, timestamps
+from memctl.record import frontmatter
 from memctl.record.config import Lifecycle
 from memctl.record.kinds import KINDS
 from memctl.record.parser import parse
 from memctl.record.record import Record
+from memctl.text import timestamps
 from memctl.write import maintenance
 from tests.conftest import NOW
 from tests.generated import values_of

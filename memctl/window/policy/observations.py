@@ -23,12 +23,12 @@ from typing import Annotated
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import timestamps
 from memctl.record.errors import describe
 from memctl.record.event import PHASES, WorkflowEvent
 from memctl.store import files, lock
 from memctl.store.memory import Memory
 from memctl.task.events import since_checkpoint
+from memctl.text import timestamps
 from memctl.window.policy.contexts import ContextState
 
 DAYS = 7

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memctl.record import ids, timestamps
+from memctl.record import ids
 from memctl.record.record import Record
 from memctl.statements import labels
+from memctl.text import timestamps
 from memctl.text.similar import plain_words
 from memctl.window.policy.blocks import ParsedText, TextBlock
 

@@ -12,9 +12,9 @@ from memctl.record.task_state import TaskState
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.task import events, resume, versions
-from memctl.task import save as task_save
-from memctl.task.save import SaveOptions
 from memctl.window.state.task import StoredState, Validation, validate
+from memctl.write import task_state
+from memctl.write.task_state import SaveOptions
 
 
 class CrossWindowStateManager(StoredState):
@@ -76,6 +76,6 @@ class CrossWindowStateManager(StoredState):
         inside = (msgspec.structs.replace(one, path=one.path.removeprefix(top)) for one in state.files)
         state = msgspec.structs.replace(state, files=tuple(inside))
         options = WriteOptions(reason="the state of a window", redact=True)
-        made, _ = task_save.save(self._memory, state, how, options)
+        made, _ = task_state.save(self._memory, state, how, options)
         self._seen = made.version
         return made.checkpoint_id

@@ -151,6 +151,7 @@ def test_compactions_of_the_host_are_passed_over() -> None:
     assert "Migrate all REST API calls" in text
 
 
+@pytest.mark.slow
 def test_hybrid_regrets_less_than_fifo_at_the_same_budget() -> None:
     """In tokens that have to be got again and in number, summed over sessions; `python -m bench --only policies` has
     many more, and how often it is otherwise.

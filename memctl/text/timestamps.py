@@ -6,19 +6,14 @@ Such texts sort as the times do, so most code compares them directly and never b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
-from memctl.errors import USAGE, MemctlError
 from memctl.text.lazy_regex import lazy_regex
 
 CANONICAL = lazy_regex(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
 _ACCEPTED = lazy_regex(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
-_END_OF_DAY = "T23:59:59Z"
-_AGO = lazy_regex(r"(\d{1,6})\s*([hdw])")
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 ALLOWED = "an ISO 8601 time such as 2025-11-04T14:32:00Z or 2025-11-04"
 
 
@@ -57,34 +52,6 @@ def is_moment(text: str) -> bool:
     return True
 
 
-def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) -> str:
-    """Return the canonical time for what a person typed: ISO 8601, or a span such as `36h`, `7d` or `2w` before `now`.
-
-    With `ahead` a span counts from `now` into the future. With `whole_day` a date stands for the end of the day and not
-    for its beginning. Raises MemctlError for anything else.
-    """
-    if whole_day and re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
-        text = text.strip() + _END_OF_DAY
-    span = _AGO.fullmatch(text.strip())
-    if span is None and (bare := text.strip().lstrip("+-")) != text.strip() and _AGO.fullmatch(bare):
-        way = "from now on" if ahead else "back from now"
-        raise MemctlError(
-            f"{text.strip()!r} has a sign", f"give {bare} without a sign: a span is always counted {way}", USAGE
-        )
-    try:
-        if span is None:
-            return parse(text)
-        delta = timedelta(**{_UNITS[span[2]]: int(span[1])})
-        start = _naive(now)
-        return _text(start + delta if ahead else start - delta)
-    except (ValueError, OverflowError) as error:
-        raise MemctlError(
-            f"{text.removesuffix(_END_OF_DAY)!r} is not a time",
-            f"give {ALLOWED}, or a span such as 36h, 7d or 2w",
-            USAGE,
-        ) from error
-
-
 def days_between(earlier: str, later: str) -> float:
     """Return the days from `earlier` to `later`, two canonical times; negative if `later` comes first."""
     return (_naive(later) - _naive(earlier)).total_seconds() / 86400
@@ -93,9 +60,14 @@ def days_between(earlier: str, later: str) -> float:
 def days_before(moment: str, days: float) -> str:
     """Return the canonical time `days` before `moment`, not before the year 1."""
     try:
-        return _text(_naive(moment) - timedelta(days=days))
+        return shift(moment, timedelta(days=-days))
     except OverflowError:
         return _text(datetime.min)
+
+
+def shift(moment: str, span: timedelta) -> str:
+    """Return the canonical time `span` after `moment`; raises OverflowError outside of the years 1 to 9999."""
+    return _text(_naive(moment) + span)
 
 
 def from_epoch(seconds: float) -> str:
@@ -117,20 +89,3 @@ def _naive(moment: str) -> datetime:
 
 def _text(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")[:19] + "Z"
-
-
-def fixed_now(environ: Mapping[str, str]) -> str | None:
-    """Return the time that the environment variable MEMCTL_NOW sets, in canonical form; None if it is not set.
-
-    Raises MemctlError if it is not a time from 1970 on.
-    """
-    value = environ.get("MEMCTL_NOW", "").strip()
-    if not value:
-        return None
-    try:
-        moment = parse(value)
-    except ValueError:
-        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {ALLOWED}", USAGE) from None
-    if to_epoch(moment) < 0:
-        raise MemctlError(f"MEMCTL_NOW: {value!r} is before 1970, and Git can't date a commit so", None, USAGE)
-    return moment

@@ -8,7 +8,6 @@ from contextlib import suppress
 import msgspec
 
 from memctl.git import git
-from memctl.record import timestamps
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.record import Record
@@ -18,6 +17,7 @@ from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import SHARED_WRITE, State
+from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
 _CRITICAL = "critical"
@@ -27,7 +27,7 @@ _CRITICAL = "critical"
 _LATELY = 24 * 3_600
 
 
-class Choice(msgspec.Struct, frozen=True):
+class WorkItem(msgspec.Struct, frozen=True):
     """A piece of work that can be begun: why it is here, the command to begin it or to read on, and what waits for it.
 
     `is_own`: the agent is at it already, or it was assigned to the agent.
@@ -44,7 +44,7 @@ class NextWork(msgspec.Struct, frozen=True):
     """The best of what can be begun, and how much that is in all; what somebody else has, and how; how much is blocked
     by other work; and what keeps everybody from going on."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[WorkItem, ...]
     total: int
     elsewhere: tuple[tuple[Record, str], ...]
     blocked: int
@@ -140,7 +140,7 @@ def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) 
 
 def _choice(
     memory: Memory, snapshot: Snapshot, state: State, work: OpenWork, record: Record, before: Mapping[str, Record]
-) -> Choice:
+) -> WorkItem:
     waiting = tuple(one.id for one in work.unblocks(record))
     because = ["assigned to you"] if memory.actor in _assigned(state, record) else []
     if is_started(record):
@@ -156,4 +156,4 @@ def _choice(
     because += [f"next: {one_line(actions[0])}"] if isinstance(actions, list) and actions else []
     begun = next_status(record)
     command = f"memctl edit {record.id} --set status={begun}" if begun else f"memctl show {record.id}"
-    return Choice(record, tuple(because), command, _is_own(memory, state, record), waiting)
+    return WorkItem(record, tuple(because), command, _is_own(memory, state, record), waiting)

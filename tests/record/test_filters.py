@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from memctl.record.filters import ORDERS, Filters, select, severity_rank
 from memctl.record.record import Record
-from memctl.search.filters import ORDERS, Filters, select, severity_rank
 
 
 def made(number: int, **changes: Any) -> Record:

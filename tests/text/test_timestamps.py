@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.errors import USAGE, MemctlError
-from memctl.record import timestamps
+from memctl.text import timestamps
 
 NOW = "2025-11-04T14:32:00Z"
 
@@ -55,30 +54,6 @@ def test_iso_times_become_canonical(text: str, canonical: str) -> None:
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         timestamps.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [("2h", "2025-11-04T12:32:00Z"), ("7d", "2025-10-28T14:32:00Z"), (" 2 w ", "2025-10-21T14:32:00Z"), ("0d", NOW)],
-)
-def test_a_span_lies_before_now(text: str, moment: str) -> None:
-    assert timestamps.parse_option(text, NOW) == moment
-
-
-def test_a_span_can_lie_ahead() -> None:
-    assert timestamps.parse_option("36h", NOW, ahead=True) == "2025-11-06T02:32:00Z"
-
-
-def test_an_option_can_be_a_time() -> None:
-    assert timestamps.parse_option("2025-11-04", NOW) == "2025-11-04T00:00:00Z"
-
-
-@pytest.mark.parametrize("text", ["soon", "-1d", "1m", "999999w", "2025-02-30", "d"])
-def test_a_wrong_option_is_a_usage_error_that_names_it(text: str) -> None:
-    with pytest.raises(MemctlError) as caught:
-        timestamps.parse_option(text, NOW)
-    assert caught.value.exit_code == USAGE
-    assert repr(text) in caught.value.message
 
 
 def test_days_between_can_be_negative_and_broken() -> None:

@@ -1,7 +1,8 @@
-"""Save a checkpoint: what was given, what the checkpoint before it had, and what memory, Git and events know.
+"""Saving the state of a task, as a checkpoint or in the record of a state.
 
-A plan that was interrupted must not read like finished work to the next window (rules.md#checkpoints), and what was
-done must not read like a plan: `progress` says which step may become what.
+A checkpoint combines what its writer gave, the checkpoint before it, and what memory, Git and events know. An
+interrupted plan must not read like finished work (rules.md#checkpoints), and finished work must not read like a plan:
+`progress` says which step may get which status.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from memctl.record import checkpoint
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
+from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, type_errors
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, RecordReference, Step, TaskState
-from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
-from memctl.task import environment, progress, versions
+from memctl.task import environment, progress, state, versions
 from memctl.task import events as task_events
 from memctl.task.forms import markdown
 from memctl.task.state import of_record as task_state_of
@@ -32,7 +33,7 @@ from memctl.task.versions import Checkpoints
 from memctl.team import ref_state
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
-from memctl.write import transaction
+from memctl.write import edit, transaction
 from memctl.write.commit import Outcome
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
@@ -43,13 +44,13 @@ _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a
 
 
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which workflow a state is of, and what it goes on from.
+    """The workflow of a saved state, the checkpoint that it continues, and how it is combined with that.
 
-    `workflow` is "" for that of whoever is at work (`versions.workflow_for`). `base` is the checkpoint that it goes on
-    from, by its version or id ("": the newest in this worktree), `window` the context window that it was reached in
-    (None: the session's own). A state that `is_whole` takes the place of the one before, so that steps which it does
-    not name are dropped unless they are done; any other says only what is new. `dropped` are steps that are none any
-    more. A writer that `knows_files` names all that the work touched; else Git tells of some. Sizes are tokens.
+    `workflow` is "" for that of the current agent (`versions.workflow_for`). `base` is the version or id of the
+    checkpoint to continue ("": the newest in this worktree), `window` the context window of the state (None: the
+    session's own). A state that `is_whole` replaces the one before, so that steps without a mention are dropped unless
+    they are done; any other state only adds to it. `dropped` are steps to drop. With `knows_files` the writer names all
+    files that the work touched; otherwise Git finds some. Sizes are in tokens.
     """
 
     workflow: str = ""
@@ -63,7 +64,7 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOptions) -> Change:
-    """Return the Change that adds a checkpoint. Raises MemctlError if it is stale, or if a value is wrong."""
+    """Return the Change that adds a checkpoint. Raises MemctlError if it is stale, or for a wrong value."""
     given = on_lines(given)
     workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
     options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
@@ -98,6 +99,30 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     writes = (Write(made.number.path, checkpoint.to_json(made)), Write(made.number.page, markdown(made)))
     # The id is the title: the task may be what somebody asked for in private.
     return Change(op="checkpoint", title=made.checkpoint_id, ids=(made.checkpoint_id,), writes=writes)
+
+
+def update(
+    snapshot: Snapshot, reference: str, given: TaskState, saved: TaskState | None, completion: int | None
+) -> Change:
+    """Return the Change that updates the record of a state with given values and the progress of a checkpoint.
+
+    Steps move as in a checkpoint, and next actions replace those of before; other fields of the text are unchanged. The
+    completion (percent) follows from the steps unless it is given. Raises MemctlError for a record that is not a state,
+    and for a step that can't be moved.
+    """
+    record = snapshot.resolve(reference)
+    if record.memory_type != STATE.name:
+        raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
+    before = task_state_of(snapshot, record)
+    if saved is not None:
+        saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
+    made = progress.add(progress.merge(before, saved) if saved else before, given)
+    percent = made.completion if completion is None else completion
+    front = {} if percent is None else {"completion_percentage": percent}
+    title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
+    values, old = state.record_values(made), state.record_values(before)
+    write = edit.rewrite(snapshot, record, front, {name: values[name] for name in values if values[name] != old[name]})
+    return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 
 
 def on_lines(state: TaskState) -> TaskState:
@@ -265,17 +290,17 @@ def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Chec
 
 
 def note(memory: Memory, made: Checkpoint) -> None:
-    """Put the event of a saved checkpoint into the stream, so that the events before it count as taken up."""
+    """Append the event of a saved checkpoint to the stream, so that the events before it count as included."""
     name = made.checkpoint_id
     fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
     task_events.emit(memory, made.workflow_id, fields)
 
 
 def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
-    """Save the state of a task; raises MemctlError if it is stale, or refused otherwise.
+    """Save the state of a task; raises MemctlError if it is stale or refused.
 
-    With `options.dry_run` the checkpoint is the one that would be saved. The outcome has a warning if the event stream
-    does not have it.
+    With `options.dry_run` the checkpoint is the one that would be saved. The outcome has a warning if the event could
+    not be added to the event stream.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), given, how), options)
     write = outcome.change.writes[0]

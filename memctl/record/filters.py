@@ -1,4 +1,4 @@
-"""Choosing records by their fields, and putting them in order."""
+"""Filters that choose records by their fields, and the orders of lists."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """What a record must have; an empty field asks for nothing. Times are canonical, `until` is included.
+    """Conditions that a record must meet; an empty field is no condition. Times are canonical, and `until` is included.
 
-    Where they come from: rules.md#search-ranking.
+    rules.md#search-ranking has the origin of the conditions.
     """
 
     types: tuple[str, ...] = ()
@@ -34,12 +34,12 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     archived: bool | None = False  # None: both
 
     def keep(self, records: Iterable[Record]) -> list[Record]:
-        """Return the records that have what the filter asks for, in their order."""
+        """Return the records that meet all conditions, in the order given."""
         tests = [(attrgetter(field), _TESTS[test], value) for field, test, value in self.conditions()]
         return [record for record in records if all(passes(read(record), value) for read, passes, value in tests)]
 
     def conditions(self) -> Iterator[Condition]:
-        """Yield a test for each field that asks for something; first the test that most often fails."""
+        """Yield the condition of each field that is set; first the one that most often fails."""
         if self.archived is not None:
             yield "is_archived", "is", self.archived
         yield from (condition for condition in self._asked() if condition[2])
@@ -68,7 +68,7 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def severity_rank(record: Record) -> int:
-    """0 for critical to 3 for low; 4 for a record without a severity."""
+    """Return 0 for critical to 3 for low, and 4 for a record without a severity."""
     return SEVERITIES.index(record.severity) if record.severity else len(SEVERITIES)
 
 
@@ -84,6 +84,6 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 
 
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
-    """Return the records that a filter accepts, in one of ORDERS."""
+    """Return the records that meet a filter, in one of the orders of ORDERS."""
     key, large_first = ORDERS[order]
     return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

@@ -1,0 +1,59 @@
+"""Times that people give: in an option or field, and in MEMCTL_NOW."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from memctl.errors import USAGE, MemctlError
+from memctl.text import timestamps
+from memctl.text.lazy_regex import lazy_regex
+
+_END_OF_DAY = "T23:59:59Z"
+_AGO = lazy_regex(r"(\d{1,6})\s*([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def parse(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) -> str:
+    """Return the canonical time for what a person typed: ISO 8601, or a span such as `36h`, `7d` or `2w` before `now`.
+
+    With `ahead` a span counts from `now` into the future. With `whole_day` a date stands for the end of the day and not
+    for its beginning. Raises MemctlError for anything else.
+    """
+    if whole_day and re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
+        text = text.strip() + _END_OF_DAY
+    span = _AGO.fullmatch(text.strip())
+    if span is None and (bare := text.strip().lstrip("+-")) != text.strip() and _AGO.fullmatch(bare):
+        way = "from now on" if ahead else "back from now"
+        raise MemctlError(
+            f"{text.strip()!r} has a sign", f"give {bare} without a sign: a span is always counted {way}", USAGE
+        )
+    try:
+        if span is None:
+            return timestamps.parse(text)
+        delta = timedelta(**{_UNITS[span[2]]: int(span[1])})
+        return timestamps.shift(now, delta if ahead else -delta)
+    except (ValueError, OverflowError) as error:
+        raise MemctlError(
+            f"{text.removesuffix(_END_OF_DAY)!r} is not a time",
+            f"give {timestamps.ALLOWED}, or a span such as 36h, 7d or 2w",
+            USAGE,
+        ) from error
+
+
+def fixed_now(environ: Mapping[str, str]) -> str | None:
+    """Return the time that the environment variable MEMCTL_NOW sets, in canonical form; None if it is not set.
+
+    Raises MemctlError if it is not a time from 1970 on.
+    """
+    value = environ.get("MEMCTL_NOW", "").strip()
+    if not value:
+        return None
+    try:
+        moment = timestamps.parse(value)
+    except ValueError:
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {timestamps.ALLOWED}", USAGE) from None
+    if timestamps.to_epoch(moment) < 0:
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is before 1970, and Git can't date a commit so", None, USAGE)
+    return moment

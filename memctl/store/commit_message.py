@@ -1,0 +1,64 @@
+"""Commit messages of memctl: subject and trailers for changes, for the squash of a batch, and for a join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memctl.git import message
+from memctl.record.change import Change
+
+TYPE = "docs(memory)"
+_MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one message
+
+
+def compose(changes: Sequence[Change], base: str = "") -> str:
+    """Return the message of a commit of one change, or of several to the same files.
+
+    `base` is the commit before the batch to which it belongs, "" for none.
+    """
+    first = changes[0]
+    subject = f"{TYPE}: {first.op} {first.title}" if len(changes) == 1 else _joint_subject(changes)
+    trailers: list[tuple[str, str]] = []
+    for change in changes:
+        trailers.append(("Memctl-Op", change.op))
+        if len(change.ids) <= _MAX_IDS:
+            trailers += [("Memctl-Id", identifier) for identifier in change.ids]
+        else:
+            trailers.append(("Memctl-Count", str(len(change.ids))))
+        # All of them, however many: the log of what happened to each record is nowhere else.
+        trailers += [("Memctl-Record", f"{deed.action} {deed.id}: {deed.reason}") for deed in change.deeds]
+        trailers += [
+            ("Memctl-Actor", change.actor),
+            ("Memctl-Session", change.session),
+            ("Memctl-Reason", change.reason),
+        ]
+    return message.compose(subject, "", [*trailers, ("Memctl-Base", base)])
+
+
+def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers], base: str, tip: str) -> str:
+    """Return the message of the commit that squashes a batch.
+
+    `subjects` and `trailers` are those of its changes, oldest first; the message lists them all. A batch of one change
+    has the subject of that.
+    """
+    listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
+    named = dict.fromkeys(name for one in trailers for name in one.ids)
+    names = ", ".join(named)
+    subject = listed[0] if len(listed) == 1 else f"{len(listed)} changes{': ' if names else ''}{names}"
+    lines = [("Memctl-Op", op) for one in trailers for op in one.ops]
+    lines += [("Memctl-Id", name) for name in named] if len(named) <= _MAX_IDS else [("Memctl-Count", str(len(named)))]
+    lines += [("Memctl-Actor", one.actor) for one in trailers] + [("Memctl-Session", one.session) for one in trailers]
+    body = "\n".join(message.shorten(f"- {message.one_line(one)}") for one in listed) if len(listed) > 1 else ""
+    return message.compose(f"{TYPE}: {subject}", body, [*lines, ("Memctl-Base", base), ("Memctl-Changes", tip)])
+
+
+def compose_join(base: str, tip: str, commit: str) -> str:
+    """Return the message of a commit that joins a branch with a batch whose files are in a commit of the user's."""
+    trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
+    return message.compose(f"{TYPE}: join the branch and its changes", "", trailers)
+
+
+def _joint_subject(changes: Sequence[Change]) -> str:
+    ops = ", ".join(dict.fromkeys(change.op for change in changes))
+    names = ", ".join(dict.fromkeys(name for change in changes for name in change.ids or (change.title,)))
+    return f"{TYPE}: {ops} {names}"

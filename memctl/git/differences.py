@@ -15,10 +15,10 @@ _STATUSES = {"A": ADDED, "D": DELETED, "R": RENAMED}
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """A file that differs between two states. `status` is ADDED, MODIFIED, DELETED or RENAMED; then `before` is its old
-    name.
+    """A file that differs between two states.
 
-    `blob` is the blob id of a file that is deleted from the worktree.
+    `status` is ADDED, MODIFIED, DELETED or RENAMED; then `before` is its old name. `blob` is the blob id of a file that
+    is deleted from the worktree.
     """
 
     path: str
@@ -60,8 +60,7 @@ def _changes(repository: Repository, args: Sequence[str]) -> list[FileChange]:
 
 
 def changed_in_worktree(repository: Repository) -> list[FileChange]:
-    """Return the files that differ between HEAD and the worktree, staged or not, and untracked files; no ignored
-    ones."""
+    """Return the files that differ between HEAD and the worktree, including untracked ones, but no ignored ones."""
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
     found: dict[str, FileChange] = {}
     for item in git.read(args, repository.top).split(b"\0"):
@@ -86,8 +85,10 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
 def changed_below(
     repository: Repository, folder: str, before: str, after: str | None = None, *, staged: bool = False
 ) -> list[str]:
-    """Return the files below a folder that differ between revision `before` and `after`, the index (`staged`) or the
-    worktree."""
+    """Return the files below a folder that differ between the revision `before` and another state.
+
+    That state is the revision `after`, the index (`staged`) or else the worktree.
+    """
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
     args += [*(["--cached"] if staged else []), before, *([after] if after else []), "--", folder]
     out = git.read(args, repository.top, extra=repository.index_in_use() if staged else None)
@@ -95,8 +96,10 @@ def changed_below(
 
 
 def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str], without: Iterable[str] = ()) -> str:
-    """Return a unified diff of paths between two revisions, or between one and the worktree; paths `without` are left
-    out."""
+    """Return a unified diff of paths between two revisions, or between one and the worktree.
+
+    Paths in `without` are left out.
+    """
     # Without this setting `git diff` would rewrite the user's index; with it, it names files only touched, too.
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--no-ext-diff", "--no-color", "--no-renames"]
     specs = [*(f":(literal){path}" for path in paths), *(f":(exclude,literal){path}" for path in without)]

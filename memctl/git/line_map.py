@@ -51,24 +51,21 @@ class LineMap(msgspec.Struct, frozen=True):
         return line + moved
 
     def replaced(self, line: int) -> range:
-        """Return the lines of the newer version in place of a deleted or changed line; an empty range for a deleted
-        one."""
+        """Return the newer version's lines in place of a deleted or changed line; empty for a deleted one."""
         for hunk in self.hunks:
             if hunk.before <= line < hunk.before + hunk.lost:
                 return range(hunk.now, hunk.now + hunk.new)
         return range(0)
 
     def is_first_with(self, lines: tuple[int, int]) -> bool:
-        """Return whether some of the newer version's lines, from the first to the last of a pair, are not in the old
-        version."""
+        """Return whether one of the newer version's lines in a range (first and last) is not in the old version."""
         return any(hunk.new and hunk.now <= lines[1] and lines[0] < hunk.now + hunk.new for hunk in self.hunks)
 
 
 def compare(repository: Repository, before: str, after: str) -> LineMap | None:
-    """Compare a blob with another, or with a file of the worktree; None if a partial clone lacks one. Nothing is
-    fetched.
+    """Compare a blob with another, or with a file of the worktree; None if a partial clone lacks one.
 
-    The path of a file begins with `./`, which no blob id does.
+    Nothing is fetched. The path of a file begins with `./`, which no blob id does.
     """
     try:
         out = git.read([*_QUIET, *_DIFF, before, after], repository.top, extra=git.OFFLINE)

@@ -26,8 +26,10 @@ def make_folder(folder: Path) -> None:
 
 
 def open_file(file: Path, flags: int) -> int:
-    """Open a file and return its descriptor. If `flags` say so, create it, private, with missing folders. Raises
-    OSError."""
+    """Open a file and return its descriptor.
+
+    If `flags` say so, create it, private, with missing folders. Raises OSError.
+    """
     is_new = bool(flags & os.O_CREAT) and not os.path.lexists(file)
     try:
         descriptor = os.open(file, flags, 0o600)

@@ -159,8 +159,10 @@ def _parted(path: str) -> tuple[str, str]:
 
 
 def _files_in(tree: Object) -> dict[bytes, str]:
-    """Return the blobs of the files in a tree, by name. Each entry is a mode, a space, the name, a zero byte, and the
-    id."""
+    """Return the blobs of the files in a tree, by name.
+
+    Each entry is a mode, a space, the name, a zero byte, and the id.
+    """
     data, size, found, start = tree.data or b"", len(tree.id) // 2, dict[bytes, str](), 0
     while start < len(data):
         end = data.index(b"\0", start)

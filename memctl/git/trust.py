@@ -47,8 +47,10 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
 
 
 def grant(repository: Repository) -> None:
-    """Trust a clone from now on; hooks that an earlier memctl installed go on to commit what they did. Raises
-    GitFailed."""
+    """Trust a clone from now on; hooks that an earlier memctl installed go on to commit what they did.
+
+    Raises GitFailed.
+    """
     if is_marked(repository):
         return
     from memctl.git import earlier_use, hook_commits

@@ -116,8 +116,10 @@ def is_begun(identifier: str) -> bool:
 
 
 def version_at(path: str) -> Version | None:
-    """Return the version in the path of a checkpoint's JSON file, or None for another path. Paths are relative to
-    `.memory/`."""
+    """Return the version in the path of a checkpoint's JSON file, or None for another path.
+
+    Paths are relative to `.memory/`.
+    """
     return _version(_PATH.fullmatch(path))
 
 

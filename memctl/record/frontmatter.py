@@ -112,8 +112,10 @@ def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
 
 
 def compose(values: Mapping[str, Any], body: str) -> str:
-    """Return the text of a file with the values as front matter, in canonical form. None and empty lists are left
-    out."""
+    """Return the text of a file with the values as front matter, in canonical form.
+
+    None and empty lists are left out.
+    """
     head = "".join(emit(key, value) for key, value in values.items() if value is not None and value != [])
     return f"---\n{head}---\n" + (f"\n{body}" if body else "")
 

@@ -70,8 +70,10 @@ class _Front(msgspec.Struct, frozen=True):
 
 
 class TrailRow(msgspec.Struct, frozen=True):
-    """A file that a session touched: its exact path, the action (created, modified, deleted, read), what changed in
-    it."""
+    """A file that a session touched: its exact path, the action, and what changed in it.
+
+    The action is created, modified, deleted or read.
+    """
 
     path: str
     action: str
@@ -103,8 +105,7 @@ def path_of(identifier: str) -> str:
 
 
 def trail_of(identifier: str) -> str:
-    """Return the path of the list of all files of a session, below `.memory/`; it exists if the page has no room for
-    them."""
+    """Return the path below `.memory/` of a session's list of files, which exists if its page has no room."""
     return f"{FOLDER}/files/{identifier}.md"
 
 
@@ -192,8 +193,10 @@ def parse(text: str, path: str) -> SessionPage:
 
 
 def head(text: str, path: str) -> SessionPage:
-    """Return the page with its front matter alone, in a tenth of the time of `parse`; raises InvalidRecord with all
-    faults."""
+    """Return a page with its front matter alone, in a tenth of the time of `parse`.
+
+    Raises InvalidRecord with all faults.
+    """
     return SessionPage(_take_apart(text, path)[0])
 
 
@@ -206,8 +209,10 @@ def _take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
 
 
 def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
-    """Return a page with the files of `trail`, the list beside it. If both have a file, the page's entry wins: it is
-    later."""
+    """Return a page with the files of `trail`, the list beside it.
+
+    If both have a file, the page's entry wins: it is later.
+    """
     files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:
         rows = {row.path: row for row in trail.files.get(heading, ())}

@@ -19,12 +19,12 @@ PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # kinds of index en
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
-    """A text that matches a query. `text` is its BM25 score, in which the title counts more: larger is better, never
-    below 0.
+    """A text that matches a query.
 
-    `kind` is a record's type, or "page", "session" or "checkpoint". `key` is the record's id, the page's marker or the
-    session's id; `number` is the row in the index. Parts of one `thread` belong together: headings of a page, sections
-    of a session's page, records of one agent and day; "" for none.
+    `text` is its BM25 score, in which the title counts more: larger is better, never below 0. `kind` is a record's
+    type, or "page", "session" or "checkpoint". `key` is the record's id, the page's marker or the session's id;
+    `number` is the row in the index. Parts of one `thread` belong together: headings of a page, sections of a session's
+    page, records of one agent and day; "" for none.
     """
 
     path: str
@@ -36,8 +36,10 @@ class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would
 
 
 class Excerpt(msgspec.Struct, frozen=True):
-    """A piece of a record's body, on one line. `marks` are the places of a query's words: first and last offset, in
-    characters."""
+    """A piece of a record's body, on one line.
+
+    `marks` are the places of a query's words: first and last offset, in characters.
+    """
 
     text: str
     marks: tuple[tuple[int, int], ...]
@@ -69,8 +71,7 @@ class Texts(Protocol):
         """
 
     def substitutes(self, query: str) -> dict[str, tuple[str, ...]]:
-        """Return the words of a query that no text contains, each with the similar words that are searched in its
-        place."""
+        """Return the words of a query that no text contains, each with the similar words searched instead."""
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return the titles of entries by their numbers."""
@@ -79,8 +80,10 @@ class Texts(Protocol):
         """Return the texts of entries, without titles, by their numbers."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        """Return for each entry the piece of its body in which words of a query occur; entries without any are left
-        out."""
+        """Return for each entry the piece of its body in which words of a query occur.
+
+        Entries without any are left out.
+        """
 
     def similar(self, path: str) -> dict[str, float]:
         """Return the paths of records that share significant words with the record at `path`, each with a similarity.
@@ -113,8 +116,10 @@ class Catalogue(Protocol):
     """
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
-        """Return up to `limit` open records of a type, at a place (None: anywhere): most important first, then
-        newest."""
+        """Return up to `limit` open records of a type, the most important first, then the newest.
+
+        `place` None stands for all places.
+        """
 
     def blocking(self, limit: int) -> list[Record]:
         """Return up to `limit` open issues of severity critical and high, the critical ones first, then newest."""
@@ -149,8 +154,7 @@ class Catalogue(Protocol):
         """Return the record in whose file name an id is, or None."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        """Return the records at some paths, with the retrieval counts of this clone; a path without a record is left
-        out."""
+        """Return the records at some paths, with the retrieval counts of this clone; missing ones are left out."""
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         """Return the records with a code reference to one of some files or folders, to any line of it."""
@@ -165,8 +169,7 @@ class Catalogue(Protocol):
         """Return the titles of all records of a type."""
 
     def recording_times(self) -> list[int]:
-        """Return the times at which records were made, in Unix seconds, earliest first; imported records are left
-        out."""
+        """Return when records were made, in Unix seconds, earliest first; imported records are left out."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """Return the ids and § markers that the bodies of records refer to, by the record's path."""
@@ -206,8 +209,7 @@ class Catalogue(Protocol):
 
 
 class Files(Protocol):
-    """The repository's own files (level 4): tracked files and untracked ones that Git does not ignore, without the
-    memory."""
+    """The repository's own files (level 4), without the memory: tracked ones, and untracked ones not ignored."""
 
     def names(self) -> frozenset[str]:
         """Return the paths of all files, relative to the worktree's top."""
@@ -216,10 +218,10 @@ class Files(Protocol):
         """Return the blob ids of the files at some paths; a path without a file is left out."""
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
-        """Return the blob ids of the files at some paths, including ignored ones; for few files this is faster than
-        `blobs`.
+        """Return the blob ids of the files at some paths, including ignored files.
 
-        `likely` are ids that the files may have: Git need not hash a file whose bytes have one of them.
+        For few files this is faster than `blobs`. `likely` are ids that the files may have: Git need not hash a file
+        whose bytes have one of them.
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
@@ -245,8 +247,7 @@ class Source(Protocol):
         """The memory's folder, relative to the worktree's top."""
 
     def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
-        """Return all records, or the open ones, in the order of their paths; and the faults of files that are no valid
-        records."""
+        """Return all records, or the open ones, in the order of their paths, and the faults of invalid files."""
 
     def read(self, path: str) -> str:
         """Return the text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is not text."""

@@ -38,8 +38,10 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def mode(memory: Memory) -> str:
-    """Return EACH or BATCH: Git's setting memctl.commits, else that of config.yaml. Raises MemctlError for another
-    value."""
+    """Return EACH or BATCH: Git's setting memctl.commits, else that of config.yaml.
+
+    Raises MemctlError for another value.
+    """
     value = memory.repository.settings().get(SETTING, memory.config.commits)
     if value not in (EACH, BATCH):
         raise MemctlError(f"{SETTING} is {value[:40]!r}, which is neither {EACH} nor {BATCH}", COMMITS_HINT)
@@ -95,8 +97,10 @@ def _note(memory: Memory) -> Path:
 
 
 def refusal_file(memory: Memory) -> Path:
-    """Return the path of the file with the reason why the last squash was refused; the file exists only after a
-    refusal."""
+    """Return the path of the file with the reason why the last squash was refused.
+
+    The file exists only after a refusal.
+    """
     return memory.private / "batch-refused"
 
 
@@ -115,8 +119,10 @@ def current(memory: Memory) -> Batch | None:
 
 
 def head(memory: Memory) -> str:
-    """Return the id of the newest commit of this worktree: the open batch's last change, else HEAD ("" before the
-    first)."""
+    """Return the id of this worktree's newest commit: the open batch's last change, else HEAD.
+
+    "" before the first commit.
+    """
     batch = current(memory)
     return batch.tip if batch else memory.repository.branch()[1]
 
@@ -128,8 +134,7 @@ def latest(memory: Memory) -> str:
 
 
 def trailers(memory: Memory, commit: str) -> message.Trailers:
-    """Return the trailers of a commit's message (`Memctl-Op`, `Memctl-Actor` and so on); all are empty for a missing
-    commit."""
+    """Return the trailers of a commit's message, such as `Memctl-Op`; all are empty for a missing commit."""
     found = memory.repository.objects.read([commit])[0]
     raw = (found.data or b"") if found else b""
     return message.parse(raw.partition(b"\n\n")[2].decode(errors="backslashreplace"))
@@ -143,8 +148,7 @@ def paths(memory: Memory, batch: Batch) -> list[str]:
 
 
 def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
-    """Return the files below `.memory/` that differ from the last change of a batch, each with two letters of `git
-    status`.
+    """Return the files below `.memory/` that differ from a batch's last change, with their letters of `git status`.
 
     `differing` are those that differ from HEAD, by path; only they and the batch's own files are compared.
     """
@@ -158,8 +162,10 @@ def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str
 
 
 def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> list[Commit]:
-    """Return the changes of batches after commit `base` up to `tip`, newest first, or those that touch the paths
-    `within`."""
+    """Return the changes of batches after commit `base` up to `tip`, newest first.
+
+    With `within` only those that touch one of its paths.
+    """
     found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", is_line=True)
     return [one for one in found if one.trailers.base]
 
@@ -169,7 +175,8 @@ def _changes_of(
 ) -> dict[tuple[str, str], list[Commit]]:
     """Return the changes of several batches, newest first, by base and last change, as far as this clone has them.
 
-    Git is asked once for all: a batch is followed from its last change to what is no change of a batch.
+    Git is asked once for all. A batch is followed from its last change to the first commit that is no change of a
+    batch.
     """
     here = present(memory, {name for ends in ranges for name in ends})
     whole = [ends for ends in ranges if here.issuperset(ends)]
@@ -217,7 +224,7 @@ def commits(
 
 
 def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
-    """Return the commits of the user's that had all files of a batch, each with the batch's base and last change."""
+    """Return the user's commits that contain all files of a batch, each with the batch's base and last change."""
     tip, head = latest(memory), memory.repository.branch()[1]
     if not tip:
         return {}

@@ -42,8 +42,10 @@ _BEST, _MOST_WORDS = 100, 40  # the most files, and words, for which it is liste
 
 
 class FileReader(Protocol):
-    """A reader of repository files: of the worktree, the index or a revision. `record.source.Files` describes
-    `read`."""
+    """A reader of repository files: of the worktree, the index or a revision.
+
+    `record.source.Files` describes `read`.
+    """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]: ...
 

@@ -58,10 +58,10 @@ class FolderReader:
         self._plain = {""}  # folders that are no links, nor those above them
 
     def read(self, path: str, status: os.stat_result | None = None) -> str:
-        """Return the text of a file. Raises FileNotFoundError, or InvalidRecord if it is too large, not regular or not
-        UTF-8.
+        """Return the text of a file.
 
-        `status` is the file's lstat if the caller has it.
+        Raises FileNotFoundError, or InvalidRecord if it is too large, not regular or not UTF-8. `status` is the file's
+        lstat if the caller has it.
         """
         file = f"{self._top}/{path}"
         status = status or os.lstat(file)
@@ -185,10 +185,9 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
 
 
 def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
-    """Write `text` to a temporary file beside `file`, and return its path. With `is_private` only its owner may read
-    it.
+    """Write `text` to a temporary file beside `file`, and return its path.
 
-    If that fails, no temporary file is left.
+    With `is_private` only its owner may read it. If that fails, no temporary file is left.
     """
     if not is_private:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -314,16 +313,17 @@ def _as_git_writes(name: str) -> str:
 
 
 def is_record_path(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path below `.memory/` is one at which a record is expected; `folders` are those of record
-    types."""
+    """Return whether a record is expected at a path below `.memory/`; `folders` are those of record types."""
     top, slash, rest = path.partition("/")
     name = rest.rpartition("/")[2]
     return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")
 
 
 def is_cached_path(path: str) -> bool:
-    """Return whether the cache has a row for the file at a path below `.memory/`: a record, page, session's page,
-    checkpoint."""
+    """Return whether the cache has a row for a path below `.memory/`.
+
+    It has one for each record, page, session's page and checkpoint.
+    """
     top, slash, rest = path.partition("/")
     if not slash:
         return path == _PROJECT

@@ -106,12 +106,11 @@ def run_jobs(
     held: int | None = None,
     fault: Fault = lambda error: None,
 ) -> bool:
-    """Do the jobs of a session in order, and return whether none is left. `held` is the session's lock, if taken
-    already.
+    """Do the jobs of a session in order, and return whether none is left.
 
-    `do` gets an event and returns whether its work is done. If not, the note stays and is tried again, MOST_TRIES times
-    at most; on NotNow it and all later notes stay. The notes are read again after the lock is free, since a process
-    that finds the lock taken leaves its new note to this one.
+    `held` is the session's lock, if taken already. `do` gets an event and returns whether its work is done. If not, the
+    note stays and is tried again, MOST_TRIES times at most; on NotNow it and all later notes stay. The notes are read
+    again after the lock is free, since a process that finds the lock taken leaves its new note to this one.
     """
     while held is not None or notes_of(folder):
         held = acquire_lock(folder, patience) if held is None else held

@@ -71,8 +71,10 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
 
 
 def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> dict[str, str]:
-    """Return the blobs of records in the worktree. One that Git takes for unchanged has the text that the cache has
-    read."""
+    """Return the blobs of records in the worktree.
+
+    One that Git takes for unchanged has the text that the cache has read.
+    """
     commit, differing = memory.differing
     found, others = dict[str, str](), list[str]()
     for path in paths:
@@ -224,8 +226,10 @@ def _depth(memory: Memory) -> str:
 
 
 class MadeBetween:
-    """The records that commits of HEAD's history between two Unix times changed, from the cache; none if it can't be
-    used."""
+    """The records that HEAD's commits between two Unix times changed, from the cache.
+
+    There are none if the cache can't be used.
+    """
 
     def __init__(self, memory: Memory, first: int, last: int) -> None:
         self._cache: Cache | None = None

@@ -34,8 +34,10 @@ def at_revision(memory: Memory, name: str) -> InGit:
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
-    """Return the memory of a commit or tree, given by its id and the `name` for messages. `known` files are not read
-    again."""
+    """Return the memory of a commit or tree, given by its id and the `name` for messages.
+
+    `known` files are not read again.
+    """
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known)
 
 

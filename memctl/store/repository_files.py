@@ -67,8 +67,7 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return the blob ids of the files that are as in Git, by path; "" for a file that is changed, staged or
-        new."""
+        """Return the blob ids of files that are as in Git, by path; "" for a changed, staged or new file."""
         return self._known
 
     def is_settled(self, path: str) -> bool:
@@ -111,8 +110,10 @@ class FilesOnDisk:
         return found
 
     def _known_of(self, paths: list[str]) -> dict[str, str]:
-        """Return what is known of some files. Of a few Git is asked alone, which spares it the look at all
-        the others."""
+        """Return what is known of some files.
+
+        Of a few Git is asked alone, which spares it the look at all the others.
+        """
         new = [path for path in paths if path not in self._looked]
         alone = "_known" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
         if alone and (not new or self._look_at(new)):

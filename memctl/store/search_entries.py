@@ -37,8 +37,10 @@ class SearchEntry(NamedTuple):
 
 
 def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry]:
-    """Yield the index entries of a file of the memory; none if it is not valid. `record` is the parsed record, if it is
-    one."""
+    """Yield the index entries of a file of the memory; none if it is not valid.
+
+    `record` is the parsed record, if it is one.
+    """
     try:
         if record is not None:
             yield _of_record(record, body_of(text, path), _foreign(text))

@@ -150,9 +150,9 @@ def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
 
 
 def _groups(entries: Sequence[PendingEntry]) -> list[list[PendingEntry]]:
-    """Changes that share a file go into one commit, since the disk holds only the last state of it.
+    """Return the entries in groups that share files; each is one commit, since the disk has only their last state.
 
-    The disk has nothing of what was undone.
+    Undone entries are left out.
     """
     if len(entries) == 1 and not entries[0].undone:
         return [list(entries)]
@@ -166,7 +166,7 @@ def _groups(entries: Sequence[PendingEntry]) -> list[list[PendingEntry]]:
 
 
 def _joint(group: list[PendingEntry]) -> Change:
-    """Return one change for the report of a group."""
+    """Return one change that stands for a group in messages."""
     first = group[0].change
     if len(group) == 1:
         return first
@@ -214,14 +214,14 @@ def _commit_group(
 
 
 def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
-    """Note why a group waits: for the reason that an outcome has."""
+    """Note in the entries of a group why they have no commit: the reason of the outcome `refused`."""
     for entry in group:
         journal.advance(entry, entry.stage, refused.pending)
     return msgspec.structs.replace(refused, change=_joint(group))
 
 
 def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None = None) -> Preparation:
-    """Ask Git ahead of a commit of some paths, and of rendered documents if there are any."""
+    """Start the Git commands for a commit of some paths and, if there are any, rendered documents."""
     present = [path for path in paths if (memory.folder / path).exists()]
     rendered = ["docs/INDEX.md"] if documents.belong_here(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
@@ -268,8 +268,9 @@ def _commit_on_branch(
     is_fresh: bool = False,
     prepared: Preparation | None = None,
 ) -> str:
-    """Commit the state on disk of some paths to the branch. If somebody else moves that meanwhile, it is tried again on
-    what HEAD is then."""
+    """Commit some paths as they are on disk to the branch; try again if another process moves it."""
+    If somebody else moves that meanwhile, it is tried again on what HEAD is then.
+    """
     for left in reversed(range(_TRIES)):
         differing = set(paths) if is_fresh else set(paths) & set(entry_state.differing_from_head(memory, ignored=True))
         _refuse_hidden(memory, set(least) - differing)
@@ -404,7 +405,7 @@ def _render_all(memory: Memory) -> tuple[tuple[str, ...], str]:
 
 
 def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
-    """Raise CommitPending if one of some files, which Git says are as in HEAD, is only marked to be taken for that."""
+    """Raise CommitPending if a path only looks unchanged because Git was told to take it for unchanged."""
     for path, option in entry_state.hidden(memory, paths).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
@@ -414,8 +415,10 @@ def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
 
 
 def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
-    """Raise CommitPending if a file holds what looks like a credential and HEAD does not have: somebody may have put it
-    there since it was written."""
+    """Raise CommitPending if a file has what looks like a credential and HEAD does not have.
+
+    Somebody may have added it since the file was written.
+    """
     texts = ((path, journal.text_at(memory.folder, path)) for path in paths)
     for path, text in texts:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))

@@ -101,7 +101,7 @@ class Authorship:
         }
 
     def _find(self, origins: Iterable[Origin]) -> None:
-        """Look up the commits of what has not been asked about before."""
+        """Look up the commits of origins that were not asked for before."""
         missing = [origin for origin in dict.fromkeys(origins) if origin not in self._commits]
         if not self._tips:
             return
@@ -140,7 +140,7 @@ class Authorship:
 
 
 def _tips(repository: Repository) -> list[str]:
-    """Return the commits that the worktree comes from: HEAD, and during a merge the other side."""
+    """Return HEAD's commit, and during a merge also that of the other side."""
     if not repository.has_head():
         return []
     try:
@@ -171,9 +171,9 @@ def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str])
 
 
 def _reached(repository: Repository, writers: Collection[str], things: Collection[str]) -> dict[str, frozenset[str]]:
-    """Return which of the commits `things` lie in the history of each of the commits `writers`.
+    """Return for each commit of `writers` those of `things` that are in its history.
 
-    Only the commits since the last one that all of the things have in common are looked at.
+    Only the commits since the last common ancestor of all `things` are read.
     """
     if not writers or not things:
         return dict.fromkeys(writers, frozenset())

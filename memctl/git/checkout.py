@@ -107,7 +107,7 @@ def finish_interrupted(repository: Repository, old: str, new: str) -> None:
 
 
 def _state(repository: Repository, file: CheckoutChange, old: str, new: str) -> str:
-    """Return what became of a file: "new", "torn" or "old", which stands also for one that somebody edited."""
+    """Return the state of a file: "new", "torn" or "old", which includes one that somebody edited."""
     place = repository.top / file.path
     if not os.path.lexists(place):
         return "old" if file.after else "new"

@@ -58,11 +58,10 @@ def commit(
     *,
     by_agent: bool = False,
 ) -> NewCommit:
-    """Commit `files` to the current branch: paths relative to the worktree's top, with their bytes or None for a
-    deletion.
+    """Commit `files` to the current branch: their bytes by path, None for a deletion.
 
-    The bytes must be those on the disk. Raises CommitPending if Git or the user's hooks refuse, and for an agent while
-    somebody has edited a hook in the worktree.
+    Paths are relative to the worktree's top, and the bytes must be those on the disk. Raises CommitPending if Git or
+    the user's hooks refuse, and for an agent while somebody has edited a hook in the worktree.
     """
     try:
         return _commit(repository, files, message, prepared, by_agent=by_agent)
@@ -128,7 +127,7 @@ def commit_on_ref(
 
 
 def _as_stored(repository: Repository, path: str, content: bytes | None) -> bytes | None:
-    """Return what Git would store of a file: with its filters and line ends."""
+    """Return what Git would store of a file, after its filters and conversion of line ends."""
     if content is None:
         return None
     blob = git.write(["hash-object", "-w", "--stdin", f"--path={path}"], repository.top, content).decode().strip()
@@ -138,7 +137,7 @@ def _as_stored(repository: Repository, path: str, content: bytes | None) -> byte
 def _admitted(
     repository: Repository, prepared: Preparation, head: str, hooks: Sequence[Path], *, by_agent: bool
 ) -> list[str]:
-    """Return author and committer for a commit that can be made now; raises CommitPending otherwise."""
+    """Return author and committer of a commit if it can be made now; raises CommitPending otherwise."""
     forbid_if_unsafe(repository)
     try:
         identities = prepared.variables.identities()
@@ -190,8 +189,10 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None],
 
 
 def _others_have_hooks(repository: Repository, files: Sequence[Path]) -> bool:
-    """Return whether a commit runs hooks other than memctl's own, which would only look at what memctl itself has
-    written."""
+    """Return whether a commit runs hooks other than memctl's own.
+
+    Those would only check what memctl itself has written.
+    """
     from memctl.git import hooks  # seldom needed
 
     return not all(hooks.is_ours_alone(repository, file) for file in files if file.name in COMMIT_HOOKS)
@@ -258,7 +259,7 @@ def update_index(repository: Repository, paths: Sequence[str]) -> None:
 
 
 def _collect_garbage(repository: Repository) -> None:
-    """`git commit` tidies up from time to time; fast-import leaves that to its caller."""
+    """Collect garbage if there is much: `git commit` does so from time to time, fast-import never."""
     try:
         crowded = len(os.listdir(repository.common_dir / "objects" / "17")) > _LOOSE_LIMIT
     except OSError:
@@ -313,7 +314,7 @@ def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
 
 
 def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
-    """Make our paths in the index what they are in HEAD, so that the user's next commit does not take them along."""
+    """Set paths in the index back to HEAD, so that the user's next commit does not contain them."""
     specs = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
     from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"]
     with suppress(git.GitFailed, MemctlError):  # if that fails they stay staged; the commit is pending anyway
@@ -324,8 +325,7 @@ def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
 
 
 def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
-    """Return why Git did not move the branch: a lock that stays, somebody who moved it meanwhile, or its
-    own last line."""
+    """Return why Git did not move the branch: a lock that stays, another process that moved it, or Git's last line."""
     if (lock := _lock_in_the_way(repository, error)) is not None:
         return Overtaken() if _is_released(lock) else AllPending(*locks.describe(lock))
     if _MOVED.search(error.stderr):
@@ -335,15 +335,14 @@ def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
 
 
 def _lock_in_the_way(repository: Repository, error: git.GitFailed) -> Path | None:
-    """Return the lock of Git's that a command complains of; what hooks say of other files of that name is another
-    matter."""
+    """Return the lock of Git's that a command complains of, not one that a hook mentions."""
     lock = locks.parse(error.stderr, repository.top)
     folders = (repository.git_dir, repository.common_dir)
     return lock if lock and any(lock.is_relative_to(folder) for folder in folders) else None
 
 
 def _is_released(lock: Path) -> bool:
-    """Return whether a lock goes away within the time that one is waited for."""
+    """Return whether a lock disappears within the time that a command waits for it."""
     deadline = time.monotonic() + _LOCK_PATIENCE
     while lock.exists():
         if time.monotonic() > deadline:
@@ -365,7 +364,7 @@ class Variables:
     """All settings of Git and the author of commits, from a `git var -l` that runs meanwhile. `close` ends it."""
 
     def __init__(self, repository: Repository, moment: int | None = None) -> None:
-        """Begin; `moment` (Unix seconds) fixes the dates of the commits."""
+        """Start Git; `moment` (Unix seconds) fixes the dates of the commits."""
         self.dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in _ROLES}
         self._repository = repository
         self._process = git.start(_VARIABLES, repository.top, self.dates)
@@ -406,11 +405,13 @@ class Variables:
 
 
 class Preparation:
-    """What a commit needs, from Git commands that run meanwhile: settings, identities, ignored paths, `git
-    fast-import`."""
+    """What a commit needs, from Git commands that run meanwhile.
+
+    These are settings, identities, ignored paths and a `git fast-import`.
+    """
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:
-        """Begin. `paths` are to be committed."""
+        """Start the Git commands for a commit of `paths`."""
         self.variables = variables
         self._repository = repository
         self._paths = tuple(paths)

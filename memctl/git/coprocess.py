@@ -83,7 +83,7 @@ def line(out: IO[bytes]) -> bytes:
 
 
 def _portions(questions: Sequence[str]) -> Iterator[list[bytes]]:
-    """Questions in groups that can be asked at once."""
+    """Yield questions in groups that can be written at once."""
     some: list[bytes] = []
     size = 0
     for question in map(os.fsencode, questions):

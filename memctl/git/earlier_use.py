@@ -46,11 +46,11 @@ def was_in_use(repository: Repository) -> bool:
 
 
 def _has_own(repository: Repository, imported: list[_Import]) -> bool:
-    """Tell whether memctl made one of some commits here.
+    """Return whether memctl made one of some imported commits in this clone.
 
-    Such a commit comes right after where its ref was, is of who moved the ref, and was made when that was moved. What
-    else moves refs by fast-import, as `git filter-repo` and bridges to other systems do, brings histories of others,
-    and anybody can write our user's name into a commit.
+    Such a commit's parent is the former tip of its ref, its author is the one who moved the ref, and both have the same
+    time. `git filter-repo` and bridges to other systems also move refs by fast-import, with histories of others, and
+    anybody can write our user's name into a commit.
     """
     if not imported:
         return False

@@ -68,8 +68,10 @@ def find_edited(repository: Repository, head: str, names: Collection[str] = ()) 
 
 
 def accept(repository: Repository, head: str) -> None:
-    """Note the hooks as they are as accepted, since a person's commit runs them; husky's own files, for one, are in no
-    commit."""
+    """Note the present hooks as accepted, since a person's commit runs them.
+
+    Some, such as husky's own files, are in no commit.
+    """
     paths = list(dict.fromkeys(_run_from_worktree(repository)))
     known, there = _blobs(repository, head, paths)
     unlike = {path: blob for path, blob in there.items() if known.get(path) != blob}
@@ -121,7 +123,7 @@ def _run_from_worktree(repository: Repository, names: Collection[str] = ()) -> I
 
 
 def _below(repository: Repository, folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder of hooks; of the top folder, which somebody may have made that, none."""
+    """Yield the files in a folder of hooks; none for the worktree's top, which somebody may have made that folder."""
     if _inside(repository, folder):
         for base, _, names in os.walk(folder):
             yield from (Path(base, name) for name in sorted(names) if name != ".gitignore")

@@ -105,7 +105,7 @@ class Process:
         return out, err
 
     def _exchange(self, rest: memoryview, printed: Mapping[int, list[bytes]]) -> None:
-        """Write the rest of its input, and read until it has closed both of its streams."""
+        """Write the rest of the program's input, and read until it has closed both output streams."""
         import select  # most hooks of agents start no process
 
         poll, reading = select.poll(), set(printed)
@@ -140,7 +140,7 @@ class Process:
 
 
 def _pipe() -> tuple[int, int]:
-    """Return the ends of a new pipe, to read and to write, in none of the places of the standard streams."""
+    """Return the read and write ends of a new pipe, with numbers other than those of the standard streams."""
     ends = os.pipe()
     if min(ends) > 2:
         return ends
@@ -261,7 +261,7 @@ def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str]
 
 
 def _spawn_elsewhere(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None) -> Process:
-    """The same on Windows."""
+    """Start a git command with the standard library, on systems without posix_spawn such as Windows."""
     import subprocess
 
     popen = subprocess.Popen(

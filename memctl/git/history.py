@@ -26,8 +26,7 @@ _START = "(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)"  # of a commit in what _LOG prints
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """A commit that touched the memory; `date` is canonical UTC, `paths` are those it touched, relative to the
-    worktree's top."""
+    """A commit that touched the memory, with the paths that it touched, relative to the worktree's top."""
 
     commit: str
     author: str
@@ -68,8 +67,7 @@ def commits(
 
 
 def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[str], path: str) -> dict[str, Commit]:
-    """Return the commits, without merges, that touched a path and are reachable from `tips` and not from `until`, by
-    id.
+    """Return by id the commits that touched a path, reachable from `tips` and not from `until`; no merges.
 
     Git is asked once, however many commits are given.
     """
@@ -80,14 +78,13 @@ def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[st
 
 
 def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
-    """Return the commits whose histories are looked at; none of a repository without any."""
+    """Return the commits whose histories are searched; none in a repository without commits."""
     is_unborn = revision == "HEAD" and not repository.has_head()
     return [tip for tip in ("" if is_unborn else revision, beside) if tip]
 
 
 def has_given_up(repository: Repository, path: str, revision: str, limit: int) -> bool:
-    """Return whether the latest `limit` commits of a folder are different if sides that merges gave up are searched,
-    too.
+    """Return whether `commits` finds others among the latest `limit` with `given_up` than without.
 
     Git reads only as far as needed for `limit`: 4 ms. To find out for all of history it has to read all of it, which
     takes 69 ms for 5,000 commits.
@@ -221,11 +218,10 @@ def last_version(repository: Repository, path: str, beside: str = "") -> tuple[s
 
 
 def blobs_since(repository: Repository, path: str, base: str, limit: int) -> list[tuple[int, str]]:
-    """Return the latest versions of a file, newest first: pairs of author time (Unix seconds) and blob id ("" if
-    deleted).
+    """Return the latest versions of a file, newest first: pairs of author time (Unix seconds) and blob id.
 
-    They are in commits that HEAD or a branch reaches and `base` does not, or in any if `base` is "" or does not exist
-    any more. Git reads at most `limit` commits.
+    The id is "" if the file was deleted. The versions are in commits that HEAD or a branch reaches and `base` does not,
+    or in any if `base` is "" or does not exist any more. Git reads at most `limit` commits.
     """
     if not repository.has_head():
         return []
@@ -259,8 +255,10 @@ _TOUCHES = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%
 
 
 def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
-    """Return the commits that touched a file, newest first, also under earlier names as far as this clone has the
-    contents."""
+    """Return the commits that touched a file, newest first.
+
+    Renames are followed as far as this clone has the contents.
+    """
     most = [] if limit is None else [f"--max-count={limit}"]
     try:
         return _touches(repository, [*_TOUCHES, "--follow", *most, revision, "--", path])
@@ -287,10 +285,9 @@ def _touches(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
 
 
 class LastKnown(msgspec.Struct, frozen=True):
-    """The last state of a path: a revision that has it, its blob there, and the commit that deleted it ("" if none
-    did).
+    """The last state of a path: a revision that has it, its blob there, and the commit that deleted it.
 
-    `is_file` is False for a submodule.
+    `removed_by` is "" if no commit did; `is_file` is False for a submodule.
     """
 
     revision: str

@@ -68,7 +68,7 @@ def staged(repository: Repository, texts: Iterable[str], folder: str) -> list[st
 
 
 def _changes(repository: Repository, arguments: Sequence[str]) -> Iterator[tuple[str, bytes, list[str]]]:
-    """Commits with their messages and the blobs that they brought, newest first."""
+    """Yield commits with their messages and the blobs that they added, newest first."""
     mark = os.urandom(16).hex()  # that no message can have in it
     args = ["log", "--no-show-signature", "-z", f"--format={mark}%H %B{mark} ", "--raw", "--no-abbrev", "--no-renames"]
     args += ["--diff-merges=first-parent", "--full-history", f"--max-count={_MOST_COMMITS}", *arguments]

@@ -181,8 +181,10 @@ def is_private(repository: Repository, place: Path) -> bool:
 
 
 def editable_folder(place: Path) -> Path:
-    """Return the folder in which people write their hooks: `.husky` for `.husky/_`, which husky generates from version
-    9 on."""
+    """Return the folder in which people write their hooks.
+
+    That is `.husky` for `.husky/_`, which husky generates from version 9 on, and `place` for any other.
+    """
     return place.parent if place.name == "_" and place.parent.name == ".husky" else place
 
 

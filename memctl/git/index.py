@@ -14,11 +14,11 @@ from memctl.git.trees import REGULAR, TreeEntry
 
 
 def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
-    """Return the files in the index at or below some paths (none: all); inside a hook, in the index that is being
-    committed.
+    """Return the files in the index at or below some paths (none: all).
 
-    Files in folders with the name `without` are left out, at any depth, so that Git need not print them. A path with a
-    merge conflict is returned once for each side, as no regular file.
+    Inside a hook it is the index that is being committed. Files in folders with the name `without` are left out, at any
+    depth, so that Git need not print them. A path with a merge conflict is returned once for each side, as no regular
+    file.
     """
     chosen = all_without(without) if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
@@ -65,8 +65,7 @@ def in_conflict(repository: Repository) -> tuple[str, ...]:
 
 
 def all_without(name: str) -> list[str]:
-    """Return the pathspecs of everything but the contents of folders with a name, for a git command at the worktree's
-    top."""
+    """Return pathspecs of everything but the contents of folders with a name, for git at the worktree's top."""
     return ["--", f":(exclude,glob)**/{name}/**"]
 
 

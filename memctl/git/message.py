@@ -41,8 +41,10 @@ class Trailers(msgspec.Struct, frozen=True):
 
 
 def compose(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str:
-    """Return a message of a subject, a body ("" for none) and trailers, pairs of key and value; empty values are left
-    out."""
+    """Return a message of a subject, a body ("" for none) and trailers, pairs of key and value.
+
+    Trailers without a value are left out.
+    """
     lines = [_fold(key, value) for key, value in trailers if one_line(value)]
     parts = [shorten(one_line(subject)), body, "\n".join(dict.fromkeys(lines))]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -44,7 +44,7 @@ class Objects(AnsweringProcess):
 
 
 def _answer(out: IO[bytes], limit: int | None) -> Object | None:
-    """Return the next answer: its head, and the content."""
+    """Return the next object in the output; None for a missing one."""
     head = _head(out)
     if head is None:
         return None

@@ -173,8 +173,7 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
 def fetch_with(
     repository: Repository, remote: str, ref: str, tracking: str, also: Sequence[tuple[str, str]]
 ) -> tuple[str, bool]:
-    """Fetch a remote's ref into the local ref `tracking`, and further refs; return its commit, and whether those came,
-    too.
+    """Fetch a remote's ref into `tracking`, and further refs; return its commit, and whether those came, too.
 
     `also` are pairs of a remote ref and the local ref for it. A local ref is deleted if the remote has no such ref.
     They come over the same connection, but are skipped if another process has locked one. Raises MemctlError if no

@@ -212,8 +212,10 @@ class SyncTurn:
         return True
 
     def clear_away(self) -> None:
-        """End another clone's turn that lasted too long: its process may have been killed, and every later sync would
-        wait for it."""
+        """End another clone's turn that has lasted too long.
+
+        Its process may have been killed, and every later sync would wait for it.
+        """
         if found := self._anothers:
             self._end(found)
 

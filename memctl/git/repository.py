@@ -98,8 +98,7 @@ class Repository:
 
     @cached_property
     def shared(self) -> Path:
-        """memctl's folder in the Git directory that all worktrees share: the lock, the sequence of ids, retrieval
-        counts."""
+        """memctl's folder in the Git directory of all worktrees: lock, sequence of ids, retrieval counts."""
         return self.common_dir / "memctl"
 
     def worktrees(self) -> list[Path]:
@@ -209,8 +208,7 @@ class Repository:
             raise self._broken(ref, file) from None
 
     def _broken(self, ref: str, file: Path) -> MemctlError:
-        """Return what to say of a ref whose file says nothing, as after a power failure: its log says where it was
-        last."""
+        """Return the error for a ref with an empty file, as after a power failure, with the last commit in its log."""
         try:
             last = (self.common_dir / "logs" / ref).read_text(errors="replace").splitlines()[-1].split()[1]
         except (OSError, IndexError):
@@ -240,8 +238,7 @@ class Repository:
             return False
 
     def index_in_use(self) -> dict[str, str]:
-        """Return the environment variables that name the index to read: inside a hook Git may use another than the
-        usual one."""
+        """Return the environment variables that name the index to read, since a hook may run with an own one."""
         named = os.environ.get("GIT_INDEX_FILE", "")
         return {"GIT_INDEX_FILE": str(self.top / named)} if named else {}
 
@@ -282,8 +279,7 @@ class Repository:
         return self._settings
 
     def own_setting(self, key: str) -> str:
-        """Return the last value of a setting such as `memctl.trusted` in the clone's own config file, "" if it is not
-        set.
+        """Return the last value of a setting in the clone's own config file, "" if it is not set.
 
         The file is read without Git, for hooks that ask at every call; included files are not read.
         """
@@ -318,8 +314,10 @@ class Repository:
         return sorted({name for name in names if name})
 
     def add_settings(self, variables: Mapping[str, str]) -> None:
-        """Take over settings that a command has printed, with keys in any case; names of branches and remotes keep
-        theirs."""
+        """Take over settings that a command has printed, with keys in any case.
+
+        Names of branches and remotes in the keys keep their case.
+        """
         known = {n if n.startswith(_FOLLOWING) else n.lower(): value for n, value in variables.items()}
         wanted = (_OWN, *_FOLLOWING)
         self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(wanted)}

@@ -50,8 +50,7 @@ class StatusProcess:
         return name.decode(errors="replace").strip(), _LEVEL in self._said
 
     def differing(self, *, ignored: bool = True) -> list[str]:
-        """Return the files that differ from HEAD, including untracked ones, and with `ignored` those that Git
-        ignores."""
+        """Return the files that differ from HEAD and untracked ones, and with `ignored` those that Git ignores."""
         items = self._said
         if self._untracked and not ignored:  # a file outside of the folder may have changed which of them are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
@@ -128,7 +127,7 @@ class UntrackedNames:
 
 
 def _mark(path: bytes) -> tuple[bytes, int]:
-    """Return what is another after each change of a file or folder, and when that was (ns). Raises OSError."""
+    """Return a stamp of a file or folder that changes with it, and when it last changed (ns). Raises OSError."""
     status = os.lstat(path)
     mark = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
     return mark.encode(), max(status.st_mtime_ns, status.st_ctime_ns)

@@ -31,8 +31,10 @@ _MKTREE = ("mktree", "-z", "--batch")
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """An entry of a tree: a file's mode, as Git writes it, and its blob id; for a whole folder the mode FOLDER and a
-    tree id."""
+    """An entry of a tree: its mode, as Git writes it, and its blob id.
+
+    A whole folder has the mode FOLDER and a tree id.
+    """
 
     mode: str
     blob: str

@@ -38,8 +38,7 @@ NOT_MEASURED = ContextSizes()
 
 
 class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An event of a workflow. `sequence` counts from 1 within the workflow's stream; a field without a value is
-    empty."""
+    """An event of a workflow. `sequence` counts from 1 within a stream; fields without a value are empty."""
 
     event_id: Line
     sequence: Annotated[int, msgspec.Meta(ge=1)]
@@ -89,8 +88,7 @@ _NEEDED = {
 
 
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
-    """Return what is wrong with an event: pairs of a field's name and a message, such as a field that its type
-    requires."""
+    """Return pairs of field and message for what is wrong with an event, such as a field that its type requires."""
     found = [(name, "is needed") for name in _NEEDED[event.event_type] if not getattr(event, name)]
     found += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_meaningful(text)]
     if event.event_type == "compression":

@@ -111,8 +111,7 @@ LISTS = ("paths", "code_refs", "reviewed")
 
 
 class NumberedHeading(msgspec.Struct, frozen=True):
-    """A headed part of a page of details: its marker (§3.1.2), its title without a number, its text, its line
-    (1-based)."""
+    """A headed part of a page of details: marker (§3.1.2), title without a number, text, and line (1-based)."""
 
     id: str
     title: str
@@ -135,8 +134,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def percentage(self) -> int | None:
-        """The project's progress in percent: as its page declares it, else the mean of its sections'; None if none
-        declares any."""
+        """The project's progress in percent: the declared one, else the mean of its sections'; None without any."""
         if self.project and self.project.completion_percentage is not None:
             return self.project.completion_percentage
         return None if self.mean_percentage is None else round(self.mean_percentage)
@@ -176,8 +174,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         raise MemctlError(f"there is no section {name!r}", f"there are {known}", USAGE, "not-found")
 
     def fault_of(self, marker: str) -> Fault | None:
-        """Return the fault of the unreadable page with a marker (or with a heading that has it); None if there is
-        none."""
+        """Return the fault of the unreadable page with a marker, or with a heading that has it; else None."""
         number = ".".join(marker[1:].split(".")[:2])
         return next((fault for fault in self.faults if number_at(fault.path) == number), None)
 

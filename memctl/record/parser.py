@@ -63,8 +63,7 @@ def parse(text: str, path: str) -> tuple[Record, str]:
 
 
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """Return what is wrong with the values of a record's front matter: pairs of field and message, in the order of
-    fields."""
+    """Return pairs of field and message for what is wrong with a record's front matter, in the order of fields."""
     return _read(values, path)[1]
 
 

@@ -27,8 +27,7 @@ _LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\
 
 
 class InvalidFields(MemctlError):
-    """Raised for invalid input: `title` says what was given, `fields` are pairs of a field and what is wrong with
-    it."""
+    """Raised for invalid input. `fields` are pairs of a field and what is wrong with it; `title` comes before them."""
 
     kind = "invalid-field"
 

@@ -45,8 +45,10 @@ class Snapshot:
 
     @cached_property
     def open_records(self) -> tuple[Record, ...]:
-        """The open records, in the order of their paths; reading them alone is faster, since most of an old memory is
-        closed."""
+        """The open records, in the order of their paths.
+
+        Reading them alone is faster, since most of an old memory is closed.
+        """
         if "_read" in vars(self):
             return tuple(record for record in self.records if record.is_open)
         return tuple(self._source.records(only_open=True)[0])

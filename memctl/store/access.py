@@ -73,8 +73,10 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
-    """Return the records with this clone's retrievals added to their counts; without a folder they are returned
-    unchanged."""
+    """Return the records with this clone's retrievals added to their counts.
+
+    Without a folder they are returned unchanged.
+    """
     found = counts(folder) if folder is not None and records else {}
     if not found:
         return records
@@ -87,10 +89,10 @@ def _add_count(record: Record, count: tuple[int, str]) -> Record:
 
 
 def start_folding(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
-    """Note which counts are about to be written into records: by memory_id the count, and the total that the file will
-    have.
+    """Note which counts are about to be written into records.
 
-    The counts stay valid until `finish_folding`. Returns False if the note can't be written.
+    `folding` has by memory_id the count, and the total that the file will have. The counts stay valid until
+    `finish_folding`. Returns False if the note can't be written.
     """
     try:
         with _transaction(folder) as database:
@@ -135,7 +137,7 @@ def finish_folding(folder: Path, written: Mapping[str, int], *, forget_rest: boo
 
 @contextmanager
 def _transaction(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The counters, with nobody else writing meanwhile."""
+    """Lock the counters' database for writing during the block."""
     database = sqlite3.connect(folder / _FILE, timeout=5, isolation_level=None)
     try:
         database.execute("BEGIN IMMEDIATE")

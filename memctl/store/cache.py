@@ -125,7 +125,7 @@ class Cache:
             return self._state()[0]
 
     def _state(self) -> tuple[CacheState, str]:
-        """Return what the cache is for, and how often it was changed."""
+        """Return the state that the cache describes, and the number of its changes."""
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
         return CacheState((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
@@ -177,13 +177,13 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _packed_rows(self, only_open: bool) -> bytes:
-        """Return records by path, as one array: it decodes four times as fast as each row alone."""
+        """Return the records by path as one array, which decodes four times as fast as single rows."""
         which = "is_open" if only_open else "record NOT NULL"
         rows = self.database.execute(f"SELECT record FROM records WHERE {which} ORDER BY path").fetchall()
         return b"\xdd" + len(rows).to_bytes(4, "big") + b"".join([row[0] for row in rows])
 
     def _keep(self, packed: bytes, changes: str, only_open: bool) -> None:
-        """Keep that array until a record changes: it reads in half the time of the rows."""
+        """Store the array of all records until a record changes; it is read in half the time of the rows."""
         # If another process is writing, a later read stores it.
         with suppress(sqlite3.OperationalError), self.transaction("BEGIN IMMEDIATE"):
             row = self.database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()

@@ -40,8 +40,7 @@ _IGNORE = f"\n{mentions.IGNORE}:"
 
 
 class ParsedFile(msgspec.Struct):
-    """What parsing a file gave: a record with its body and the references in it, or faults; for any other file its
-    blob.
+    """The result of parsing a file: a record with its body and the references in it, or faults, or only a blob id.
 
     `stat` is a stamp of the file if it differs from HEAD. `blob` is the id that Git would give the text, "" if there is
     nothing in the file to be searched. `weight` is that of `Catalogue.heavy`.
@@ -88,7 +87,7 @@ def update_from_disk(
 
 
 def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: tuple[str, str]) -> set[str]:
-    """Return the paths that may differ between the HEAD that the cache is for and the one there is."""
+    """Return the paths that may differ between the HEAD of the cache and the present HEAD."""
     if known == head:
         return set()
     top = memory.repository.top
@@ -110,7 +109,7 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
 def _parse_files(
     memory: Memory, stale: set[str], disk: Disk, progress: Progress | None
 ) -> tuple[list[ParsedFile], list[str]]:
-    """Read the files that may have changed: what they came to, and which are gone."""
+    """Parse the files that may have changed; return them, and the paths of the missing ones."""
     reader = files.FolderReader(memory.folder)
     found: list[ParsedFile] = []
     removed: list[str] = []
@@ -130,7 +129,7 @@ def _parse_files(
 def _parse_file(
     reader: files.FolderReader, memory: Memory, path: str, is_dirty: bool, started: int
 ) -> ParsedFile | None:
-    """Return what the file at a path comes to now; None if there is none, and HEAD has none either."""
+    """Return the parsed file at a path; None if neither the disk nor HEAD has it."""
     status = _status(memory, path)
     if status == _GONE and "\\x" in path:
         return broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
@@ -194,10 +193,9 @@ def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
 def update(
     cache: Cache, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
 ) -> bool:
-    """Write parsed files to a cache and delete the rows of `removed` paths, unless the cache no longer has the HEAD
-    `before`.
+    """Write parsed files to a cache, and delete the rows of `removed` paths; return whether that was done.
 
-    A HEAD is a commit and a stamp of the sparse checkout. Returns whether the cache was written.
+    It is not done if the cache no longer has the HEAD `before`. A HEAD is a commit and a stamp of the sparse checkout.
     """
     with cache.transaction("BEGIN IMMEDIATE"):
         state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())
@@ -220,15 +218,14 @@ def update(
 
 
 def _unlike(cache: Cache, parsed: Iterable[ParsedFile]) -> dict[str, str]:
-    """Return the blobs of files that have another text than when they were last read, or were no valid
-    ones, by path."""
+    """Return the blob ids of files whose text has changed since it was last read, or that were invalid, by path."""
     find = "SELECT 1 FROM records WHERE path = ? AND blob = ? AND blob <> ''"
     rows = ((item, cache.database.execute(find, (item.path, item.blob)).fetchone()) for item in parsed)
     return {item.path: item.blob for item, row in rows if row is None}
 
 
 def _log(cache: Cache, number: int, changed: Mapping[str, str]) -> bool:
-    """Note which files an update changed; False if they are many, and what was noted before is forgotten."""
+    """Note which files an update changed; return False if they are too many, and forget earlier notes."""
     logged = cache.database.execute("SELECT count(*) FROM updates").fetchone()[0]
     if logged + len(changed) > _LOGGED:
         cache.database.execute("DELETE FROM updates")
@@ -239,7 +236,7 @@ def _log(cache: Cache, number: int, changed: Mapping[str, str]) -> bool:
 
 
 def _forget(cache: Cache) -> None:
-    """Drop what was made of the records, and counts of tokens where they have become many."""
+    """Delete values computed from the records, and token counts if there are many."""
     cache.database.execute("DELETE FROM packed")
     cache.database.execute("DELETE FROM kept")
     for table, limit in _LIMITS.items():
@@ -279,7 +276,7 @@ def _remove(cache: Cache, path: str) -> None:
 
 
 def _count_tags(cache: Cache, records: Iterable[Record], step: int) -> None:
-    """Keep count of how many open records have a tag at a place."""
+    """Add `step` to the numbers of open records by tag and place."""
     counts: Counter[tuple[str, str]] = Counter()
     for record in records:
         if record.is_open:
@@ -334,8 +331,7 @@ def without(cache: Cache, paths: Collection[str]) -> Cache:
 
 
 def follow(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
-    """Make a cache for commit `before` one for `after`, a commit that memctl just made; the next command need not ask
-    Git.
+    """Update a cache from commit `before` to `after`, which memctl just made, without asking Git.
 
     Works only if the cache has the changed records with a stat. A file whose cached blob is that of the committed
     `contents` (by path below `.memory/`, None for a deleted file) is as in `after`; any other file is read again.

@@ -201,7 +201,7 @@ class StoredCatalogue:
 
     @cached_property
     def _changes(self) -> bytes:
-        """A mark of what records there are: what is found out while they change is kept for those before."""
+        """A version stamp of the records; cached values are stored under the stamp for which they were computed."""
         row = self._database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
         return f"{row[0] if row else 0}:".encode()
 
@@ -219,7 +219,7 @@ class StoredCatalogue:
             return self._records(condition, *values)
 
     def _decoder(self, form: type[T]) -> Callable[[bytes], T]:
-        """Return what decodes values of the cache; raises Undecodable."""
+        """Return a function that decodes values of the cache; it raises Undecodable."""
         decode = msgspec.msgpack.Decoder(form).decode
 
         def checked(packed: bytes) -> T:
@@ -232,7 +232,7 @@ class StoredCatalogue:
 
 
 def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
-    """Return what SQLite is to ask of records that meet all conditions, and the values in it."""
+    """Return the SQL condition of records that meet all conditions, and the values of its placeholders."""
     where, values = ["is_archived NOT NULL"], []
     for field, test, value in conditions:
         where.append(_TESTS[test].format("type" if field == "memory_type" else field))

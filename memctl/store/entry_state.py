@@ -61,10 +61,9 @@ def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
 
 
 def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """Return the files below `.memory/` that differ from HEAD, in the index or on disk, with their letters of `git
-    status`.
+    """Return the files below `.memory/` that differ from HEAD, each with its two letters of `git status`.
 
-    With `ignored` files that Git ignores are included.
+    They may differ in the index or on disk. With `ignored` files that Git ignores are included.
     """
     args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
     out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
@@ -91,10 +90,10 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
 
 
 def open_entries(memory: Memory) -> list[PendingEntry]:
-    """Return the pending changes that are not committed yet, with `undone` set for those that were undone outside
-    memctl.
+    """Return the pending changes that are not committed yet.
 
-    A change that somebody committed with `git commit` is left out.
+    `undone` is set in those that were undone outside memctl. A change that somebody committed with `git commit` is left
+    out.
     """
     return [
         msgspec.structs.replace(entry, undone=state == UNDONE)
@@ -156,8 +155,7 @@ def is_replaced(entry: PendingEntry, change: Change) -> bool:
 
 
 def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
-    """Return the entries that should have been committed long ago: not those held on purpose, or waiting for a
-    merge."""
+    """Return the entries that have waited too long for a commit, without those held on purpose or by a merge."""
     if memory.repository.under_way():
         return []
     return [one for one in entries if not (one.held or one.stage == HELD) and time.time() - one.began > LATE]

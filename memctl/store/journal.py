@@ -157,8 +157,7 @@ def remaining_change(folder: Path, entry: PendingEntry) -> Change:
 
 
 def as_on_disk(folder: Path, change: Change) -> Change:
-    """Return a change with the texts that its files have now, which somebody may have edited since they were
-    written."""
+    """Return a change with the present texts of its files, which somebody may have edited since."""
     texts = ((write, text_at(folder, write.path)) for write in change.writes)
     writes = tuple(msgspec.structs.replace(write, text=text) for write, text in texts if text is not None)
     deletes = tuple(delete for delete in change.deletes if text_at(folder, delete.path) is None)

@@ -25,10 +25,10 @@ announce: Callable[[str], None] | None = None
 
 @contextmanager
 def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
-    """Hold the lock during the block, which gets the time of its last use (ns since the epoch, by the file system's
-    clock).
+    """Hold the lock during the block, which gets the time of its last use.
 
-    Raises MemctlError if another process holds it for `patience` seconds, or its file can't be written.
+    The time is in ns since the epoch, by the file system's clock. Raises MemctlError if another process holds the lock
+    for `patience` seconds, or its file can't be written.
     """
     if _held_above(file):
         yield time.time_ns()

@@ -21,8 +21,8 @@ from memctl.store.place import CONFIG, JOBS
 
 
 class Memory:
-    """An opened memory. `folder` is its `.memory/`; `prefix` is that folder relative to the worktree's top, as Git
-    writes it."""
+    """An opened memory: `folder` is its `.memory/`, `prefix` the same relative to the worktree's top, as Git writes
+    it."""
 
     def __init__(self, folder: Path, repository: Repository, environ: Mapping[str, str], config: Config) -> None:
         self.folder = folder
@@ -82,24 +82,25 @@ class Memory:
 
     @property
     def semantic_model(self) -> str:
-        """The model for search by meaning, a folder or a package: of MEMCTL_SEMANTIC_MODEL, else of Git's settings; ""
-        for none.
+        """The model for search by meaning, a folder or a package; "" for none.
 
-        It is never taken from the repository, because native code reads its files.
+        It is set by MEMCTL_SEMANTIC_MODEL or Git's settings, and never taken from the repository, because native code
+        reads its files.
         """
         named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
         return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
 
     def new_memory_id(self, record_id: str) -> str:
-        """Return a new UUIDv7. Under MEMCTL_NOW it is derived from that time and the id, so that runs can be
-        repeated."""
+        """Return a new UUIDv7.
+
+        Under MEMCTL_NOW it is derived from that time and the record's id, so that runs can be repeated.
+        """
         if self._fixed is None:
             return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
         return ids.uuid7(self._fixed[1] * 1000, self._digest(record_id))
 
     def imported_memory_id(self, identity: str) -> str:
-        """Return the UUIDv7 of an imported record, derived from `identity`, by which the record is recognised when
-        imported again.
+        """Return the UUIDv7 of an imported record, derived from `identity`, so that a second import recognises it.
 
         It has no time in it, since nobody was at work when the record came in (`Record.recorded`).
         """

@@ -17,8 +17,10 @@ _FOREIGN = ("memory.db", "config.json")
 
 
 def find(start: Path) -> tuple[Path, Path]:
-    """Return the worktree's top and the memory's folder for a folder to start from; raises MemctlError if there is
-    none."""
+    """Return the worktree's top and the memory's folder for a folder to start from.
+
+    Raises MemctlError if there is no memory.
+    """
     start = Path(os.path.realpath(start))
     if not start.is_dir():
         raise MemctlError(f"{start} is not a folder", exit_code=USAGE)

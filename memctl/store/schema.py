@@ -57,8 +57,10 @@ def create_tables(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
-    """Drop the indexes of an empty table of records during the block; making them over all rows is faster than row by
-    row."""
+    """Drop the indexes of an empty table of records during the block.
+
+    Making them over all rows at the end is faster than row by row.
+    """
     for statement in _statements(_INDEXES):
         database.execute(f"DROP INDEX {statement.split()[2]}")
     yield

@@ -35,8 +35,10 @@ class Sequence:
         self._taken = False
 
     def anew(self) -> Sequence:
-        """Return a sequence that has given out nothing, with the counters read again; it keeps the numbers found in
-        history."""
+        """Return a sequence that has given out nothing, with the counters read again.
+
+        It keeps the numbers that this one found in history.
+        """
         other = Sequence(self._memory)
         other._found = self._found
         return other

@@ -151,8 +151,7 @@ class SessionDir:
 
 
 def root_at(start: Path) -> tuple[Path, Path] | None:
-    """Return the folder with the `.memory/` at or above `start`, and that of its hooks' sessions; None without a
-    memory.
+    """Return the folder with the `.memory/` at or above `start`, and that of its hooks' sessions, or None.
 
     The memory is not opened: it may be broken, and a hook has no time for it.
     """

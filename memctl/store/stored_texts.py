@@ -76,8 +76,7 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 
 
 class StoredTexts:
-    """The Texts of one view of the search index, which is updated first; `record.source.Texts` describes the
-    methods."""
+    """The Texts of a view of the search index, updated first; `record.source.Texts` describes the methods."""
 
     def __init__(self, memory: Memory, searched: SearchSource, hidden: frozenset[str] = frozenset()) -> None:
         self._memory = memory

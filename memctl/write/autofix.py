@@ -38,7 +38,7 @@ def _is_whole(record: Record, other: Record, other_end: str) -> bool:
 
 
 def _is_twisted(record: Record, other: Record, relation: str) -> bool:
-    """Return whether it is not plain which of two records is right: then nothing is changed."""
+    """Return whether it is uncertain which of two records is right, so that nothing must be changed."""
     if other.id == record.id or record.id in getattr(other, relation):
         return relation != "relates_to" or other.id == record.id
     return "supersede" in relation and record.memory_type != other.memory_type

@@ -44,7 +44,7 @@ def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepare
 
 
 def _start(memory: Memory, head: str, tip: str) -> str:
-    """Return the commit that a batch begins after: HEAD, joined with the changes of before, if there are any."""
+    """Return the commit that a new batch follows: HEAD, joined with earlier batches' changes if there are any."""
     repository = memory.repository
     if not tip:
         return head
@@ -128,10 +128,9 @@ def _merge(before: str | None, now: str | None, wanted: str | None) -> str | Non
 
 
 def unstage(memory: Memory) -> None:
-    """Remove the files of the open batch from the commit that is being made, as by `git commit -a`; a squash commits
-    them.
+    """Remove the files of the open batch from the commit that is being made, as by `git commit -a`.
 
-    They stay if the commit has no other files.
+    A squash commits them later. They stay if the commit has no other files.
     """
     repository, batch = memory.repository, batches.current(memory)
     if batch is None or git.committing_process() or repository.under_way():
@@ -180,7 +179,7 @@ def _take_along(memory: Memory, batch: Batch, here: str) -> None:
 
 
 def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
-    """Squash a batch on its branch, if that is checked out nowhere and still at the base."""
+    """Squash a batch on its branch if no worktree has that checked out and it is still at the base."""
     repository = memory.repository
     name = batch.branch.removeprefix("refs/heads/")
     if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
@@ -198,7 +197,7 @@ def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
 
 
 def _take_off(memory: Memory, batch: Batch) -> None:
-    """Give the files of a batch the state that HEAD has; one that somebody edited or staged since stays as it is."""
+    """Set the files of a batch back to HEAD, except those edited or staged since."""
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}
     wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))

@@ -269,8 +269,6 @@ def _commit_on_branch(
     prepared: Preparation | None = None,
 ) -> str:
     """Commit some paths as they are on disk to the branch; try again if another process moves it."""
-    If somebody else moves that meanwhile, it is tried again on what HEAD is then.
-    """
     for left in reversed(range(_TRIES)):
         differing = set(paths) if is_fresh else set(paths) & set(entry_state.differing_from_head(memory, ignored=True))
         _refuse_hidden(memory, set(least) - differing)

@@ -28,8 +28,10 @@ TASK_ID = "task_id"  # in the front matter of a state: what a program calls the 
 
 
 class Draft(msgspec.Struct, kw_only=True):
-    """The values for a new record: its type, front matter values, content fields, and a body before or in place of
-    these."""
+    """The values for a new record: its type, front matter values, content fields, and a body.
+
+    The body comes before the content fields, or replaces them.
+    """
 
     kind: Kind
     values: dict[str, Any]
@@ -182,7 +184,7 @@ def _clean(value: str | list[str]) -> str | list[str]:
 
 
 def _refuse(kind: Kind, values: dict[str, Any]) -> None:
-    """Look for everything that is wrong before an id is taken."""
+    """Raise MemctlError for everything that is wrong with values, before an id is taken."""
     stand_in = {"id": ids.record_id(kind, "2000-01-01", 1), "memory_id": "00000000-0000-7000-8000-000000000000"}
     pages.refuse_line_zero(values.get("code_refs") or ())
     wrong = problems({**values, **stand_in})

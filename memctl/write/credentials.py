@@ -71,8 +71,7 @@ def _is_checkpoint(path: str) -> bool:
 
 
 def _fields(write: Write) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a file, each with its text: what a record's headings and keys, or a checkpoint's
-    keys, have."""
+    """Yield the fields of a file, each with its text: headings and keys of a record, keys of a checkpoint."""
     text = write.text
     if write.path.endswith(".json") and _is_checkpoint(write.path):
         import json

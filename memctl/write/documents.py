@@ -38,10 +38,9 @@ TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1
 
 
 class RenderedDocuments(msgspec.Struct, frozen=True):
-    """Rendered documents as paths below `.memory/`: the texts to write (None: delete it), and all that are then up to
-    date.
+    """Rendered documents by path below `.memory/`: the texts to write (None: delete the document).
 
-    `warning` is a line for the user, "" for none.
+    `settled` are the documents that are then up to date, `warning` is a line for the user, "" for none.
     """
 
     texts: dict[str, str | None] = {}
@@ -74,10 +73,10 @@ def missing_branch(memory: Memory) -> str:
 
 
 def affected_by(memory: Memory, changes: Sequence[Change], written: Sequence[str]) -> RenderedDocuments:
-    """Return the rendered documents that some changes on the disk affect, without writing them; `written` are their
-    paths.
+    """Return the rendered documents that some changes affect; nothing is written to the documents.
 
-    With `docs: default-branch` all documents are affected: a merge on the hosting site may have left any outdated.
+    `written` are the paths of the changes, which are on the disk. With `docs: default-branch` all documents are
+    affected: a merge on the hosting site may have left any outdated.
     """
     snapshot = load.disk(memory, written=written)
     making = renderer(memory, snapshot)
@@ -141,8 +140,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
 
 
 def attributes() -> str:
-    """Return the text of a memory's `.gitattributes`: which files are rendered, and which merge driver is for which
-    files."""
+    """Return the text of a memory's `.gitattributes`: rendered files, and the merge driver of each kind of file."""
     first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
     records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
     return "\n".join([first, documents, *records, *others, ""])
@@ -206,7 +204,7 @@ def on_disk(memory: Memory, path: str) -> str | None:
 
 
 def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: Comparison) -> str:
-    """Return what whoever wrote should know: that a record belongs nowhere, that documents stay behind it."""
+    """Return a warning for the writer about markers that lead nowhere and documents that are not updated."""
     outline = snapshot.outline
     markers = [place for place in sorted(places) if place.startswith(("§2.", "§3."))] if outline.pages else []
     nowhere = [marker for marker in markers if outline.find(marker) is None and outline.fault_of(marker) is None]
@@ -236,7 +234,7 @@ def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
 
 
 def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
-    """Return the documents of pages that some changes delete, gone already: a change may have waited for its commit."""
+    """Return the documents of pages that some changes delete. They may be missing already."""
     deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
     paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)
     return [path for path in paths if documents.current_text(snapshot, path) is None]
@@ -307,7 +305,7 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
 
 
 def _known_unreadable(memory: Memory) -> str:
-    """Say which records can't be read, by what the cache knows: where nothing is rendered, nobody else does."""
+    """Return a warning about unreadable records, from the cache, for clones in which nothing is rendered."""
     from memctl.store.catalogue import StoredCatalogue
 
     return errors.summary(memory.prefix, StoredCatalogue(load.open_cache(memory)).faults())

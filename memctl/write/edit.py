@@ -72,7 +72,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
 
 
 def _moved_importance(record: Record, severity: str) -> dict[str, int]:
-    """Return the importance that goes with another severity, for a record that has the one of its old severity."""
+    """Return the importance of the new severity if the record has the usual one of its old severity."""
     old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
     return {"importance": new} if new is not None and record.importance == old != new else {}
 
@@ -109,8 +109,7 @@ def rewrite(
     values: Mapping[str, Any],
     content: Mapping[str, str | list[str]] | None = None,
 ) -> Write:
-    """Return the Write of a record's file with some front matter values and content fields changed, and nothing
-    else."""
+    """Return the Write that changes some front matter values and content fields of a record, and nothing else."""
     old = snapshot.read(record.path)
     text = frontmatter.replace(old, values, ORDER) if values else old
     if content:
@@ -207,8 +206,10 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if a record is an offered handoff: without an answer its sections would be the taker's for
-    good."""
+    """Raise MemctlError if a record is an offered handoff.
+
+    Nobody could answer it after a change, and its sections would be the taker's for good.
+    """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:
             sections: tuple[str, ...] = ()
@@ -222,7 +223,8 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
 
 
 def _protect(record: Record, allowed: bool) -> None:
-    """A decision that others rely on is not reworded behind their backs, nor what somebody was given to work with."""
+    """Raise MemctlError, unless `allowed`, if the text of a record is final: that of a handoff or a decided
+    decision."""
     if record.memory_type == "handoff" and not allowed:
         raise MemctlError(
             f"{record.id} was given to another agent: its text can't be changed",

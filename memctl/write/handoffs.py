@@ -102,8 +102,7 @@ def answer(
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """The result of settling handoffs: a line for each step, and parts of this clone's state that a remote's
-    replaced."""
+    """The result of settling handoffs: a line for each step, and what a remote's state replaced in this clone's."""
 
     lines: list[str]
     lost: tuple[str, ...] = ()

@@ -127,8 +127,7 @@ def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[s
 
 
 def _line_count(path: Path, most: int) -> int:
-    """Return the number of lines of a file, `most` if it has more; of what is not a regular file `most`, for nothing is
-    known."""
+    """Return the number of lines of a file, at most `most`; `most` also for anything but a regular file."""
     if not path.is_file() or path.stat().st_size > files.MAX_BYTES:
         return most
     with path.open("rb") as stream:

@@ -89,7 +89,7 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
 
 
 def _rank(record: Record) -> tuple[str, str, int, str]:
-    """Return what comes first: by memory_id, which begins with a time; of copies the one with the plainer path."""
+    """Return a sort key of records: the memory_id, which begins with a time, then for copies the plainer path."""
     return record.memory_id, record.timestamp, len(record.path), record.path
 
 
@@ -117,7 +117,7 @@ def copy_memory_id(record: Record) -> str:
 
 
 def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
-    """Return a record under the names that it once had and others have."""
+    """Return the former names of a record that other records have now."""
     found = []
     names = (*record.aliases, record.id)
     for alias, following in pairwise(names):
@@ -147,8 +147,7 @@ def former_paths(snapshot: Snapshot, path: str) -> list[str]:
 
 
 def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
-    """Return the sections and pages of details that share a number, and those that formerly had another page's
-    number."""
+    """Return the sections and pages of details that share a number, or had one that another page has now."""
     found: list[Holder] = []
     for kind, group in ((SECTION, snapshot.outline.sections), (DETAIL, snapshot.outline.details)):
         by_id: dict[str, list[Page]] = {}
@@ -179,14 +178,14 @@ def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Hol
 
 
 def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
-    """Return a page under a number that it once had, until it got the one that followed."""
+    """Return a page's former number, which it had until it got the number `following`."""
     folder, _, file = page.path.rpartition("/")
     origin, until = (Origin(f"{folder}/{_NUMBER.sub(n[1:], file, count=1)}") for n in (name, following))
     return Holder(name, now, page.path, origin, page.title, until=until, is_new=False)
 
 
 def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
-    """Pages in the order in which they were first committed, those of one second by their paths."""
+    """Return pages by the time of their first commit, then by path."""
     origins = {page.path: Origin(page.path) for page in sharing}
     added = history.times_added(list(origins.values()))
     return sorted(sharing, key=lambda page: (added.get(origins[page.path], _NEVER), page.path))

@@ -122,10 +122,10 @@ def own_program(called: str, python: str) -> str:
 
 
 def plan(memory: Memory, program: str) -> list[InstallStep]:
-    """Return the steps that set up this clone for a memory. Hooks use `program` ("" for none) if no memctl is on the
-    PATH.
+    """Return the steps that set up this clone for a memory.
 
-    Raises MemctlError if that is impossible; what only the user can do is in the steps.
+    Hooks use `program` ("" for none) if no memctl is on the PATH. Raises MemctlError if that is impossible; what only
+    the user can do is in the steps.
     """
     repository, where = memory.repository, memory.folder.parent.relative_to(memory.repository.top).as_posix()
     place = hooks.folder(repository)
@@ -186,8 +186,7 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
 
 
 def _ours_or_first(place: Path, name: str) -> Hook:
-    """Return the hook that is to be ours: the one that Git runs, or the one that the pre-commit framework runs before
-    it."""
+    """Return the hook that memctl installs: Git's own, or the one that the pre-commit framework runs first."""
     hook = hooks.inspect(place / name)
     return hooks.inspect(place / (name + _LEGACY)) if hook.is_framework else hook
 
@@ -384,10 +383,10 @@ def schedule(memory: Memory, target: str, program: str) -> str:
 
 
 def _origin() -> str:
-    """Return what pip can install this memctl from anywhere: the address of a repository or an archive, or of an index
-    the release; "" if it comes from a folder or file of this machine.
+    """Return what pip can install this memctl from on any machine, "" if it comes from a local folder or file.
 
-    The installed package says so (PEP 610, direct_url.json).
+    That is the address of a repository or archive, or a release from an index. The installed package says so (PEP 610,
+    direct_url.json).
     """
     from importlib import metadata
 

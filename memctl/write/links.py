@@ -41,8 +41,7 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
 
 
 def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
-    """Return the Change by which the record `new` supersedes `old`, of the same type; the latter's status is
-    `superseded`."""
+    """Return the Change by which the record `new` supersedes `old`, which must be of its type."""
     before, after = snapshot.resolve(old), snapshot.resolve(new)
     if before.id == after.id:
         raise MemctlError(f"{before.id} can't supersede itself")
@@ -108,8 +107,10 @@ def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tupl
 
 
 def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
-    """Return the link fields of a record without links to some records, given by ids and memory_ids; only changed
-    fields."""
+    """Return the changed link fields of a record without links to some records.
+
+    The records are given by their ids and memory_ids.
+    """
     values: dict[str, Any] = {}
     for name in OTHER_END:
         linked = getattr(record, name)

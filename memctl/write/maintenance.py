@@ -61,7 +61,7 @@ class MaintenanceResult(msgspec.Struct, frozen=True):
 
 
 class _Folding(msgspec.Struct, frozen=True):
-    """Counts on their way into front matter: by memory_id how many and the new total, and the values by path."""
+    """Counts that are being written into front matter: by memory_id the count and the new total, and values by path."""
 
     counts: dict[str, tuple[int, int]] = {}
     values: Values = {}
@@ -100,7 +100,7 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
 
 
 def _left(memory: Memory) -> bool:
-    """Return whether a change waits for its commit; under the lock, since what another process writes now does not."""
+    """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
     with lock.hold(memory.repository.shared / "lock"):
         return any(entry.stage == PENDING and not entry.undone for entry in entry_state.open_entries(memory))
 
@@ -143,7 +143,7 @@ def change(
 
 
 def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed]:
-    """Take the links to what is deleted out of the others."""
+    """Remove links to deleted records from all others, in `values`; return the deeds."""
     if not gone:
         return []
     paths = {record.path for record in gone}
@@ -162,8 +162,10 @@ def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed
 
 
 def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run: bool) -> _Folding:
-    """Return the counts of this clone that go into front matter, noted as on their way; those in the paths
-    `left` stay."""
+    """Note the counts of this clone that are to be written into front matter, and return them.
+
+    Counts of records at the paths `left` stay.
+    """
     shared = memory.repository.shared
     by_memory_id = {record.memory_id: record for record in reversed(snapshot.records)}
     if not dry_run:
@@ -184,7 +186,7 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
 
 
 def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Record]) -> None:
-    """Bring a folding to its end that was interrupted, now that the door has finished its writes."""
+    """Finish an interrupted folding, now that interrupted writes are finished."""
     begun = access.unfinished_folding(memory.repository.shared)
     known = {name: total for name, total in begun.items() if name in by_memory_id}
     written = {
@@ -328,7 +330,7 @@ def _delete_reason(record: Record, rules: Lifecycle, now: str) -> str:
 
 
 def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
-    """Return whether a record is of those that are deleted some time after they were archived."""
+    """Return whether the age at which a record is deleted counts from when it was archived."""
     if record.memory_type == "issue":
         return record.status in record.kind.closed_statuses
     return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
@@ -337,7 +339,7 @@ def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
 def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
     """Return why an action may not be done to a record, "" if it may.
 
-    What has weight is kept for ever, which an archived issue still is: a closed one is archived whatever its severity.
+    A record of high importance is never deleted. A closed issue may be archived whatever its severity.
     """
     is_issue, is_closed = record.memory_type == "issue", record.status in record.kind.closed_statuses
     if record.importance >= rules.keep_importance and not (is_issue and is_closed and action == "archive"):
@@ -352,7 +354,8 @@ def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: C
 
 
 def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
-    """Return a verdict, or if its record is held, to archive that at least; then it is among the spared."""
+    """Return a verdict, or if something refers to its record, at most that of archiving; then it is among the
+    spared."""
     holder = held.get(verdict.record.path)
     if holder is None or verdict.action != "delete":
         return verdict
@@ -363,8 +366,7 @@ def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spa
 def find_backlinks(
     snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return for each wanted record that something refers to the id of a lasting record, or the marker of a page, by
-    path.
+    """Return what refers to each wanted record, by the record's path: a lasting record's id, or a page's marker.
 
     A link `supersedes` does not count, except in a file that is `untouchable`.
     """

@@ -289,8 +289,10 @@ CONFLICT = object()  # for a value that a person has to choose
 
 
 def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
-    """Return the merged value of a front matter key, None for no value, CONFLICT if both changed it and no rule
-    decides."""
+    """Return the merged value of a front matter key, None for no value.
+
+    CONFLICT stands for a value that both sides changed and no rule decides.
+    """
     before, one, other = (values.get(key) for values in (base, ours, theirs))
     if equal_values(other, before) or (equal_values(one, other) and key != COUNT):
         return one

@@ -141,8 +141,10 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
 
 
 def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) -> list[str]:
-    """Return the files below `.memory/` for what a person typed: an id, a § marker or a path; raises MemctlError if
-    none."""
+    """Return the files below `.memory/` for what a person typed: an id, a § marker or a path.
+
+    Raises MemctlError if there is no such file.
+    """
     wanted = reference.strip()
     known = set(snapshot.names(""))
     if version := checkpoint.version_in(wanted):

@@ -70,8 +70,7 @@ def redact_text(text: str, secrets: Secrets) -> str:
 
 
 def is_common(secret: str) -> bool:
-    """Return whether a secret is a word that may mean something else in another place, such as `sommer` or
-    `session`."""
+    """Return whether a secret is a word that may mean something else elsewhere, such as `session`."""
     return secret.isalpha() and not credentials_values.is_random(secret)
 
 
@@ -93,15 +92,13 @@ def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """Return the forms of a secret in files: plain, escaped as in JSON (both ways), and as rendered documents have
-    it."""
+    """Return the forms of a secret in files: plain, escaped as in JSON (both ways), and as in documents."""
     escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
     return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
 
 
 def is_in_name(path: str, secrets: Secrets) -> bool:
-    """Return whether a file's name contains a secret as file names are made: in small letters, with dashes between
-    words."""
+    """Return whether a file's name contains a secret in the form of names: small letters, dashes between words."""
     slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_TELLING] for secret in secrets)
     return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
 

@@ -47,8 +47,7 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Write and commit a change without finishing interrupted handoffs first, for `two_phase`, which does that
-    itself."""
+    """Write and commit a change without first finishing interrupted handoffs; only `two_phase` calls it."""
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
         closing(Variables(memory.repository, memory.commit_moment)) as variables,

@@ -32,8 +32,7 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """An unfinished step: the commit that moves ownership ("" for none), the remote to which it is pushed, and the
-    change.
+    """An unfinished step: the commit that moves ownership ("" for none), the remote to push it to, and the change.
 
     Ownership moves first. If it has moved, the record is still to be written; otherwise nothing has happened. `back`
     says that the step is being undone.
@@ -55,11 +54,10 @@ class StepResult(msgspec.Struct, frozen=True):
 def carry_out(
     memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = ""
 ) -> StepResult:
-    """Make a change of the shared state, which `plan` returns, and one of the memory, which `make` returns: both or
-    none.
+    """Make a change of the shared state and one of the memory: both or none.
 
-    `make` is called once for each state that the plan was tried on. Raises MemctlError if either is refused; then
-    nothing has changed.
+    `plan` returns the first; `make` returns the second, and is called once for each state that the plan was tried on.
+    Raises MemctlError if either is refused; then nothing has changed.
     """
     _refuse_unsafe(memory)
     terms = Terms(options.reason, options.dry_run)

@@ -65,8 +65,10 @@ def _named(memory: Memory, revision: str) -> Commit:
 
 
 def _latest(memory: Memory) -> Commit:
-    """Return the latest change of the memory that is not undone: each undo goes one further back. A sync's merge is
-    none: what it brought are changes of their own."""
+    """Return the latest change of the memory that is not undone: each undo goes one further back.
+
+    A sync's merge is none: what it brought are changes of their own.
+    """
     for most in (_FEW, None):
         undone: set[str] = set()
         for commit in batches.commits(memory, [memory.prefix], limit=most):

@@ -19,7 +19,7 @@ def readable(memory: Memory, found: Snapshot, at: str | None = None) -> Snapshot
         return found
     from memctl.team import read_access
 
-    closed = read_access.closed(memory)
+    closed = read_access.read_check(memory)
     if closed is None:
         return found
     from memctl.pages import access_filter

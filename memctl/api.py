@@ -8,9 +8,9 @@
         print(found.id, found.title)
     print(memory.pack(task="retry failed jobs", budget=4000).text)
 
-Each method does what the command of its name does, by the same functions: under the same lock, with the same refusals,
-one commit for each write. What is wrong is raised as `MemctlError`, whose `message` says what, `hint` what to do, and
-`exit_code` how the command would end.
+Each method does what the command of its name does, by the same functions: it takes the same lock, refuses what the
+command refuses, and makes one commit for each write. Errors are raised as `MemctlError`: `message` says what is wrong,
+`hint` what to do, and `exit_code` how the command would end.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _PATIENCE = 5.0  # seconds to wait for what an agent's hook has begun
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What a write did: the records and files (below the worktree's top) it concerns, and its commit.
+    """The result of a write: ids of the records, paths of the files below the worktree's top, and the commit.
 
-    Without a `commit` the files are written and `pending` says why it waits; both are "" if there was nothing to change
-    or it was a dry run. `hints` say what a record lacks.
+    `commit` is "" if nothing had to change, in a dry run, and while the commit waits; then the files are written, and
+    `pending` says why it waits. `hints` say what a record lacks.
     """
 
     ids: tuple[str, ...]
@@ -56,21 +56,22 @@ class Written(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The record that was made or changed, the first if there are several."""
+        """The id of the record that was made or changed, of the first one if there are several."""
         return self.ids[0]
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """A handoff that was recorded, and the package for whoever takes it."""
+    """The result of `Memory.hand_over`: the record of the handoff, and the package for the agent that takes over."""
 
     written: Written
     package: str
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Why a file or line is as it is: the likeliest reason in a sentence, and the records behind it, best first.
+    """Why a file or a line of it is as it is: the likeliest reason as a sentence, and the records that give it, best
+    first.
 
-    `perhaps` are records that name nothing of the file and are about the same. `commits` are ids, newest first.
+    `perhaps` are records about the same subject that do not name the file. `commits` are commit ids, newest first.
     """
 
     answer: str
@@ -81,7 +82,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class RecordFields(TypedDict, total=False):
-    """What every record may be given; names and forms are those of its front matter."""
+    """Optional fields of any new record, with the names and the forms of front matter."""
 
     status: str
     importance: int
@@ -99,7 +100,7 @@ class RecordFields(TypedDict, total=False):
 
 
 class DecisionFields(RecordFields, total=False):
-    """What a decision may be given."""
+    """Optional fields of a new decision."""
 
     decision: str
     rationale: str
@@ -110,7 +111,7 @@ class DecisionFields(RecordFields, total=False):
 
 
 class IssueFields(RecordFields, total=False):
-    """What an issue may be given."""
+    """Optional fields of a new issue."""
 
     severity: str
     description: str
@@ -122,7 +123,7 @@ class IssueFields(RecordFields, total=False):
 
 
 class StateFields(RecordFields, total=False):
-    """What the state of a task may be given."""
+    """Optional fields of a new state of a task."""
 
     completion_percentage: int
     task_description: str
@@ -133,7 +134,7 @@ class StateFields(RecordFields, total=False):
 
 
 class LearningFields(RecordFields, total=False):
-    """What a learning may be given."""
+    """Optional fields of a new learning."""
 
     lesson: str
     context: str
@@ -142,9 +143,9 @@ class LearningFields(RecordFields, total=False):
 
 
 class Memory:
-    """The memory of one project, opened; several may be open at once, and other programs may write meanwhile.
+    """The open memory of one project. A program may open several, and other programs may write to it meanwhile.
 
-    As a context manager, or by `close`, it ends the processes of Git that reading has started.
+    Use it as a context manager, or call `close`, to end the Git processes that reading starts.
     """
 
     def __init__(self, memory: store.Memory) -> None:
@@ -152,10 +153,10 @@ class Memory:
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | git.Repo = ".", *, agent: str = "") -> Memory:
-        """Open the memory around a folder or in the worktree of a GitPython repository.
+        """Open the memory around a folder, or that in the worktree of a GitPython repository.
 
-        `agent` is who is at work, for the records and commits; without it, MEMCTL_AGENT or the name that Git knows.
-        Raises MemctlError if there is no memory, or if a newer memctl wrote it.
+        `agent` is the name of the agent at work, for records and commits; "" stands for MEMCTL_AGENT or else the name
+        in Git's settings. Raises MemctlError if there is no memory, or if a newer memctl wrote it.
         """
         from memctl.store import agent_env
         from memctl.store.memory import open_memory
@@ -168,21 +169,21 @@ class Memory:
 
     @property
     def folder(self) -> Path:
-        """The memory's own folder, `.memory/`."""
+        """The folder of the memory, `.memory/`, as an absolute path."""
         return self._memory.folder
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the user trusts this clone; what another one says is somebody else's word."""
+        """Whether the user trusts this clone; records of a clone that is not trusted are somebody else's words."""
         return self._memory.is_trusted
 
     @property
     def remarks(self) -> list[str]:
-        """What the commands would have remarked on standard error, such as that the clone is trusted from now on."""
+        """Remarks for the user that commands print on standard error, such as that the clone is trusted from now on."""
         return self._memory.remarks
 
     def close(self) -> None:
-        """End the processes of Git that were started for this memory; a later call starts them again."""
+        """End the Git processes that were started for this memory; a later call starts them again."""
         self._memory.repository.close()
 
     def __enter__(self) -> Memory:
@@ -222,10 +223,10 @@ class Memory:
         dry_run: bool = False,
         allow_accepted: bool = False,
     ) -> Written:
-        """Set fields of a record to `values`, and add texts to its lists or take them out; "" clears a field.
+        """Set fields of a record to `values`, and add texts to its list fields or remove them; "" clears a field.
 
-        Fields have the names that they have for a new record. The text of an accepted
-        decision changes only with `allow_accepted`.
+        The names of fields are those for a new record. The text of an accepted decision changes only with
+        `allow_accepted`.
         """
         from memctl.write import edit
 
@@ -236,28 +237,31 @@ class Memory:
         )
 
     def resolve(self, *record_ids: str, resolution: str = "", reason: str = "", dry_run: bool = False) -> Written:
-        """Resolve issues, or finish states."""
+        """Resolve issues, or finish states, by their ids."""
         from memctl.write import edit
 
         return self._write(lambda snapshot: edit.close(snapshot, record_ids, resolution), reason, dry_run)
 
     def get(self, record_id: str, *, at: str | None = None) -> Record:
-        """Return a record by its id or the unique beginning of one, as it is or was at a revision."""
+        """Return a record by its id or a unique beginning of it, as it is now or was at the revision `at`."""
         return self._read(at).resolve(record_id)
 
     def text(self, record_id: str, *, at: str | None = None) -> str:
-        """Return a record's whole Markdown file."""
+        """Return the whole Markdown file of a record, as it is now or was at the revision `at`."""
         snapshot = self._read(at)
         return snapshot.read(snapshot.resolve(record_id).path)
 
     def sentence(self, record: Record) -> str:
-        """Return the first sentence of a record that says why it is so, else what it is about; "" if none does."""
+        """Return the first sentence of a record's reason, else of its description; "" if the record has neither."""
         from memctl.pages import provenance
 
         return provenance.reason_of_record(self._read(None), record)
 
     def page(self, marker: str, *, at: str | None = None) -> str:
-        """Return a place of the hierarchy as a model needs it, by its marker, such as "§2.1"."""
+        """Return the page of a section or another place as Markdown for a model.
+
+        `marker` names the place, such as "§2.1".
+        """
         from memctl.pack.supply import places
         from memctl.store import agent_env
 
@@ -267,7 +271,7 @@ class Memory:
         return place.text
 
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
-        """Return the records of some types, of all if none is named, by id."""
+        """Return the records of some types, sorted by id; records of every type if none is named."""
         from memctl.record.filters import Filters
         from memctl.record.kinds import KINDS
 
@@ -277,9 +281,9 @@ class Memory:
         return sorted(found, key=lambda record: record.id)
 
     def search(self, query: str, *, types: Iterable[str] = (), limit: int = 10, at: str | None = None) -> list[Result]:
-        """Return what is recorded about words, best first: records, pages, sessions and checkpoints.
+        """Return what the memory has on some words, best first: records, pages, sessions and checkpoints.
 
-        `types` are those of `memctl search --type` but for `file`; a `limit` of 0 gives all.
+        `types` takes what `memctl search --type` takes, except `file`. A `limit` of 0 returns all results.
         """
         from memctl.search import ranking
 
@@ -290,7 +294,8 @@ class Memory:
         return ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
 
     def why(self, path: str, *, limit: int = 20, at: str | None = None) -> Explanation:
-        """Return what explains a file, or one line of it as "src/pay.py:120"; looks at `limit` commits, 0 for all."""
+        """Return what explains a file, or one line of it, written as "src/pay.py:120"; reads `limit` commits, all for
+        0."""
         from memctl.pages import answer, provenance
 
         snapshot = self._read(at)
@@ -317,9 +322,11 @@ class Memory:
         model: str = "",
         at: str | None = None,
     ) -> Pack:
-        """Return what a model needs that starts to work, within a budget in tokens of `model`; counts it as retrieved.
+        """Return the part of the memory that a model needs to start work, within `budget` tokens as `model` counts
+        them.
 
-        What bears on the `task` comes first; with a `section`, such as "2.1", only that one is packed.
+        What bears on `task` comes first. With a `section`, such as "2.1", the pack has only that section. The records
+        in it count as retrieved.
         """
         from memctl.pack import budget_fill, last_work, rehydrate, supply
         from memctl.pages.links import known_section
@@ -353,10 +360,12 @@ class Memory:
         success_criteria: Iterable[str] = (),
         dry_run: bool = False,
     ) -> Handover:
-        """Hand work to another agent: its package, a record of it, and the ownership of sections, all or nothing.
+        """Hand work over to the agent `taker`: make its package, record the handoff and move the ownership of the
+        sections.
 
-        `kind` is "complete", "specialist", "continuation" or "emergency"; without sections it is about all of the
-        memory, and nothing changes hands. What is not said is taken from the memory, as `memctl handoff` does.
+        All of it succeeds, or nothing changes. `kind` is "complete", "specialist", "continuation" or "emergency".
+        Without `sections` the handoff is about the whole memory, and no ownership moves. What the arguments leave open
+        comes from the memory, as with `memctl handoff`.
         """
         from memctl.pack import handoff_offer
         from memctl.pack.handoff_request import TYPES, HandoffRequest
@@ -380,9 +389,10 @@ class Memory:
         return Handover(self._outcome(offered.done.written), offered.package.pack.text)
 
     def history(self, record_id: str = "", *, limit: int | None = None) -> list[Entry]:
-        """Return the commits that changed a record, or the memory, newest first, as GitPython's objects; 0 for all.
+        """Return the commits that changed a record, or any part of the memory, newest first, as GitPython's objects.
 
-        Raises MemctlError in a repository of SHA-256, whose commits GitPython can't read.
+        `limit` None or 0 returns all. Raises MemctlError in a repository of SHA-256, whose commits GitPython can't
+        read.
         """
         import git
 
@@ -392,7 +402,7 @@ class Memory:
             return history.entries(repo, record_id, limit=limit or None)
 
     def check(self, *, at: str | None = None) -> list[Finding]:
-        """Return what `memctl check` finds wrong; it writes nothing."""
+        """Return what `memctl check` finds wrong, as findings; writes nothing."""
         from memctl.check import run, subject
 
         snapshot = self._read(at)
@@ -429,7 +439,7 @@ class Memory:
         return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "", outcome.advice)
 
     def _read(self, at: str | None) -> Snapshot:
-        """Return the memory as it is now or was at a revision, without what an owner keeps from this agent."""
+        """Return the memory as it is now or was at a revision, without what owners keep from this agent."""
         from memctl import agent_view
         from memctl.store import load
 
@@ -438,13 +448,13 @@ class Memory:
         return agent_view.readable(memory, load.disk(memory) if at is None else load.revision(memory, at), at)
 
     def _counter(self, model: str) -> Callable[[str], int]:
-        """Return what counts the tokens of a model, of the memory's if none is named."""
+        """Return the token counter for a model, "" for the memory's own."""
         from memctl.tokens import count
 
         return count.of_memory(self._memory, model or self._memory.config.model).tokens
 
     def _wait(self) -> None:
-        """Wait for what hooks of agents have begun to write here."""
+        """Wait until hooks of agents have finished what they are writing here."""
         if self._memory.has_jobs:
             from memctl.store import job_queue
 
@@ -466,7 +476,7 @@ def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
 
 
 def _texts(given: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Fields and values as `edit --set` takes them: a list as the items of a Markdown list, or with commas between."""
+    """Return fields and values as `edit --set` takes them: a list as items of a Markdown list, or joined by commas."""
     from memctl.record.record import LISTS
 
     pairs = []
@@ -485,5 +495,5 @@ def _items(texts: Iterable[str]) -> str:
 
 
 def _pairs(given: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
-    """Fields and values, one pair for each text of a list."""
+    """Return fields and values as pairs, one for each text of a list."""
     return [(name, text) for name, value in given.items() for text in ([value] if isinstance(value, str) else value)]

@@ -1,4 +1,4 @@
-"""The one error that memctl raises on purpose; the command line prints it in one place."""
+"""`MemctlError`, the base of every error that memctl raises on purpose; the command line prints it in one place."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _KINDS = {USAGE: "usage", BUG: "bug", UNANSWERED: "unanswered", INTERRUPTED: "in
 
 
 class MemctlError(Exception):
-    """A fault that a user can act on.
+    """An error that a user can act on.
 
     `message` says what is wrong, `hint` what to do about it, `exit_code` how the process ends. `kind` is a word by
-    which programs tell it from others; docs/programs.md lists them.
+    which programs distinguish errors; docs/programs.md lists them.
     """
 
     kind = ""
@@ -32,12 +32,12 @@ class MemctlError(Exception):
 
     @property
     def kind_name(self) -> str:
-        """The kind, or for errors without one, what their exit code says."""
+        """The `kind`, or for an error without one the name of its exit code."""
         return self.kind or _KINDS.get(self.exit_code, "refused")
 
     @property
     def with_hint(self) -> str:
-        """What is wrong and what to do about it, in one line: "message (hint)"."""
+        """The message and the hint on one line: "message (hint)"."""
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 

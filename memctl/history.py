@@ -1,4 +1,4 @@
-"""The history of a memory for Python programs: commits as GitPython's objects, with what memctl says of each.
+"""The history of a memory for Python programs: commits as GitPython's objects, with what memctl's trailers say.
 
 import git
 from memctl import history
@@ -26,7 +26,7 @@ _SHA256 = 64  # hexadecimal digits of an object's id
 
 
 class Entry(NamedTuple):
-    """One commit that changed the memory, and what its trailers say; a commit made without memctl has none."""
+    """One commit that changed the memory, and what its trailers say; a commit made without memctl has no trailers."""
 
     commit: git.Commit
     operations: tuple[str, ...]  # such as ("decide",); several if one commit holds several changes
@@ -39,10 +39,10 @@ class Entry(NamedTuple):
 def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: int | None = None) -> list[Entry]:
     """Return the commits that changed a record, or any part of the memory, newest first and at most `limit` of them.
 
-    With those of the branch come those of refs/memctl/sessions, where pages of sessions and checkpoints may be.
-    `record_id` is an id or its unique beginning, of a record that may be deleted by now. Raises MemctlError if there is
-    no such record, no memory in the worktree of `repo`, or if the repository is one of SHA-256, whose commits GitPython
-    (3.1) can't read; `memctl log --json` can.
+    Commits of refs/memctl/sessions, which may hold pages of sessions and checkpoints, are among them. `record_id` is an
+    id or a unique beginning of one; the record may be deleted by now. Raises MemctlError if there is no such record, if
+    the worktree of `repo` has no memory, or if the repository is one of SHA-256, whose commits GitPython (3.1) can't
+    read; `memctl log --json` can.
     """
     if not repo.working_tree_dir:
         raise MemctlError(f"{repo.git_dir} is a bare repository: there is no memory in it", "open a clone of it")
@@ -62,6 +62,6 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
 
 
 def record_paths(memory: Memory, snapshot: Snapshot, record_id: str) -> list[str]:
-    """Return where Git has a record, now or before it was deleted, then where it was under earlier ids."""
+    """Return the paths of a record below the worktree's top: the present or last one, then those of earlier ids."""
     path = remove.path_of(memory, snapshot, record_id)
     return [memory.tracked(path), *map(memory.tracked, id_collisions.former_paths(snapshot, path))]

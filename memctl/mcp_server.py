@@ -1,8 +1,8 @@
 """The memory as tools of the Model Context Protocol, for programs that have no hooks and no shell (`memctl mcp`).
 
-Five tools, each over the interface for programs (`api`), so with the locks and refusals that commands have. What is
-written is an agent's: MEMCTL_AGENT's, else that of the program which started the server, and it is refused in a clone
-that its user does not trust. The memory is opened anew at each call: its settings and files change meanwhile.
+Each of the five tools calls the interface for programs (`api`), so it has the locks and refusals of the commands. The
+author of what it writes is MEMCTL_AGENT, else the program that started the server. In a clone that the user does not
+trust, writing is refused. The memory is opened anew at each call, since its settings and files may change meanwhile.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _Ctx = Context[Any, Any]
 
 
 def serve(folder: Path) -> None:
-    """Answer on standard input and output until the client goes."""
+    """Serve the memory around a folder on standard input and output until the client disconnects."""
     server(folder).run("stdio")
 
 
 def server(folder: Path) -> MCPServer[Any]:
-    """Return the server for the memory around a folder."""
+    """Return an MCP server with memctl's five tools for the memory around a folder."""
     given = _MemoryTools(folder)
     tools: list[Tool] = [
         *(_Tool.of(one, _READS) for one in (given.recall, given.why)),
@@ -72,7 +72,7 @@ def server(folder: Path) -> MCPServer[Any]:
 
 
 class _MemoryTools:
-    """What a client may call: five tools, and the texts of records and pages as resources."""
+    """The tools that a client may call, and the texts of records and pages as resources."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -160,8 +160,10 @@ class _MemoryTools:
 
 
 class _Tool(Tool):
-    """A tool whose errors say what is wrong and what to do. It refuses arguments that it does not know: a model is told
-    so, and writes them where they belong."""
+    """A tool whose errors say what is wrong and what to do.
+
+    It refuses unknown arguments, and its message tells the model where they belong.
+    """
 
     @classmethod
     def of(cls, function: Callable[..., str], annotations: ToolAnnotations) -> _Tool:
@@ -186,11 +188,11 @@ class _Tool(Tool):
 
 
 def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str:
-    """Return what is wrong with a call's arguments, each once, and which there are."""
+    """Return what is wrong with each argument of a call, and the names of the known ones."""
     found: dict[str, str] = {}
     for one in error.errors(include_url=False):
         name = ".".join(map(str, one["loc"][:2]))  # behind that are the kinds that a value may be of
-        text = _WRONG.get(one["type"], "{input!r} is of a wrong kind")
+        text = _WRONG.get(one["type"], "{input!r} has a wrong type")
         found.setdefault(name, text.format(input=one["input"], **one.get("ctx", {})))
     said = "; ".join(f"{name}: {text}" for name, text in found.items())
     where = "fields of a record go into `fields`; " if "fields" in known else ""
@@ -199,8 +201,8 @@ def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str
 
 _WRONG = {
     "missing": "this argument is missing",
-    "extra_forbidden": "there is no such argument",
-    "literal_error": "{input!r} is none of {expected}",
+    "extra_forbidden": "the argument is unknown",
+    "literal_error": "{input!r} is not one of {expected}",
 }
 
 
@@ -209,12 +211,12 @@ def _constant(text: str) -> Callable[[], str]:
 
 
 def _with_notice(memory: Memory, text: str) -> str:
-    """Return a text behind a line that says whose words it is."""
+    """Return a text behind a line that says whether it comes from a trusted memory."""
     return (_NOTICE if memory.is_trusted else _FOREIGN) + text
 
 
 def _recall(memory: Memory, query: str) -> str:
-    """Return a page by its marker, a record by its id, or what matches words, a line each."""
+    """Return a page by its marker, a record by its id, or else search results, a line each."""
     if query.startswith("§"):
         return memory.page(query)
     if query.partition("-")[0].upper() in BY_PREFIX:

@@ -85,11 +85,13 @@ def test_what_is_refused_says_why_and_writes_nothing(repo: Path, memctl: Memctl)
         astray = await call(client, "record", type="decision", title="Log JSON", rationale="The collector needs it")
         arguments = "arguments are type, title, fields"
         into = f"(fields of a record go into `fields`; {arguments})"
-        assert astray == f"ERROR rationale: there is no such argument {into}"
+        assert astray == f"ERROR rationale: the argument is unknown {into}"
         odd = await call(client, "record", type="decisio", fields={"importance": 1.5})
-        said = "type: 'decisio' is none of 'decision', 'issue', 'state' or 'learning'; title: this argument is missing"
-        assert odd == f"ERROR {said}; fields.importance: 1.5 is of a wrong kind {into}"
-        assert await call(client, "why", path=["a"]) == "ERROR path: ['a'] is of a wrong kind (arguments are path)"
+        said = (
+            "type: 'decisio' is not one of 'decision', 'issue', 'state' or 'learning'; title: this argument is missing"
+        )
+        assert odd == f"ERROR {said}; fields.importance: 1.5 has a wrong type {into}"
+        assert await call(client, "why", path=["a"]) == "ERROR path: ['a'] has a wrong type (arguments are path)"
         key = "AKIA" + "IOSFODNN7EXAMPLZ"
         assert (await call(client, "record", type="learning", title="A key", fields={"lesson": key})).startswith(
             "ERROR"

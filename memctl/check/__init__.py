@@ -1,1 +1,1 @@
-"""The consistency check: rules with stable codes, what breaks them, and how findings are printed."""
+"""The consistency check: rules with stable codes, functions that find breaches, and formats of reports."""

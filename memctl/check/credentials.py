@@ -1,4 +1,4 @@
-"""Rules about credentials: what looks like one is found in every file of the memory as Git would commit it."""
+"""Rules about credentials: each file of the memory is searched for them, as Git would commit it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.store.cache import digest
 from memctl.text import credentials
 
-_MOST = 20  # findings of a file; how many more there are is said in one
-_HINT = "`memctl redact FILE` takes it out; have it revoked"
+_MOST = 20  # findings per file; one more finding counts the rest
+_HINT = "`memctl redact FILE` removes it; revoke the credential too"
 
 
 def secrets(subject: Subject) -> Iterator[Finding]:
-    """Report each credential in a file of the memory or in its name, and each file that can't be looked through.
+    """Report each credential in a file of the memory or in its name, and each file that can't be searched.
 
-    The cache knows of each record, and of each other file by its content, whether it is clean.
+    The cache holds which records, and which other file contents, are clean.
     """
     catalogue = subject.snapshot.catalogue
     suspicious = {*catalogue.suspicious(), *(fault.path for fault in subject.snapshot.faults)}
@@ -26,7 +26,7 @@ def secrets(subject: Subject) -> Iterator[Finding]:
     if not catalogue.is_clean(key := digest(listed, "credentials")):
         if credentials.find(listed):
             for path in names:
-                yield from _findings(path, path, "in the file's name, ", "rename it, and have the credential revoked")
+                yield from _findings(path, path, "in the file's name, ", "rename it, and revoke the credential")
         else:
             clean.append(key)
     suspects = [(path, True) for path in sorted(suspicious.intersection(names).difference(subject.others))]
@@ -34,12 +34,14 @@ def secrets(subject: Subject) -> Iterator[Finding]:
         try:
             text = subject.snapshot.read(path)
         except InvalidRecord as error:
-            if not is_record and not isinstance(error, NotRegularFile):  # of a record another rule says so
-                hint = "look through it yourself, or take it out of the memory"
+            if not is_record and not isinstance(
+                error, NotRegularFile
+            ):  # other rules report unreadable records and links
+                hint = "look through it yourself, or move it out of the memory"
                 yield Finding("MEM113", path, error.faults[0].line, error.faults[0].message, hint)
             continue
         except OSError:
-            continue  # its name is not text, or it may not be read
+            continue  # the name is not UTF-8, or the file's permissions forbid to read it
         key = digest(text, "credentials")
         if is_record or not catalogue.is_clean(key):
             found = list(_findings(path, text))

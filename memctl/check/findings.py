@@ -1,4 +1,4 @@
-"""Findings, and what the rules look at."""
+"""Findings, and the input of the functions that look for them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memctl.tokens.count import Counter
 if TYPE_CHECKING:
     from memctl.team.state import State
 
-_SUGGESTED = 20  # findings for which near names are looked for; it takes time, and a flood has another cause
+_SUGGESTED = 20  # findings that get a hint with similar names: the search takes time, and many share one cause
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A breach of a rule: where (`path` below `.memory/`, `line` 1-based), what exactly, and what may help."""
+    """A breach of a rule: file (`path` below `.memory/`) and line (1-based), what is wrong there, and what helps."""
 
     code: str
     path: str
@@ -38,11 +38,12 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def rule(self) -> Rule:
+        """The rule with this finding's code."""
         return RULES[self.code]
 
 
 class StagedWork(msgspec.Struct, frozen=True):
-    """What an agent is about to commit: paths below the worktree's top, and the shared state of the agents."""
+    """What an agent is about to commit: paths below the worktree's top, and the ownership of sections on its ref."""
 
     paths: tuple[str, ...]
     state: State
@@ -50,13 +51,14 @@ class StagedWork(msgspec.Struct, frozen=True):
 
 
 class Subject:
-    """What is checked: a Snapshot, the time, and what it is compared with.
+    """The input of all rules: a Snapshot, the time, and what the snapshot is compared with.
 
-    `earlier` gives the text that a file had before (in HEAD, or in the parent of a revision), for each file in
-    `changed`. `staged` is what is about to be committed, if that is what is checked. `agreed` is the shared state of
-    the agents, None if what is checked is not the present. `leftovers` are temporary files on the disk. `overdue` are
-    changes that have waited for their commit for too long: the path of a file of each, and what it is and why it waits.
-    With `has_documents` the branch has rendered documents that follow the memory.
+    `making` returns the renderer of documents. `earlier` returns the text that a file had before (in HEAD, or in the
+    parent of a revision), and `changed` are the files that differ from it. `staged` is what is about to be committed,
+    if the index is checked. `agreed` is the ownership of sections that agents agree on, None if a revision is checked.
+    `leftovers` are temporary files on the disk. `overdue` are changes that have waited too long for their commit: a
+    path of each, and what it is and why it waits. `has_documents` tells whether this branch should have rendered
+    documents.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Subject:
 
     @cached_property
     def making(self) -> CachedRenderer:
+        """The renderer of documents, which takes a text from the cache if nothing it shows has changed."""
         return CachedRenderer(self.snapshot, self._making)
 
     @cached_property
@@ -98,14 +101,14 @@ class Subject:
 
     @cached_property
     def others(self) -> list[str]:
-        """The paths of all files of the memory that are none of records."""
+        """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
     def settled(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
-        """Return the findings among records of a rule on records, what pages say and names of files, kept until these
-        change.
+        """Return the findings of a rule, from the cache unless its input or its module has changed.
 
-        They hold for the text that the rule's module has. Many are not kept: hints are given to the first ones alone.
+        For rules whose findings depend on records, pages and file names alone. More than 20 findings are not cached,
+        since only the first 20 of a check get a hint.
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
@@ -119,13 +122,13 @@ class Subject:
 
     @cached_property
     def by_id(self) -> dict[str, Record]:
-        """Records by id and alias."""
+        """The records by id and by alias."""
         found = {alias: record for record in self.snapshot.records for alias in record.aliases}
         return found | {record.id: record for record in self.snapshot.records}
 
     @cached_property
     def linked(self) -> tuple[Record, ...]:
-        """The records that have links to others."""
+        """The records that link to others."""
         return tuple(
             record
             for record in self.snapshot.records
@@ -134,28 +137,29 @@ class Subject:
 
     @cached_property
     def markers(self) -> dict[str, None]:
-        """Every marker of levels 1 to 3 that leads somewhere, in the order of the pages."""
+        """The markers of levels 1 to 3 that exist, in the order of the pages. (A dict, for its order; the values are
+        None.)"""
         return dict.fromkeys(self.snapshot.outline.markers())
 
     def lengths(self, files: Iterable[str]) -> dict[str, int]:
-        """Return how many lines each of some files of the repository has; those that can't be read are left out."""
+        """Return the number of lines of each of some files of the repository; files that can't be read are left out."""
         contents = self.snapshot.files.read(set(files))
         return {file: text.count(b"\n") + (text[-1:] not in (b"\n", b"")) for file, text in contents.items()}
 
     def known_id(self, identifier: str) -> bool:
-        """Return whether a record with this id exists; unreadable records count, since they are another finding."""
+        """Return whether a record has this id. Records that can't be read count, since another rule reports them."""
         if "by_id" in vars(self):
             return identifier in self.by_id or identifier in self._unreadable
         return identifier in self._unreadable or self.snapshot.find(identifier) is not None
 
     def knows(self, marker: str) -> bool:
-        """Return whether a marker such as §2.1 leads to a page, or into one; pages that can't be read count."""
+        """Return whether a marker such as §2.1 leads to a page or a heading in one. Pages that can't be read count."""
         broken = self.broken_pages
         return marker in self.markers or any(marker == page or marker.startswith(page + ".") for page in broken)
 
     @cached_property
     def broken_pages(self) -> frozenset[str]:
-        """The markers of the pages that can't be read, as their file names have them."""
+        """The markers of the pages that can't be read, from their file names."""
         numbers = (pages.number_at(fault.path) for fault in self.snapshot.outline.faults)
         return frozenset(f"§{number}" for number in numbers if number)
 
@@ -164,16 +168,16 @@ class Subject:
         return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
-        """Return whether near names are looked for once more."""
+        """Return whether this finding gets a hint with similar names, and count it: only the first 20 do."""
         self._suggested += 1
         return self._suggested <= _SUGGESTED
 
     def near(self, wanted: str, known: Iterable[str]) -> str:
-        """Return a hint that names known names similar to a missing one."""
+        """Return the hint of `closest`, or "" after the first 20 findings, since the search takes time."""
         return closest(wanted, known) if self.may_suggest() else ""
 
     def line_of(self, path: str, key: str, value: str = "") -> int:
-        """Return the line of a key in a file's front matter, or of one value in its list; 1 if it can't be told."""
+        """Return the line of a key in a file's front matter, or of a value in the key's list; 1 if it is not found."""
         if (path, key) not in self._lines:
             self._lines[path, key] = self._lines_by_value(path, key)
         lines = self._lines[path, key]
@@ -181,8 +185,8 @@ class Subject:
         return line or lines.get("", 1)
 
     def _lines_by_value(self, path: str, key: str) -> dict[str, int]:
-        """Return the line of each value of a list in a file's front matter, with and without its stamp; of the key by
-        ""."""
+        """Return the line of each value in a key's list, with and without the stamp after it, and of the key itself
+        under ""."""
         try:
             block = next((one for one in frontmatter.blocks(self.snapshot.read(path)) if one.key == key), None)
         except (InvalidRecord, FrontMatterError, FileNotFoundError):
@@ -197,8 +201,7 @@ class Subject:
         return found
 
     def lines_of(self, path: str, key: str) -> list[int]:
-        """Return the lines of the items of a list in a file's front matter (or in the settings, which are nothing
-        else)."""
+        """Return the lines of the items in a list of a file's front matter or of `config.yaml`; [] without that key."""
         try:
             text = self.snapshot.read(path)
             blocks = frontmatter.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
@@ -213,20 +216,20 @@ class Subject:
         return [block.line + n - shift for n in items] or [block.line - shift]
 
     def text(self, path: str) -> str | None:
-        """Return the text of a file of the memory, None if there is none that can be read."""
+        """Return the text of a file of the memory; None if it is missing or can't be read."""
         try:
             return self.snapshot.read(path)
         except (InvalidRecord, OSError):
             return None
 
     def body_line(self, path: str, body: str) -> int:
-        """Return the line of the file on which its body begins."""
+        """Return the 1-based line of the file on which its body begins."""
         text = self.snapshot.read(path)
         return text.count("\n", 0, len(text) - len(body)) + 1
 
 
 def closest(wanted: str, known: Iterable[str]) -> str:
-    """Return a hint at the names most like one; "" if none is."""
+    """Return a hint such as `did you mean §2.1 or §2.2?` with up to three similar names; "" if none is similar."""
     known = list(known)
     alike = [name for name in known if name[:3] == wanted[:3]]
     found = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
@@ -234,7 +237,7 @@ def closest(wanted: str, known: Iterable[str]) -> str:
 
 
 def _item(line: str) -> str:
-    """Return the value of an item of a list in a front matter."""
+    """Return the value of a line of a YAML list, without its quotes."""
     item = line.strip().removeprefix("- ").strip()
     if item.startswith(("'", '"')):
         quoted = frontmatter.read_canonical(f"x: {item}\n")

@@ -1,4 +1,4 @@
-"""Findings as text, JSON, GitHub's workflow commands and SARIF 2.1.0."""
+"""A report of findings as text, JSON, GitHub's workflow commands and SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memctl.text.phrases import quantity
 _GITHUB = {ERROR: "error", WARNING: "warning", INFO: "notice"}
 _SARIF = {ERROR: "error", WARNING: "warning", INFO: "note"}
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-Place = Callable[[str], str]  # the path of a file of the memory as seen from the worktree's top
+Place = Callable[[str], str]  # a path below `.memory/` -> the path below the worktree's top
 
 
 def as_text(report: Report, place: Place) -> list[str]:
-    """Return a line for each finding, and one for its hint."""
+    """Return the lines of a report: one per finding (`PATH:LINE: SEVERITY CODE MESSAGE`), and one per hint."""
     lines = []
     for finding in report.findings:
         rule = finding.rule
@@ -32,7 +32,7 @@ def as_text(report: Report, place: Place) -> list[str]:
 
 
 def summary(report: Report) -> str:
-    """Return what was found, in a line."""
+    """Return the number of findings by severity, such as `1 error, 2 warnings, 1 ignored`."""
     nouns = {name: "note" if name == INFO else name for name in SEVERITIES}
     words = [quantity(count, noun) for name, noun in nouns.items() if (count := report.count(name))]
     words += [f"{report.ignored:,} ignored"] if report.ignored else []
@@ -40,13 +40,13 @@ def summary(report: Report) -> str:
 
 
 def omission(report: Report) -> str:
-    """Say how many findings are listed, "" if all are."""
+    """Return a line that says how many findings are not listed; "" if all are."""
     listed, unlisted = len(report.findings), sum(report.unlisted.values())
     return f"only the worst {listed:,} of {listed + unlisted:,} findings are listed" if unlisted else ""
 
 
 def as_data(report: Report, place: Place) -> dict[str, Any]:
-    """Return the data of a JSON envelope; the counts are those of all findings, also of those that are not listed."""
+    """Return the data of a JSON envelope. The counts include findings that are not listed."""
     return {
         "counts": {name: report.count(name) for name in SEVERITIES},
         "ignored": report.ignored,
@@ -56,7 +56,7 @@ def as_data(report: Report, place: Place) -> dict[str, Any]:
 
 
 def as_github(report: Report, place: Place) -> list[str]:
-    """Workflow commands that GitHub shows beside the lines they speak of."""
+    """Return workflow commands, one per finding, which GitHub shows beside the lines of the files."""
     return [
         f"::{_GITHUB[f.rule.severity]} file={_property(place(f.path))},line={f.line},"
         f"title={_property(f'{f.code} {f.rule.name}')}::{_message(f.message + (f' ({f.hint})' if f.hint else ''))}"
@@ -65,7 +65,7 @@ def as_github(report: Report, place: Place) -> list[str]:
 
 
 def as_sarif(report: Report, place: Place, version: str, home: str = "") -> str:
-    """Return a SARIF 2.1.0 log (OASIS standard), as code scanning reads it; `home` is where memctl is described."""
+    """Return a SARIF 2.1.0 log (OASIS standard) for code scanning; `home` is the address of memctl's documentation."""
     used = sorted({finding.code for finding in report.findings})
     driver: dict[str, Any] = {
         "name": "memctl",
@@ -83,12 +83,13 @@ def as_sarif(report: Report, place: Place, version: str, home: str = "") -> str:
 
 
 def explanation(rule: Rule) -> str:
-    """Return a rule for people."""
-    mended = "\n\n`memctl check --fix` mends it." if rule.is_mended else ""
-    return f"{rule.code} {rule.name} ({rule.severity})\n\n{rule.summary} {rule.explanation}{mended}"
+    """Return a rule as text: code, name, severity, what is wrong, why it matters, and whether --fix corrects it."""
+    fix = "\n\n`memctl check --fix` corrects it." if rule.is_mended else ""
+    return f"{rule.code} {rule.name} ({rule.severity})\n\n{rule.summary} {rule.explanation}{fix}"
 
 
 def rule_data(rule: Rule) -> dict[str, Any]:
+    """Return the fields of a rule, for JSON."""
     return msgspec.structs.asdict(rule)
 
 
@@ -131,7 +132,7 @@ def _sarif_result(finding: Finding, index: int, place: Place) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    """Return a text that can't begin a line of its own."""
+    """Return a text with control characters and line ends replaced, so that it stays on its line of the output."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

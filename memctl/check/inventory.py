@@ -1,4 +1,4 @@
-"""Rules about the files in the memory (MEM5xx)."""
+"""Rules about the files in the memory and the settings (MEM501, MEM502, MEM511 to MEM513)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _KNOWN = re.compile(
     r"|templates/[^/]+\.(?:md|j2)|docs/(?:[^/]+\.md|\.gitignore)|checkpoints/[^/]+/[^/]+\.(?:json|md)"
     r"|handoffs/\d{4}-\d{2}/HND-[^/]+\.package\.txt"
 )
-_MODEL = "take it out; `git config --global memctl.semanticModel NAME` sets yours"
+_MODEL = "delete the line; `git config --global memctl.semanticModel NAME` sets your model"
 
 
 def unknown_files(subject: Subject) -> Iterator[Finding]:
-    """Report each file that memctl does not know, or that is no regular file."""
+    """Report each file that memctl does not know, that is temporary, or that is not a regular file."""
     for path in (*subject.others, *subject.leftovers):
         if files.is_temporary(path):
-            hint = "`memctl commit` deletes it; if Git has it, `git rm` it"
-            yield Finding("MEM511", path, 1, "a write that was killed left this temporary file", hint)
+            hint = "`memctl commit` deletes it; if it is in Git, use `git rm`"
+            yield Finding("MEM511", path, 1, "this temporary file is left from an interrupted write", hint)
             continue
         if pages.kind_at(path) is not None:
             continue
@@ -37,29 +37,29 @@ def unknown_files(subject: Subject) -> Iterator[Finding]:
 
 
 def unused_settings(subject: Subject) -> Iterator[Finding]:
-    """Report each setting in config.yaml that only users can make."""
+    """Report each setting in config.yaml that only a user's Git configuration may have."""
     if subject.snapshot.config.semantic_model:
         line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
         yield Finding("MEM512", CONFIG, line, "semantic_model is not used: a repository must not name a model", _MODEL)
 
 
 def overdue_commits(subject: Subject) -> Iterator[Finding]:
-    """Report each change that has waited for its commit for too long."""
+    """Report each change that has waited too long for its commit."""
     for path, what in subject.overdue:
-        yield Finding("MEM513", path, 1, what, "`memctl commit` makes it, `memctl status` lists all that waits")
+        yield Finding("MEM513", path, 1, what, "`memctl commit` commits it; `memctl status` lists all that is pending")
 
 
 def special(subject: Subject, path: str) -> Iterator[Finding]:
-    """Yield a file that is a link or the like."""
+    """Yield a finding if a file is a symbolic link or another special file."""
     try:
         subject.snapshot.read(path)
     except NotRegularFile as error:
         yield Finding("MEM502", path, 1, error.faults[0].message)
     except (InvalidRecord, OSError):
-        return  # another rule says so, or its name is not text, or it may not be read
+        return  # another rule reports it, the name is not UTF-8, or permissions forbid to read it
 
 
 def _hint(path: str) -> str:
     if path.partition("/")[0] in BY_FOLDER:
-        return "records are named by their ids and end in .md; `git mv` back, or delete it"
+        return "a record's file name begins with its id and ends in .md; rename it with `git mv`, or delete it"
     return "move it out of the memory, or delete it"

@@ -1,4 +1,4 @@
-"""Rules about the life of records: expiry, superseding, what is finished and what is not (MEM4xx)."""
+"""Rules about the life of records: expiry, supersession, completion (MEM4xx)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memctl.pages import freshness
 
 
 def expiry(subject: Subject) -> Iterator[Finding]:
-    """Report each open record that has expired, and each record of the future."""
+    """Report each open record that has expired, and each record whose timestamp is in the future."""
     catalogue = subject.snapshot.catalogue
     for record in catalogue.select([("expires_at", "<=", subject.now)], "id")[0]:
         if record.is_open:
@@ -21,19 +21,19 @@ def expiry(subject: Subject) -> Iterator[Finding]:
 
 
 def replacements(subject: Subject) -> Iterator[Finding]:
-    """Report each superseded record whose status or link does not say so."""
+    """Report each superseded record whose status or link is missing."""
     for record in subject.snapshot.records:
         if record.superseded_by and record.status != "superseded" and "superseded" in record.kind.statuses:
             line = subject.line_of(record.path, "status")
-            message = f"status: {record.status}, and {record.superseded_by[0]} supersedes it"
+            message = f"status is {record.status}, but {record.superseded_by[0]} supersedes it"
             yield Finding("MEM402", record.path, line, message, "`memctl check --fix` sets it to superseded")
         elif record.status == "superseded" and not record.superseded_by:
             line = subject.line_of(record.path, "status")
-            yield Finding("MEM403", record.path, line, "its status is superseded, but superseded_by is empty")
+            yield Finding("MEM403", record.path, line, "status is superseded, but superseded_by is empty")
 
 
 def completion(subject: Subject) -> Iterator[Finding]:
-    """Report each finished task that is active, and each link to a blocker that is closed."""
+    """Report each active task that is finished, and each link to a blocker that is closed."""
     for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
             line = subject.line_of(record.path, "completion_percentage")
@@ -52,7 +52,7 @@ def completion(subject: Subject) -> Iterator[Finding]:
 
 
 def declared_completion(subject: Subject) -> Iterator[Finding]:
-    """Report each section that is declared finished and has severe open issues."""
+    """Report each section that is declared finished but has severe open issues."""
     outline = subject.snapshot.outline
     for page in outline.sections:
         if page.completion_percentage == 100:
@@ -60,15 +60,16 @@ def declared_completion(subject: Subject) -> Iterator[Finding]:
             severe = [issue.id for place in places for issue in subject.snapshot.catalogue.severe(place)]
             if severe:
                 line = subject.line_of(page.path, "completion_percentage")
-                message = f"{page.id} is declared finished, and open are {', '.join(severe[:3])}"
+                issues = f"{', '.join(severe[:3])} {'are' if len(severe) > 1 else 'is'} open"
+                message = f"{page.id} is declared finished, but {issues}"
                 yield Finding("MEM405", page.path, line, message)
 
 
 def overview(subject: Subject) -> Iterator[Finding]:
-    """Report a project's page that is older than many records."""
+    """Report the project's page if many records were added since it was written or reviewed."""
     project = subject.snapshot.outline.project
     number = freshness.records_since_overview(subject.snapshot)
     if project is not None and number >= freshness.MANY_RECORDS:
         line = subject.line_of(project.path, "timestamp")
         message = f"§1.0 was last written or reviewed at {project.timestamp}, {number:,} records ago"
-        yield Finding("MEM408", project.path, line, message, "`memctl review §1.0`, once it is right")
+        yield Finding("MEM408", project.path, line, message, "correct it if need be, then `memctl review §1.0`")

@@ -1,5 +1,4 @@
-"""The rules about sections that agents own (MEM6xx): what is about to be committed is not in another's section, and
-handoffs that are answered have the ownership that their answer says."""
+"""Rules about sections that agents own (MEM6xx): staged files of other owners, handoffs that contradict ownership."""
 
 from __future__ import annotations
 
@@ -14,30 +13,30 @@ from memctl.team import handoffs as team_handoffs
 from memctl.team.state import Ownership
 from memctl.text.phrases import some
 
-_LISTED = 3  # files of a section that a finding names
+_LISTED = 3  # files to name in a finding
 
 
 def owned_sections(subject: Subject) -> Iterator[Finding]:
     """Report each staged file in a section that another agent owns."""
     staged = subject.staged
-    if staged is not None and guard.forbidding(staged.state, staged.agent, subject.now):
+    if staged is not None and guard.forbidding_ownerships(staged.state, staged.agent, subject.now):
         yield from _memory(subject, staged)
         yield from _code(subject, staged)
 
 
 def answered_handoffs(subject: Subject) -> Iterator[Finding]:
-    """Report each handoff whose answer and ownership contradict, unless a later handoff explains it."""
+    """Report each handoff whose status contradicts the ownership of its sections, unless a later one explains it."""
     state = subject.agreed
-    if state is None or not team_handoffs.concerns(state):
+    if state is None or not team_handoffs.has_handoffs(state):
         return
     for one in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = one.handoff.record.path
-        hint = "`memctl handoff recover` sets it as the record says, with `--remote NAME` at a remote too"
+        hint = "`memctl handoff recover` sets the ownership that the record says, with `--remote NAME` at a remote too"
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.problem, hint)
 
 
 def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Yield findings for pages and records, by their sections before the change and after it."""
+    """Yield findings for staged pages and records, by the sections that they belong to before and after the change."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
 
     def parent(marker: str) -> str:
@@ -47,14 +46,14 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
         for text in (subject.earlier(path), subject.text(path)):
             markers = sections(path, text, parent) if text is not None else ()
-            held = guard.holding(staged.state, markers, subject.now)
+            held = guard.deciding_ownership(staged.state, markers, subject.now)
             if held and not held.lets_write(staged.agent):
                 yield _finding(held, path, 1, "")
                 break
 
 
 def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Yield findings for code that globs of sections cover, each at its section's page."""
+    """Yield findings for staged code that a section's globs match; each is reported at the section's page."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:
         held = staged.state.live(page.id, subject.now)
@@ -67,4 +66,4 @@ def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
 
 def _finding(held: Ownership, path: str, line: int, names: str) -> Finding:
     hint = f"ask {held.owner_agent_id} to release it, or `memctl own acquire {held.section_id} --force --reason WHY`"
-    return Finding("MEM601", path, line, f"{names}{held.told}", hint)
+    return Finding("MEM601", path, line, f"{names}{held.description}", hint)

@@ -1,4 +1,4 @@
-"""Rules about records: that they can be read, that their links hold, that what was accepted stays (MEM1xx)."""
+"""Rules about records: readable files, unique ids, links, unchanged decisions, sizes, useful texts (MEM1xx)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.text import characters
 
-_MAX_TOKENS = 3_000  # of a record: what a page of details may have; rules.md#levels-of-pages
-_MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4
+_MAX_TOKENS = 3_000  # of a record, as of a page of details; rules.md#levels-of-pages
+_MIN_WEIGHT = 4_000  # of a text with 3,000 tokens; measured: .6 tokens per ASCII character (JSON), 1.4 per Japanese one
 
 
 def readable(subject: Subject) -> Iterator[Finding]:
+    """Report each record that can't be read."""
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
     for fault in (*subject.snapshot.faults, *handoff.read_all(subject.snapshot)[1]):
         message = f"{fault.field}: {fault.message}" if fault.field else fault.message
@@ -41,12 +42,12 @@ def identities(subject: Subject) -> Iterator[Finding]:
 
 
 def links(subject: Subject) -> Iterator[Finding]:
-    """Report each link that leads nowhere, or is missing at its other end."""
+    """Report each link that leads to no record, or that is missing at its other end."""
     by_memory_id = {record.memory_id for record in subject.snapshot.records}
     for record in subject.snapshot.records:
         if record.parent_memory_id is None or record.parent_memory_id in by_memory_id:
             continue
-        if not subject.snapshot.faults:  # one of those may be the parent
+        if not subject.snapshot.faults:  # the parent may be a record that can't be read
             line = subject.line_of(record.path, "parent_memory_id")
             message = f"parent_memory_id: there is no record with memory_id {record.parent_memory_id}"
             yield Finding("MEM106", record.path, line, message)
@@ -68,7 +69,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
         if (meant := subject.snapshot.link_target_by_alias(record, identifier, other_end)) is not None:
-            hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` corrects the link"
+            hint = f"{meant.id}, which once was {identifier}, has it: `memctl renumber` corrects the link"
         yield Finding("MEM107", record.path, line, message, hint)
 
 
@@ -88,12 +89,12 @@ def circles(subject: Subject) -> Iterator[Finding]:
         for circle in circles_in(graph):
             record = subject.by_id[circle[0]]
             message = f"{key}: {' -> '.join([*circle, circle[0]])}"
-            told = key if key not in OTHER_END or getattr(record, key) else OTHER_END[key]  # at one end at least
-            yield Finding("MEM108", record.path, subject.line_of(record.path, told), message)
+            field = key if key not in OTHER_END or getattr(record, key) else OTHER_END[key]  # one end may be missing
+            yield Finding("MEM108", record.path, subject.line_of(record.path, field), message)
 
 
 def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[str]]:
-    """Return which records a relation leads to from each, whichever end says so."""
+    """Return the ids to which a relation leads from each record, whichever end of the link has it."""
     found: dict[str, list[str]] = {}
     for record in subject.linked:
         for identifier in getattr(record, relation):
@@ -106,9 +107,13 @@ def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[st
 
 
 def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
-    """Return the circles of a graph that a walk through all of it comes upon, each beginning with its smallest id."""
+    """Return the circles of a directed graph (node -> successors) that a depth-first walk meets.
+
+    Each circle is a list of nodes that begins with its smallest one. Of several circles through a node some may be
+    missing.
+    """
     found: dict[tuple[str, ...], None] = {}
-    is_open: dict[str, bool] = {}  # of each node met: whether the walk is still below it
+    is_open: dict[str, bool] = {}  # visited node -> whether the walk is still below it
     for start in sorted(graph):
         if start in is_open:
             continue
@@ -131,7 +136,7 @@ def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
 
 
 def accepted_decisions(subject: Subject) -> Iterator[Finding]:
-    """Report each accepted decision whose text was changed."""
+    """Report each accepted decision whose title or text was changed."""
     for path in subject.changed:
         record = subject.snapshot.catalogue.find(ids.id_in_path(path) or "")
         before = subject.earlier(path) if record and record.path == path else None
@@ -142,8 +147,8 @@ def accepted_decisions(subject: Subject) -> Iterator[Finding]:
 
 
 def _renamed_back(subject: Subject, text: str) -> str:
-    """Return a text with the names that records and pages had before `renumber`: a decision that names them is no
-    other."""
+    """Return a text with the ids that records and pages had before `memctl renumber`, which may change a decision's
+    text."""
     named = [(record.id, record.aliases) for record in subject.snapshot.records]
     named += [(page.id, page.aliases) for page in subject.snapshot.outline.pages]
     once = {name: aliases[-1] for name, aliases in named if aliases}
@@ -163,15 +168,15 @@ def _changed(subject: Subject, record: Record, old: Record, old_body: str) -> Fi
 
 
 def sizes(subject: Subject) -> Iterator[Finding]:
-    """Report each record that is too long for a pack."""
+    """Report each record with more than 3,000 tokens."""
     for path in subject.snapshot.catalogue.heavy(_MIN_WEIGHT):
         tokens = subject.counter.tokens(subject.snapshot.read(path))
         if tokens > _MAX_TOKENS:
-            yield Finding("MEM111", path, 1, f"it has {tokens:,} tokens; {_MAX_TOKENS:,} are enough")
+            yield Finding("MEM111", path, 1, f"the record has {tokens:,} tokens; the limit is {_MAX_TOKENS:,}")
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report each open record that lacks what a later reader needs."""
+    """Report each open record without a reason, with doubts in a decision, or with raw output as a learning."""
     rules = (("MEM114", hints.missing_reason), ("MEM115", hints.doubt), ("MEM116", hints.raw_output))
     for record in subject.snapshot.open_records:
         if record.kind.reason or record.kind is LEARNING:
@@ -182,12 +187,12 @@ def contents(subject: Subject) -> Iterator[Finding]:
 
 
 def control_characters(subject: Subject) -> Iterator[Finding]:
-    """Report each control character in a record or page."""
+    """Report each line of a record or page with a control character."""
     snapshot = subject.snapshot
     for path in (*snapshot.catalogue.with_control_characters(), *(page.path for page in snapshot.outline.pages)):
         text = snapshot.read(path)
-        if not characters.first_in(text):
+        if not characters.first_control_character(text):
             continue
         for number, line in enumerate(text.split("\n"), 1):
-            if found := characters.first_in(line):
-                yield Finding("MEM112", path, number, f"the control character {found!r} is here")
+            if found := characters.first_control_character(line):
+                yield Finding("MEM112", path, number, f"this line has the control character {found!r}")

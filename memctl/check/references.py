@@ -1,4 +1,4 @@
-"""Rules about what pages and records refer to: code, § markers, ids (MEM2xx)."""
+"""Rules about references to code, § markers and ids, in pages and records (MEM2xx)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from memctl.pages import freshness, repository_paths
 from memctl.record import mentions, pages
 from memctl.record.mentions import IGNORE, Mention
 from memctl.store.place import CONFIG
+from memctl.text.phrases import quantity
 
 _MISSING_CODE = ("MEM201", "MEM203", "MEM209")
-_MOST_GLOBS = 200  # of a section that are each looked for in all files; people write a handful
-_FEW = 10  # references without a file that are listed one by one, whatever else is there
+_MOST_GLOBS = 200  # per section to match against all files; people write a handful
+_FEW = 10  # missing references that are listed one by one, even if all code is missing
 
 
 def code_of_pages(subject: Subject) -> Iterator[Finding]:
@@ -29,7 +30,7 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM201", page.path, line, message, _suggest_file(subject, reference.reference))
             elif reference.state == freshness.AMBIGUOUS:
                 some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
-                yield Finding("MEM202", page.path, line, f"{reference.reference} may be any of {some}")
+                yield Finding("MEM202", page.path, line, f"{reference.reference} may mean any of {some}")
             elif not reference.line and reference.paths[0] != reference.reference:
                 beyond.append((page.path, reference.reference, reference.paths[0]))
     yield from _missing_lines(subject, beyond)
@@ -52,15 +53,14 @@ def code_of_records(subject: Subject) -> Iterator[Finding]:
 
 
 def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
-    """Report where a page or record refers, in its `code_refs`, to a line that the file does not have."""
+    """Report each code reference to a line behind the end of its file. `found` has: page or record, reference, file."""
     lengths = subject.lengths(file for _, _, file in found)
     for path, reference, file in found:
         last = pages.last_line(reference)
         if last > lengths.get(file, last):
             line = subject.line_of(path, "code_refs", reference)
-            yield Finding(
-                "MEM204", path, line, f"code_refs: {file} has {lengths[file]:,} lines; there is no line {last:,}"
-            )
+            message = f"code_refs: {file} has no line {last:,}; it has {quantity(lengths[file], 'line')}"
+            yield Finding("MEM204", path, line, message)
 
 
 def sections(subject: Subject) -> Iterator[Finding]:
@@ -77,11 +77,11 @@ def sections(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in the text of a page that leads nowhere."""
+    """Report each § marker and id in the text of a page that does not exist."""
     for page in subject.snapshot.outline.pages:
         for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
             if mention.text.startswith("§4."):
-                continue  # `code_of_pages` looks at these
+                continue  # `code_of_pages` reports references to code
             if mention.text.startswith("§"):
                 if not subject.knows(mention.text):
                     hint = _suggest_marker(subject, mention.text)
@@ -92,7 +92,7 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_records(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in the text of an open record that leads nowhere."""
+    """Report each § marker and id in the text of an open record that does not exist."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, found in subject.snapshot.catalogue.mentions().items():
@@ -116,20 +116,21 @@ def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None
 
 
 def suspects(subject: Subject) -> Iterator[Finding]:
-    """Report each reviewed page whose code has changed since."""
+    """Report each reviewed page with a file that has changed since the review."""
     for page in subject.snapshot.outline.pages:
         for drift in freshness.changed_files(subject.snapshot, page):
             line = subject.line_of(page.path, "reviewed", drift.stamped)
             message = f"{drift.path} has changed since {page.id} was reviewed"
-            yield Finding("MEM208", page.path, line, message, f"read it again, then `memctl review {page.id}`")
+            yield Finding("MEM208", page.path, line, message, f"read the page again, then `memctl review {page.id}`")
 
 
 def globs(subject: Subject) -> Iterator[Finding]:
-    """Report each glob of a section that covers no file."""
+    """Report each glob of a section that matches no file."""
     for page in subject.snapshot.outline.sections:
-        if (beyond := len(page.paths) - _MOST_GLOBS) > 0:
+        if len(page.paths) > _MOST_GLOBS:
             line = subject.line_of(page.path, "paths", page.paths[_MOST_GLOBS])
-            yield Finding("MEM209", page.path, line, f"paths: the last {beyond:,} globs are not checked")
+            message = f"paths: only the first {_MOST_GLOBS} of {len(page.paths):,} globs are checked"
+            yield Finding("MEM209", page.path, line, message)
         for glob in page.paths[:_MOST_GLOBS]:
             if not glob.startswith("!") and not repository_paths.matching(subject.snapshot.files.names(), [glob]):
                 line = subject.line_of(page.path, "paths", glob)
@@ -137,12 +138,12 @@ def globs(subject: Subject) -> Iterator[Finding]:
 
 
 def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings with one in place of all that miss code, if none of the memory's code is there."""
+    """Return the findings, with a single one for all missing code if none of the code that the memory names exists."""
     missing = [finding for finding in found if finding.code in _MISSING_CODE]
     if len(missing) < _FEW or _has_some_code(subject):
         return list(found)
-    message = f"{len(missing):,} references to code, and none leads to a file of this repository"
-    hint = "is this a copy of another project's memory? The example's own code comes with `memctl demo`"
+    message = f"none of {len(missing):,} references to code leads to a file of this repository"
+    hint = "is this a copy of another project's memory? `memctl demo` makes the example's code too"
     rest = [finding for finding in found if finding.code not in _MISSING_CODE]
     return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]
 
@@ -163,7 +164,7 @@ def _suggest_marker(subject: Subject, marker: str) -> str:
 
 
 def _suggest_file(subject: Subject, reference: str) -> str:
-    """Return files with the same name elsewhere, or nearly the same path."""
+    """Return a hint with files of the same name in other folders, or of a similar path; "" if there are none."""
     if not subject.may_suggest():
         return ""
     path = reference.removeprefix("§4.").partition(":")[0]

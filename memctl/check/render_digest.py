@@ -1,4 +1,4 @@
-"""Rendering no more than a check needs: a document that stands as it was rendered from the same memory is taken so."""
+"""A renderer that skips documents which are up to date, so that a check renders as little as possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from memctl.store import files
 
 
 class CachedRenderer(Renderer):
-    """A renderer that keeps digests of what it renders, and takes a document that still has that digest for done."""
+    """A renderer that takes the text of a document from its file if that is what was rendered from the same memory.
+
+    `remember` stores the digests of rendered texts, by which the next check knows the file to be up to date.
+    """
 
     def __init__(self, snapshot: Snapshot, making: Callable[[], Renderer]) -> None:
         self.snapshot = snapshot
@@ -25,12 +28,13 @@ class CachedRenderer(Renderer):
         self._rendered: dict[str, str] = {}
 
     def page(self, name: str) -> str:
+        """Return the text of a document, by its file name below `docs/`."""
         if name not in self._rendered:
             self._rendered[name] = self._current_text(name) or self._renderer.page(name)
         return self._rendered[name]
 
     def remember(self) -> None:
-        """Keep the digests of what was rendered, until something changes that the documents show."""
+        """Store the digests of the rendered documents in the cache, under a key of everything that they show."""
         digests = {name: generated_header.digest(text) for name, text in self._rendered.items()}
         if not digests.items() <= self._known_digests.items():
             self.snapshot.catalogue.keep(self.key, msgspec.msgpack.encode(self._known_digests | digests))
@@ -40,7 +44,7 @@ class CachedRenderer(Renderer):
         return self._making()
 
     def _current_text(self, name: str) -> str | None:
-        """Return the text of a document as it is, if that is what it was rendered to; None if it is not."""
+        """Return the text of a document's file if it has the digest of its last rendering; else None."""
         if name not in self._known_digests:
             return None
         document = generated_header.split(documents.current_text(self.snapshot, f"{FOLDER}/{name}") or "")
@@ -49,14 +53,17 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def _known_digests(self) -> dict[str, str]:
-        """The digests of documents that were rendered before from what there is now."""
+        """The digests of documents that were rendered from the memory as it is now, by file name."""
         kept = self.snapshot.catalogue.recall(self.key)
         return msgspec.msgpack.decode(kept, type=dict[str, str]) if kept else {}
 
     @cached_property
     def key(self) -> bytes:
-        """A digest of everything that documents show but for the records, whose changes the cache sees itself: pages,
-        settings, templates and the names of the repository's files."""
+        """A digest of all that documents show except records: pages, settings, templates, names of the repository's
+        files.
+
+        Records are left out, since the cache forgets what it stored as soon as one of them changes.
+        """
         found = blake2b(digest_size=16)
         shown = (__version__, self.snapshot.prefix, self.snapshot.config, self.snapshot.outline.pages)
         found.update(msgspec.msgpack.encode(shown))

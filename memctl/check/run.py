@@ -1,4 +1,4 @@
-"""Running the rules: which of them, on what, and which findings somebody has chosen to ignore."""
+"""Runs the rules on a memory, and leaves out the findings that the memory's settings and files ignore."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.mentions import IGNORE
 from memctl.store.place import CONFIG
 
-MOST = 25_000  # findings of a report: code scanning of GitHub rejects a SARIF log with more results in a run
-KEY = IGNORE  # in the settings and in the front matter of records and pages
+MOST = 25_000  # findings of a report: GitHub's code scanning rejects a SARIF run with more results
+KEY = IGNORE  # a key of the settings, and of the front matter of records and pages
 _CODE = re.compile(r"[A-Z]+\d*")
 
 _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], ...] = (
@@ -61,7 +61,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
 )
 
 
-# What looks at records, at what pages say and at names of files alone, and finds nothing but records.
+# Functions whose findings depend on records, pages and file names alone, so that the cache may hold them.
 _SETTLED: tuple[object, ...] = (
     *(records.identities, records.links, records.circles, records.contents),
     *(references.sections, references.mentions_of_records),
@@ -70,7 +70,8 @@ _SETTLED: tuple[object, ...] = (
 
 
 class Ignored(msgspec.Struct, frozen=True):
-    """A line of `check_ignore`: which rule, for which files (a glob below `.memory/`), why; and where it stands."""
+    """A line of `check_ignore`: the beginning of a code, a glob of paths below `.memory/`, a reason, and the line's
+    place."""
 
     code: str
     pattern: str
@@ -79,13 +80,14 @@ class Ignored(msgspec.Struct, frozen=True):
     line: int
 
     def covers(self, finding: Finding) -> bool:
+        """Return whether this line ignores a finding."""
         return finding.code.startswith(self.code) and fnmatchcase(finding.path, self.pattern)
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a check found, in the order of files and lines, and how many findings were ignored.
+    """The findings of a check, ordered by file and line, and the number of those that were ignored.
 
-    `unlisted` counts, by severity, the findings beyond the `MOST` worst.
+    At most 25,000 findings are listed, the worst ones; `unlisted` counts the others by severity.
     """
 
     findings: tuple[Finding, ...]
@@ -94,15 +96,21 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def has_errors(self) -> bool:
+        """Whether any finding is an error."""
         return self.count(ERROR) > 0
 
     def count(self, severity: str) -> int:
+        """Return the number of findings of a severity, with those that are not listed."""
         listed = sum(finding.rule.severity == severity for finding in self.findings)
         return listed + self.unlisted.get(severity, 0)
 
 
 def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
-    """Look for breaches of the rules whose codes begin with one of `select` (none: all) and none of `ignore`."""
+    """Run the rules whose codes or names `select` names (all by default) and `ignore` does not, and return the
+    findings.
+
+    Raises MemctlError if a beginning of a code matches no rule.
+    """
     wanted = codes(select) if (select := tuple(select)) else set(RULES)
     wanted -= codes(ignore)
     found: list[Finding] = []
@@ -121,7 +129,8 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
 
 
 def codes(prefixes: Iterable[str]) -> set[str]:
-    """Return the rules that some beginnings of codes (or names) mean; raises MemctlError for one that means none."""
+    """Return the codes of the rules that match some beginnings of codes, or names; raises MemctlError if one matches
+    none."""
     found: set[str] = set()
     for prefix in prefixes:
         meant = {code for code, rule in RULES.items() if code.startswith(prefix.upper()) or rule.name == prefix}
@@ -134,8 +143,10 @@ def codes(prefixes: Iterable[str]) -> set[str]:
 def _without_ignored(
     subject: Subject, found: Sequence[Finding]
 ) -> tuple[list[Finding], set[Ignored], tuple[Ignored, ...]]:
-    """Return the findings that nobody ignores, the lines that ignored one, and all such lines in files with
-    findings."""
+    """Return the findings that are not ignored, the lines of `check_ignore` that ignored some, and all such lines.
+
+    Lines in records and pages without `check_ignore` and without findings are not read.
+    """
     everywhere = tuple(_of_settings(subject))
     by_file: dict[str, tuple[Ignored, ...]] = {path: tuple(_of_file(subject, path)) for path in _ignoring(subject)}
     kept: list[Finding] = []
@@ -151,7 +162,7 @@ def _without_ignored(
 
 
 def _ignoring(subject: Subject) -> list[str]:
-    """Return the records and pages that say what to ignore in them."""
+    """Return the paths of the records and pages with `check_ignore` in their front matter."""
     found = [p for p, items in subject.snapshot.catalogue.mentions().items() if any(i.text == KEY for i in items)]
     for page in subject.snapshot.outline.pages:
         if f"\n{KEY}:" in subject.snapshot.read(page.path):
@@ -163,11 +174,11 @@ def _about_ignores(lines: Iterable[Ignored], used: set[Ignored], wanted: set[str
     for line in lines:
         meant = {code for code in RULES if code.startswith(line.code)}
         if not line.reason or not meant:
-            said = f"{line.code} {line.pattern}" if line.reason == "" else line.code
-            what = "gives no reason" if not line.reason else "is not a rule"
-            yield Finding("MEM503", line.path, line.line, f"{KEY}: {said} {what}")
+            words = f"{line.code} {line.pattern}" if line.reason == "" else line.code
+            fault = "has no reason" if not line.reason else "is not a rule"
+            yield Finding("MEM503", line.path, line.line, f"{KEY}: {words} {fault}")
         elif line not in used and meant <= wanted:
-            yield Finding("MEM504", line.path, line.line, f"{KEY}: there is no finding of {line.code} here to ignore")
+            yield Finding("MEM504", line.path, line.line, f"{KEY}: {line.code} has no finding here")
 
 
 def _of_settings(subject: Subject) -> Iterator[Ignored]:
@@ -179,7 +190,7 @@ def _of_settings(subject: Subject) -> Iterator[Ignored]:
 
 
 def _of_file(subject: Subject, path: str) -> Iterator[Ignored]:
-    """Yield what a record or page says of findings in itself."""
+    """Yield the lines of `check_ignore` in a record or page."""
     try:
         texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []
     except (FileNotFoundError, InvalidRecord, FrontMatterError):
@@ -190,7 +201,7 @@ def _of_file(subject: Subject, path: str) -> Iterator[Ignored]:
 
 
 def _line(lines: Sequence[int], number: int) -> int:
-    """Return the line of an item; of items that share one line, that line."""
+    """Return the line of an item by its number; items of a list on one line share that line."""
     return lines[min(number, len(lines) - 1)] if lines else 1
 
 

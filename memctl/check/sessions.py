@@ -1,4 +1,4 @@
-"""Rules about what sessions and workflows leave behind: pages, lists of files, checkpoints (MEM5xx)."""
+"""Rules about pages of sessions, their lists of files, and checkpoints (MEM505 to MEM510)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memctl.record.session_page import CHANGED, READ, SessionPage
 
 _CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
 _OURS, _THEIRS = re.compile(r"^<{7}(?: .*)?$", re.MULTILINE), re.compile(r"^={7}$", re.MULTILINE)
-# What a page has somewhere if one of its paths leads out: only then its rows are looked at, which takes far longer.
+# Matches every page with a path that leads out of the repository. Only the pages that match are parsed, which is slow.
 _SUSPECT = re.compile(r"` ?(?:/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://)|\.\.(?:/| ?`)")
 _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:/|$)")
 
@@ -42,15 +42,15 @@ def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage |
             message = f"{fault.field}: {fault.message}" if fault.field else fault.message
             code, hint = _CODES.get(fault.about, "MEM507"), ""
             if fault.field == "session_id" and (other := _other_of(subject, path)):
-                code, hint = "MEM508", f"{other} is of that session, too"
+                code, hint = "MEM508", f"{other} has that session_id too"
             yield Finding(code, path, fault.line, message, hint)
     except OSError:
-        pass  # `inventory` says what it is
+        pass  # `inventory.unknown_files` reports it
     return None
 
 
 def _other_of(subject: Subject, path: str) -> str:
-    """Return the page that there is already of the session that a page says to be of; "" if there is none."""
+    """Return the path of another page with the same session_id; "" if there is none."""
     match = re.search(r"^session_id: *[\"']?([^\s\"']+)", subject.text(path) or "", re.MULTILINE)
     if match is None:
         return ""
@@ -59,7 +59,7 @@ def _other_of(subject: Subject, path: str) -> str:
 
 
 def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding]:
-    """Report each page without its list of files, and each such list without its page."""
+    """Report each page whose list of files is missing, and each list of files whose page is missing."""
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
     for path, page in found.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
@@ -69,13 +69,13 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
         elif session_page.is_trail(path):
             of = session_page.path_of(page.id)
             if of not in names:
-                yield Finding("MEM510", path, 1, f"{of} is not there", "restore it with Git, or delete the list")
+                yield Finding("MEM510", path, 1, f"its page {of} is missing", "restore it with Git, or delete the list")
             elif of in found and not found[of].trail:
-                yield Finding("MEM510", path, 1, f"its page {of} does not list it", "a merge left it behind: delete it")
+                yield Finding("MEM510", path, 1, f"its page {of} does not name it", "delete it: a merge left it")
 
 
 def checkpoints(subject: Subject) -> Iterator[Finding]:
-    """Report each checkpoint that can't be read, lists files outside of the project, or is one of two newest."""
+    """Report each checkpoint that can't be read or that shares the highest version of its workflow with another."""
     numbers: dict[str, list[Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
         found = yield from _checkpoint(subject, path)
@@ -92,19 +92,19 @@ def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpo
         text = subject.snapshot.read(path)
         if (match := _OURS.search(text)) and _THEIRS.search(text, match.end()):
             line = text.count("\n", 0, match.start()) + 1
-            yield Finding("MEM103", path, line, "a merge conflict is not resolved here")
+            yield Finding("MEM103", path, line, "a merge conflict is not resolved")
             return None
         return checkpoint.parse(text, path)
     except InvalidRecord as error:
         fault = error.faults[0]
         yield Finding("MEM505", path, 1, f"{fault.field}: {fault.message}" if fault.field else fault.message)
     except OSError:
-        pass  # `inventory` says what it is
+        pass  # `inventory.unknown_files` reports it
     return None
 
 
 def _paths_outside(subject: Subject, path: str, named: list[str]) -> Iterator[Finding]:
-    """Yield the paths among those of the project's files that lead out of the repository."""
+    """Yield a finding for each of some paths that leads out of the repository."""
     wrong = dict.fromkeys(name for name in named if _OUTSIDE.match(name))
     lines = (subject.text(path) or "").split("\n") if wrong else []
     for name in wrong:

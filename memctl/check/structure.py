@@ -1,4 +1,4 @@
-"""Rules about the hierarchy: pages, their numbers and lengths, declared status, rendered documents (MEM3xx)."""
+"""Rules about pages: numbers, lengths, declared status, and rendered documents (MEM3xx)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from memctl.record.config import DEFAULT_BRANCH
 from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.text import headings, markdown
 
-_TOLERANCE = 5  # points between declared and aggregated status; rules.md#levels-of-pages
-_FEW = 10  # records of a memory whose details nobody expects to be long yet
+_TOLERANCE = 5  # percentage points between declared and mean status; rules.md#levels-of-pages
+_FEW = 10  # records; the pages of details of a smaller memory may be short
 _RENUMBER = "`memctl renumber` gives the later one another number"
 
 
@@ -28,7 +28,7 @@ def readable(subject: Subject) -> Iterator[Finding]:
 
 
 def numbers(subject: Subject) -> Iterator[Finding]:
-    """Report each marker that two pages have."""
+    """Report each marker that two pages or headings have."""
     holders: dict[str, str] = {}
     for page in subject.snapshot.outline.pages:
         if page.id in holders:
@@ -62,7 +62,7 @@ def hierarchy(subject: Subject) -> Iterator[Finding]:
 
 
 def status(subject: Subject) -> Iterator[Finding]:
-    """Report a declared completion that differs from that of the sections."""
+    """Report a declared completion of the project that differs from that of its sections."""
     project = subject.snapshot.outline.project
     made = subject.snapshot.outline.mean_percentage
     broken = any(name.startswith("§2") for name in subject.broken_pages)
@@ -70,21 +70,21 @@ def status(subject: Subject) -> Iterator[Finding]:
         return
     if round(abs(project.completion_percentage - made), 6) > _TOLERANCE:
         line = subject.line_of(project.path, "completion_percentage")
-        message = f"{project.completion_percentage} % is declared, and the sections make {made:.0f} %"
+        message = f"declared are {project.completion_percentage} %, but the mean of the sections is {made:.0f} %"
         yield Finding("MEM305", project.path, line, message)
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report what level 1 lacks, and code on levels 1 and 2."""
+    """Report what the project's page lacks, and blocks of code on levels 1 and 2."""
     outline = subject.snapshot.outline
     if outline.project is not None:
         given = content_fields.content(pages.PROJECT, outline.project.body)
         missing = [name for name in ("goal", "priorities") if not given.get(name)]
         missing += ["completion_percentage"] if outline.percentage is None else []
         if missing:
-            yield Finding("MEM311", outline.project.path, 1, f"it lacks {', '.join(missing)}")
+            yield Finding("MEM311", outline.project.path, 1, f"the page lacks {', '.join(missing)}")
     elif outline.pages and not any(fault.path == pages.PROJECT_PATH for fault in outline.faults):
-        yield Finding("MEM311", pages.PROJECT_PATH, 1, "there is no project.md", "`memctl project set` makes it")
+        yield Finding("MEM311", pages.PROJECT_PATH, 1, "project.md is missing", "`memctl project set` creates it")
     for page in outline.pages:
         if page.kind is not pages.DETAIL:
             lines = headings.outside_fences(page.body)
@@ -92,65 +92,65 @@ def contents(subject: Subject) -> Iterator[Finding]:
             if number is not None:
                 line = subject.body_line(page.path, page.body) + number
                 yield Finding(
-                    "MEM312", page.path, line, f"level {page.kind.level} has no blocks of code; move it to the details"
+                    "MEM312", page.path, line, f"level {page.kind.level} must have no code; move this block to level 3"
                 )
 
 
 def lengths(subject: Subject) -> Iterator[Finding]:
-    """Report each page with more or fewer tokens than its level should have, without the targets of links."""
+    """Report each page with more or fewer tokens than its level should have. The targets of links do not count."""
     is_small = len(subject.snapshot.records) < _FEW
     for page in subject.snapshot.outline.pages:
         least, most = levels.LIMITS[page.kind.level]
         try:
             text = markdown.visible(subject.making.page(document_of(page)))
         except BrokenTemplate:
-            continue  # `rendered` says so
+            continue  # `stale_documents` reports it
         if subject.counter.is_within(text, least, most):
             continue
         tokens = subject.counter.tokens(text)
         if tokens > most:
-            message = f"level {page.kind.level} has up to {most:,} tokens; {page.id} has {tokens:,}"
+            message = f"{page.id} has {tokens:,} tokens; the limit of level {page.kind.level} is {most:,}"
             yield Finding("MEM306", page.path, 1, message)
         elif tokens < least and not (is_small and page.kind is pages.DETAIL):
-            message = f"{page.id} is short: {tokens:,} tokens; level {page.kind.level} has {least:,} or more"
+            message = f"{page.id} has {tokens:,} tokens; level {page.kind.level} should have {least:,} or more"
             yield Finding("MEM307", page.path, 1, message)
 
 
 def stale_documents(subject: Subject) -> Iterator[Finding]:
-    """Report each document that is missing, stale, edited by hand, or of no page."""
+    """Report each document that is missing, stale, edited by hand, or without a page."""
     if not subject.snapshot.config.docs or not subject.names:
         return
     found = documents.compare(subject.making)
     for error in found.faults.values():
-        if not any(special(subject, error.path)):  # else `foreign` says so
-            yield Finding("MEM308", error.path, error.line, f"it can't be rendered: {error.why}", error.hint or "")
+        if not any(special(subject, error.path)):  # `inventory.unknown_files` reports special files
+            yield Finding("MEM308", error.path, error.line, f"this can't be rendered: {error.why}", error.hint or "")
     for path in found.by_hand:
-        yield Finding("MEM309", path, 1, "it was edited by hand")
+        yield Finding("MEM309", path, 1, "the document was edited by hand")
     if not subject.has_documents:
         return
     if subject.snapshot.faults or subject.snapshot.outline.faults:
-        return  # what can't be read is missing in the documents for no other reason
-    # On the default branch alone documents are behind as soon as somebody has merged: that is expected, and no fault.
+        return  # documents lack what can't be read, which other rules report
+    # Documents that are rendered on the default branch alone are stale after each merge, which is not an error.
     stale, orphan = ("MEM314", "MEM314") if subject.snapshot.config.docs == DEFAULT_BRANCH else ("MEM308", "MEM310")
     for path, text in found.stale.items():
         old = documents.current_text(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
             yield Finding("MEM313", path, 1, "an earlier memctl rendered it", "`memctl render` renders it")
             continue
-        message = "it is not rendered" if old is None else "it is not what the memory says now"
+        message = "the document is missing" if old is None else "the document differs from the memory"
         yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders it")
     if found.sources_earlier:
         yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, "an earlier memctl rendered it", "`memctl render` renders it")
     elif found.sources_stale:
-        message = "it lists other files than the memory asks for"
+        message = "the list of files is out of date"
         yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
     subject.making.remember()
     for path in found.orphans:
-        yield Finding(orphan, path, 1, "its page no longer exists", "`memctl render` deletes it")
+        yield Finding(orphan, path, 1, "the document's page no longer exists", "`memctl render` deletes the document")
 
 
 def _differs_at(old: str | None, new: str) -> int:
-    """Return the first line after the head in which a document differs."""
+    """Return the first line after the header in which a document differs."""
     if old is None:
         return 1
     pairs: Sequence[tuple[str, str]] = list(zip(old.split("\n"), new.split("\n"), strict=False))

@@ -1,4 +1,4 @@
-"""What `check` looks at besides the Snapshot: what HEAD had, what is staged, what waits for its commit."""
+"""Collects what `check` needs besides the Snapshot: the texts in HEAD, what is staged, and overdue commits."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ from memctl.write import documents
 
 
 def is_touched(memory: Memory) -> bool:
-    """Return whether anything of the memory is staged: a commit of code alone is not stopped for documents that a
-    rebase or a cherry-pick has left stale."""
+    """Return whether any file of the memory is staged, or the repository has no commit yet.
+
+    A commit of code alone is not stopped for documents that a rebase or cherry-pick left stale.
+    """
     return not _exists(memory, "HEAD") or bool(
         differences.changed_below(memory.repository, memory.prefix, "HEAD", staged=True)
     )
 
 
 def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str | None = None) -> Subject:
-    """Return what the rules look at; `snapshot` is of the disk, of the index if `staged`, or of the revision `at`."""
+    """Return the input of the rules; `snapshot` is of the disk, of the index if `staged`, or of the revision `at`."""
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
     changed: set[str] = set()
-    _ = snapshot.catalogue  # for it Git says which files differ from HEAD
-    # In a hook of our own commit the write path has judged already what may be changed.
+    _ = snapshot.catalogue  # loading it sets `memory.differing`, which `_changed` reads
+    # In a hook of memctl's own commit nothing counts as changed: the write path has refused invalid changes already.
     if not git.committing_process() and _exists(memory, before) and not (after and _is_ours(memory, after)):
         paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
     def earlier(path: str) -> str | None:
         try:
-            known = before if after else batches.head(memory)  # what a batch has was judged when it was written
+            known = before if after else batches.head(memory)  # changes of a batch were checked when they were written
             return git.read(["show", f"{known}:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
         except git.GitFailed:
             return None
@@ -58,7 +60,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
 
 
 def _overdue(memory: Memory) -> list[tuple[str, str]]:
-    """Return what has waited for its commit for too long: a file of each change, and what is to be said of it."""
+    """Return a path of each change that has waited too long for its commit, and what it is and why it waits."""
     found = []
     for entry in entry_state.overdue(memory, entry_state.open_entries(memory)):
         why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
@@ -67,15 +69,14 @@ def _overdue(memory: Memory) -> list[tuple[str, str]]:
 
 
 def _changed(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
-    """Return the files below a folder of the repository that differ from what came before, from all sides of a merge.
+    """Return the files below a folder that differ from their text before; in a merge, from the text on every side.
 
-    What either side of a merge has is no change of its own. Before MERGE_HEAD is there, Git tells its hooks which
-    commit is merged by a variable's name.
+    Inside a merge commit's hooks MERGE_HEAD may not exist yet; Git names the merged commit in a variable GITHEAD_….
     """
     told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
     others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
     parents = (before, *(other for other in others if _exists(memory, other)))
-    if not staged and after is None and len(parents) == 1:  # Git has said so as the memory was read
+    if not staged and after is None and len(parents) == 1:  # Git was asked when the memory was read
         return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}
     sides = [
         set(differences.changed_below(memory.repository, folder, parent, after, staged=staged)) for parent in parents
@@ -84,7 +85,7 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
 
 
 def _staged(memory: Memory) -> StagedWork | None:
-    """Return what is about to be committed, if agents own sections; the write path has judged commits of our own."""
+    """Return what is about to be committed, or None if no section has an owner or if memctl itself commits."""
     state = ref_state.read(memory).state
     if git.committing_process() or not state.section_ownership_map:
         return None
@@ -94,7 +95,7 @@ def _staged(memory: Memory) -> StagedWork | None:
 
 
 def _agreed(memory: Memory) -> State | None:
-    """Return what the agents agree on; if that can't be read, the memory can be checked all the same."""
+    """Return the ownership of sections; None, with a warning, if it can't be read."""
     try:
         return ref_state.read(memory).state
     except MemctlError as error:
@@ -103,7 +104,7 @@ def _agreed(memory: Memory) -> State | None:
 
 
 def _is_ours(memory: Memory, commit: str) -> bool:
-    """Return whether memctl made a commit: then what it changes in accepted decisions was asked for."""
+    """Return whether memctl made a commit, so that changes of accepted decisions in it were asked for."""
     found = history.commits(memory.repository, [memory.prefix], commit, 1)
     return bool(found and found[0].commit == commit and found[0].trailers.ops)
 

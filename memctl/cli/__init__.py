@@ -1,1 +1,1 @@
-"""The command line: parse, call one function, print. click is imported here and nowhere else."""
+"""The command line: each command parses its options, calls one function and prints. Only this package imports click."""

@@ -1,4 +1,4 @@
-"""Values that a shell completes, read from the memory around the current directory."""
+"""Values for the completion of options in a shell, read from the memory around the current directory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import open_memory
 
-Pairs = Iterable[tuple[str, str]]  # a value, and what is said of it
+Pairs = Iterable[tuple[str, str]]  # values and their descriptions
 
 
 def of(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return the values of a kind that begin with the typed text in any case; none outside a memory."""
+    """Return the values of a kind, such as "id" or "tag", that begin with the typed text in any case; [] without a
+    memory."""
     if kind in _FIXED:
         pairs = _FIXED[kind]()
     else:

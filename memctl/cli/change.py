@@ -20,16 +20,19 @@ from memctl.store.sequence import Sequence
 from memctl.write import edit, links, remove
 
 _allow_accepted = click.option(
-    "--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision."
+    "--allow-accepted", is_flag=True, help="Allow to change the text of an accepted decision."
 )
 
 
 @command(
     "edit",
-    ("memctl edit ISS-2025-11-04-001 --severity high --tag auth", "Change fields, by the options that made them."),
-    ('memctl edit STA-2025-11-04-002 --completion 80 --done "DELETE works"', "Bring a state up to date."),
-    ('memctl edit STA-2025-11-04-002 --set next="Tests" --remove tags=auth', "Replace a list, remove from one."),
-    ("memctl edit DEC-2025-11-04-003", "Open the record in your editor."),
+    ("memctl edit ISS-2025-11-04-001 --severity high --tag auth", "Change fields of an issue."),
+    ('memctl edit STA-2025-11-04-002 --completion 80 --done "DELETE works"', "Update the progress of a state."),
+    (
+        'memctl edit STA-2025-11-04-002 --set next="Tests" --remove tags=auth',
+        "Replace one list, and remove a tag from another.",
+    ),
+    ("memctl edit DEC-2025-11-04-003", "Edit the record in your editor."),
 )
 @click.argument("id", shell_complete=complete_id)
 @click.option(
@@ -57,7 +60,7 @@ _allow_accepted = click.option(
     help="Remove from a list. Repeatable.",
 )
 @click.option(
-    "--file", "-f", "source", metavar="FILE", help="Take the whole record, as `show` prints it (- for standard input)."
+    "--file", "-f", "source", metavar="FILE", help="Read the whole record, as `show` prints it (- for standard input)."
 )
 @_allow_accepted
 @strict_option
@@ -85,7 +88,7 @@ def edit_command(
     named = {name: value for name, value in given.items() if value is not None and value != ()}
     if assignments or additions or removals or named:
         if source:
-            raise MemctlError("--file and options of fields exclude each other", exit_code=USAGE)
+            raise MemctlError("--file can't be combined with options that set fields", exit_code=USAGE)
 
         setting, adding, removing = _pairs(assignments), _pairs(additions), _pairs(removals)
 
@@ -101,7 +104,7 @@ def edit_command(
     old = before.read(record.path)
     text = read(source) if source else open_editor(old)
     if source and not text.startswith("---"):
-        hint = f"begin it with front matter, as `memctl show {record.id}` prints it; options change single fields"
+        hint = f"it must begin with front matter, as in `memctl show {record.id}`; use options to change single fields"
         raise MemctlError(f"{source} is not a complete record", hint, USAGE)
 
     def change(snapshot: Snapshot) -> Change:
@@ -119,14 +122,14 @@ edit_command.params[4:4] = record_options.of_any_type()
 @command(
     "link",
     ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003", "Relate two records."),
-    ("memctl link ISS-2025-11-04-001 STA-2025-11-04-002 --as blocks", "The first blocks the second."),
+    ("memctl link ISS-2025-11-04-001 STA-2025-11-04-002 --as blocks", "Record that the first one blocks the second."),
     ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003 --remove", "Remove the link."),
 )
 @click.argument("source", shell_complete=complete_id)
 @click.argument("target", shell_complete=complete_id)
 @click.option(
     "--as", "relation", type=click.Choice(["relates_to", "blocks", "blocked_by", "parent"]), default="relates_to",
-    show_default=True, help="How the first record relates to the second (parent: the second is its parent).",
+    show_default=True, help="The relation of the first record to the second (parent: the second is the parent).",
 )  # fmt: skip
 @click.option("--remove", is_flag=True, help="Remove the link.")
 @writing
@@ -144,7 +147,7 @@ def link_command(ctx: click.Context, /, source: str, target: str, relation: str,
 
 @command(
     "supersede",
-    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "The second replaces the first."),
+    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "Replace the first record by the second."),
 )
 @click.argument("old", shell_complete=complete_id)
 @click.argument("new", shell_complete=complete_id)
@@ -161,9 +164,7 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
     ("memctl resolve STA-2025-11-04-002", "Finish a task."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@click.option(
-    "--resolution", default="", callback=not_empty, help="How it was resolved; becomes a section of the issue."
-)
+@click.option("--resolution", default="", callback=not_empty, help="What resolved it; becomes a section of the issue.")
 @writing
 @click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:
@@ -180,7 +181,7 @@ def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) ->
     _carry_out(memory_access.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids), flags, *ids)
 
 
-@command("archive", ('memctl archive LRN-2025-11-04-001 --reason "Holds no longer"', "Archive a record."))
+@command("archive", ('memctl archive LRN-2025-11-04-001 --reason "No longer true"', "Archive a record."))
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @writing
 @click.pass_context
@@ -190,7 +191,7 @@ def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -
     _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now), flags, *ids)
 
 
-@command("unarchive", ("memctl unarchive LRN-2025-11-04-001", "Bring an archived record back."))
+@command("unarchive", ("memctl unarchive LRN-2025-11-04-001", "Take a record out of the archive."))
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @writing
 @click.pass_context
@@ -202,7 +203,7 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
 @command(
     "delete",
     ('memctl delete LRN-2025-11-04-001 --reason "Recorded twice"', "Delete a record."),
-    ("memctl delete ISS-2025-11-04-001 --unlink", "Delete a record that others refer to, with their links."),
+    ("memctl delete ISS-2025-11-04-001 --unlink", "Delete a record, and the links of others to it."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @click.option("--unlink", is_flag=True, help="Remove other records' links to it, in the same commit.")
@@ -216,12 +217,12 @@ def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **
 
 @command(
     "restore",
-    ("memctl restore LRN-2025-11-04-001", "Bring a deleted record back as it last was."),
-    ("memctl restore DEC-2025-11-04-003 --at HEAD~3", "Make a record what it was three commits ago."),
-    ("memctl restore main-w1-v3-570863", "Bring a deleted checkpoint back; `memctl checkpoint list --all` names them."),
+    ("memctl restore LRN-2025-11-04-001", "Restore a deleted record."),
+    ("memctl restore DEC-2025-11-04-003 --at HEAD~3", "Restore the version of three commits ago."),
+    ("memctl restore main-w1-v3-570863", "Restore a deleted checkpoint; `memctl checkpoint list --all` lists them."),
 )
 @click.argument("id", shell_complete=complete_id)
-@click.option("--at", metavar="REV", help="The commit, branch or tag whose version to restore.")
+@click.option("--at", metavar="REV", help="The commit, branch or tag with the version to restore.")
 @discard_option
 @writing
 @click.pass_context

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memctl import __version__
 from memctl.check import formats, run, subject
 from memctl.check.findings import Finding
-from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, WARNING
+from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete
@@ -31,29 +31,31 @@ _FORMATS = ("text", "json", "github", "sarif")
 
 @command(
     "check",
-    ("memctl check", "Everything, as it is on the disk."),
-    ("memctl check --staged", "As Git will commit it (for a pre-commit hook)."),
-    ("memctl check --select MEM2 --format github", "Only references, shown beside the lines on GitHub."),
-    ("memctl check --explain MEM305", "What a rule is for, and what to do about it."),
-    ("memctl check --fix", "Mend what has one right answer, in one commit."),
+    ("memctl check", "Check everything, as it is on the disk."),
+    ("memctl check --all", "Print advice, too, such as pages that are shorter than their level asks for."),
+    ("memctl check --staged", "Check what Git will commit (for a pre-commit hook)."),
+    ("memctl check --select MEM2 --format github", "Check only references; GitHub shows findings beside the lines."),
+    ("memctl check --explain MEM305", "Print why a rule exists, and what to do about a breach."),
+    ("memctl check --fix", "Correct what has exactly one right correction, in one commit."),
 )
-@click.option("--staged", is_flag=True, help="Read what is staged, and print errors alone, as text.")
-@click.option("--at", metavar="REV", help="Read a commit, branch or tag.")
+@click.option("--staged", is_flag=True, help="Check what is staged; as text, print only errors.")
+@click.option("--at", metavar="REV", help="Check a commit, branch or tag.")
 @click.option(
     "--select",
     multiple=True,
     metavar="CODE",
     shell_complete=complete("rule"),
-    help="Only these rules, by code or its beginning. Repeatable.",
+    help="Check only rules with this code, beginning of a code, or name. Repeatable.",
 )
 @click.option(
     "--ignore", multiple=True, metavar="CODE", shell_complete=complete("rule"), help="Not these rules. Repeatable."
 )
-@click.option("--strict", is_flag=True, help="Let warnings count as errors.")
+@click.option("--all", "everything", is_flag=True, help="Print advice, too: findings of severity info.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--format", "style", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
 @click.option("--explain", metavar="CODE|all", shell_complete=complete("rule"), help="Explain a rule, or list all.")
-@click.option("--fix", is_flag=True, help="Fix what has exactly one right fix, and list the fixes.")
+@click.option("--fix", is_flag=True, help="Correct what has exactly one right correction, and list it.")
 @click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
 @click.pass_context
 def check_command(
@@ -63,6 +65,7 @@ def check_command(
     at: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    everything: bool,
     strict: bool,
     style: str,
     as_json: bool,
@@ -72,7 +75,8 @@ def check_command(
 ) -> None:
     """Check that the memory is consistent; it never writes.
 
-    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files.
+    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files. Advice
+    (findings of severity info) is only counted without --all, unless --select asks for it; JSON and SARIF have all.
 
     Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. To ignore a finding for good, add the
     line `check_ignore: ["CODE PATTERN: reason"]` to config.yaml or to the front matter of the file itself.
@@ -92,17 +96,20 @@ def check_command(
     if fix:
         _mend(memory, found, dry_run, style)
         found = found if dry_run else _check(memory, False, None, select, ignore)
-    _print(memory, found, style, brief=staged and not strict)
+    with_advice = everything or bool(select)
+    is_brief = staged and not strict and not everything and style == "text"
+    least = ERROR if is_brief else INFO if with_advice else WARNING
+    _print(memory, found, style, least)
     is_bad = found.has_errors or (strict and found.count("warning") > 0)
     ctx.exit(REFUSED if is_bad else OK)
 
 
 def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...], ignore: tuple[str, ...]) -> Report:
     if staged and at:
-        raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
+        raise MemctlError("--staged and --at can't be combined", exit_code=USAGE)
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
-    # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
-    # So has a commit of the user's of single files of a batch, after which the rest is squashed.
+    # A commit by memctl has only its own files, and the documents already show what later commits will contain.
+    # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
     if staged and (git.committing_process() or batches.branch_here(memory) or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
     _tell_of_settings(memory)
@@ -113,14 +120,14 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 
 
 def _tell_of_settings(memory: Memory) -> None:
-    """Warn about wrong settings of this clone; no file of the memory has them, so they are not findings."""
+    """Warn about wrong settings. They are no findings, since no file of the memory has them."""
     for error in settings.faults(memory):
         output.note(f"warning: {error.message}\nhint: {error.hint}")
 
 
 def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
-    """Mend records in one commit (with their documents), then whatever documents are still stale."""
-    from memctl.cli import report  # a check that only looks needs none of what writes
+    """Correct records in one commit (with their documents), then render the documents that are still stale."""
+    from memctl.cli import report  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
     from memctl.write import autofix, render, transaction
 
@@ -160,21 +167,26 @@ def _home() -> str:
     return addresses.get("Documentation") or addresses.get("Homepage") or ""
 
 
-def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
-    """Print findings; a `brief` text has errors alone, each once: a hook prints it at each commit."""
+def _print(memory: Memory, found: Report, style: str, least: str) -> None:
+    """Print findings: all for programs, those of the severity `least` or worse for people.
+
+    If only errors are wanted, as in a hook at each commit, each message is printed once.
+    """
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
         output.json_text(formats.as_sarif(found, memory.tracked, __version__, _home()))
     else:
-        listed = found
-        if brief and style == "text":
+        worst = SEVERITIES[: SEVERITIES.index(least) + 1]
+        listed = replace(found, findings=tuple(one for one in found.findings if one.rule.severity in worst))
+        if least == ERROR:
             listed = replace(found, findings=tuple(_errors(found)))
         printer = formats.as_github if style == "github" else formats.as_text
         if lines := list(printer(listed, memory.tracked)):
             output.styled("\n".join(_painted(output.plain(line), style) for line in lines))
-        if not brief or found.has_errors:
-            output.note(formats.summary(found))
+        if least != ERROR or found.has_errors:
+            advice = ": `memctl check --all` prints the notes" if found.count(INFO) and INFO not in worst else ""
+            output.note(formats.summary(found) + advice)
     if omitted := formats.omission(found):
         output.note(f"warning: {omitted}")
 
@@ -189,7 +201,7 @@ def _painted(line: str, style: str) -> str:
 
 
 def _errors(found: Report) -> Iterator[Finding]:
-    """Yield the errors; of equal messages about one file only the first."""
+    """Yield the findings that are errors; of equal messages about one file only the first."""
     said = set()
     for finding in found.findings:
         key = (finding.code, finding.path, finding.message)

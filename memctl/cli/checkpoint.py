@@ -18,13 +18,13 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import events, forms, resume, versions
-from memctl.task.resume import Missing
+from memctl.task.resume import MissingField
 from memctl.write import task_state
 from memctl.write.task_state import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
-# The options by which a checkpoint says something: fields of a state, the statuses of its steps, and what it is.
+# The options that set what a checkpoint holds: fields of the task's state, statuses of its steps, and its type.
 _saying = options(
     click.option(
         "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The goal that the task serves."
@@ -34,17 +34,17 @@ _saying = options(
         ("--planned", "planned", "A step not begun. Repeatable."),
         ("--doing", "in_progress", "A step begun. Repeatable."),
         ("--done", "done", "A step finished. Repeatable."),
-        ("--claimed", "claimed", "A step said to be finished, unchecked. Repeatable."),
-        ("--drop", "dropped", "No step any more. Repeatable."),
+        ("--claimed", "claimed", "A step reported as finished, but not verified. Repeatable."),
+        ("--drop", "dropped", "A step to take off the list. Repeatable."),
         ("--next", "next_actions", "What comes next. Repeatable."),
         ("--decision", "decisions", "Decided so far. Repeatable."),
-        ("--issue", "issues", "What is open now; none: nothing is. Repeatable."),
-        ("--error", "errors", "An error not solved; none: all are. Repeatable."),
-        ("--blocker", "blockers", "What stands in the way; none: nothing does. Repeatable."),
+        ("--issue", "issues", "An open issue; none: nothing is open. Repeatable."),
+        ("--error", "errors", "An unsolved error; none: all are solved. Repeatable."),
+        ("--blocker", "blockers", "A blocker; none: nothing blocks the work. Repeatable."),
         ("--learned", "lessons", "Learned so far. Repeatable."),
-        ("--summary", "summary", "What the window came to. Repeatable."),
-        ("--input", "inputs", "What is needed for it. Repeatable."),
-        ("--expect", "success_criteria", "What is to come out. Repeatable."),
+        ("--summary", "summary", "A result of this context window. Repeatable."),
+        ("--input", "inputs", "Something the work needs. Repeatable."),
+        ("--expect", "success_criteria", "An expected result. Repeatable."),
         ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
         check=real_text,
     ),
@@ -63,12 +63,15 @@ _saying = options(
     "save",
     (
         'memctl checkpoint save --task "Refunds by card" --done GET --doing POST --planned DELETE --next "A test"',
-        "The first one says what the task is.",
+        "Save the first checkpoint, which names the task.",
     ),
-    ('memctl checkpoint save --done POST --doing DELETE --next "Cascade"', "A later one says what has changed."),
+    (
+        'memctl checkpoint save --done POST --doing DELETE --next "Cascade"',
+        "Save the next one: what is done, begun and planned.",
+    ),
     (
         "memctl checkpoint save --base 7 --window 3 --done DELETE",
-        "Only if version 7 is still the newest, and no later window has begun.",
+        "Save only if version 7 is still the newest, and no later window has begun.",
     ),
 )
 @workflow_option
@@ -97,17 +100,19 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
         made, result = task_state.save(memory, state, how, write_options(flags))
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, flags, lines)
-    _note_missing(resume.missing(made))
+    _note_missing(resume.missing_fields(made))
 
 
 @command(
     "list",
     ("memctl checkpoint list", "All checkpoints, newest first."),
-    ("memctl checkpoint list --workflow refunds --json", "Those of one workflow, for a program."),
+    ("memctl checkpoint list --workflow refunds --json", "List the checkpoints of one workflow, for a program."),
 )
-@click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
+@click.option("--workflow", default="", metavar="NAME", help="List only this workflow's checkpoints.")
 @limit_option(20)
-@click.option("--all", "everything", is_flag=True, help="Also list deleted ones, which `memctl restore ID` restores.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also list deleted checkpoints, which `memctl restore ID` restores."
+)
 @reading
 @click.pass_context
 def list_command(
@@ -118,12 +123,12 @@ def list_command(
     `memctl maintain` deletes those that newer ones have replaced; Git keeps them.
     """
     if everything and at is not None:
-        raise MemctlError("--all lists checkpoints of the worktree; leave out --at", exit_code=USAGE)
+        raise MemctlError("--all lists checkpoints of the worktree, so it can't be combined with --at", exit_code=USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
     found = versions.read(snapshot, workflow)
     shown = found.checkpoints[: limit or None]
-    gone = [one.id for one in versions.deleted(memory, snapshot, workflow)] if everything else []
+    gone = [one.id for one in versions.deleted_versions(memory, snapshot, workflow)] if everything else []
     if as_json:
         opened = [versions.readable(snapshot, one)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
@@ -138,9 +143,9 @@ def list_command(
 
 @command(
     "show",
-    ("memctl checkpoint show", "The newest checkpoint of this branch's workflow."),
-    ("memctl checkpoint show refunds-w2-v7 --json", "Another one, by the beginning of its id, for a program."),
-    ("memctl checkpoint show --format xml", "For an agent that takes over."),
+    ("memctl checkpoint show", "Print the newest checkpoint of this branch's workflow."),
+    ("memctl checkpoint show refunds-w2-v7 --json", "Print one by the beginning of its id, for a program."),
+    ("memctl checkpoint show --format xml", "Print the newest one for an agent that takes over."),
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
@@ -152,26 +157,26 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
     saved = versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
-    found, closed = versions.readable(snapshot, saved)
+    found, withheld = versions.readable(snapshot, saved)
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
         output.text(_FORMS[form](found), newline=False)
-    _note_rest(memory, [found], closed)
+    _note_rest(memory, [found], withheld)
 
 
 @command(
     "resume",
-    ("memctl checkpoint resume", "Print what a fresh window needs to go on: paste it, or have a hook do so."),
-    ("memctl checkpoint resume refunds-w2-v7 --allow-stale", "From an earlier one, although there is a newer."),
-    ("memctl checkpoint resume --strict --json", "Whether it can be resumed and what is missing, for a program."),
+    ("memctl checkpoint resume", "Print what a new context window needs to continue; hooks do the same."),
+    ("memctl checkpoint resume refunds-w2-v7 --allow-stale", "Resume from an earlier checkpoint."),
+    ("memctl checkpoint resume --strict --json", "Print whether it can be resumed and what is missing, for a program."),
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
 @click.option(
-    "--allow-stale", is_flag=True, help="Resume even if there is a newer checkpoint, or another of the same version."
+    "--allow-stale", is_flag=True, help="Resume although there is a newer checkpoint, or another of the same version."
 )
-@click.option("--strict", is_flag=True, help="Refuse if anything is missing, not only task and next step.")
+@click.option("--strict", is_flag=True, help="Fail if anything is missing, not only the task or the next step.")
 @json_option
 @click.pass_context
 def resume_command(
@@ -193,16 +198,16 @@ def resume_command(
         data |= {"next_window": found.checkpoint.window_id + 1, **msgspec.structs.asdict(found.text)}
         output.json("resumption", {**data, "checkpoint": _data(memory, found.checkpoint)})
     elif obstacles:
-        hint = "`memctl checkpoint save` with what is missing"
+        hint = "`memctl checkpoint save` adds what is missing"
         if found.newer is not None:
-            hint = "resume from that one (pull or merge if it is not here), or say --allow-stale"
+            hint = "resume from the newer one (pull or merge if it is not here), or give --allow-stale"
         elif found.twins:
-            hint = "give the id of the one to go on from"
+            hint = "give the id of the checkpoint to resume from"
         raise MemctlError("\n".join([f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint)
     else:
         output.text(found.text.text, newline=False)
         _note_missing(found.missing)
-    _note_rest(memory, [found.checkpoint], found.closed)
+    _note_rest(memory, [found.checkpoint], found.withheld)
     ctx.exit(REFUSED if obstacles else OK)
 
 
@@ -212,24 +217,26 @@ for member in (save_command, list_command, show_command, resume_command):
 
 
 def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
-    return events.workflow(memory, given) if given else versions.to_resume(memory, snapshot)
+    return events.workflow(memory, given) if given else versions.workflow_to_resume(memory, snapshot)
 
 
-def _note_missing(missing: Sequence[Missing]) -> None:
+def _note_missing(missing: Sequence[MissingField]) -> None:
     """Print what a checkpoint lacks: what nobody can continue without, and what only `resume --strict` requires."""
     output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
 
 
-def _note_rest(memory: Memory, shown: Sequence[Checkpoint], closed: int = 0) -> None:
-    """Say which of some checkpoints wait for their commit, and how much of one is kept from the reader."""
+def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -> None:
+    """Print which of some checkpoints are not committed yet, and which parts the reader may not read."""
     if memory_access.has_pending(memory):
         from memctl.store import entry_state
 
         names = {name for entry in entry_state.entries(memory) if not entry.undone for name in entry.change.ids}
         output.note(*(f"{one.checkpoint_id} is not committed: `memctl commit`" for one in shown
                       if one.checkpoint_id in names))  # fmt: skip
-    if closed:
-        output.note(f"{closed:,} files and records are left out: their owners keep them to some (`memctl own list`)")
+    if withheld:
+        output.note(
+            f"{withheld:,} files and records are left out: their owners restrict who reads them (`memctl own list`)"
+        )
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:

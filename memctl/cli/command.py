@@ -1,4 +1,4 @@
-"""Options, groups and help that commands share. The help of a command begins with examples."""
+"""Options, groups and help that commands share. The help of a command begins with its examples."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ class Command(click.Command):
         self.examples = examples
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a refused credential's hint names --allow-secret where the command has it and a person calls
-        it."""
+        """Run the command. If it refuses a credential, add a hint at --allow-secret, unless an agent called it."""
         try:
             return super().invoke(ctx)
         except CredentialFound as error:
@@ -34,11 +33,11 @@ class Command(click.Command):
             has_option = any(param.name == "allow_secret" for param in ctx.command.params)
             is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
             if has_option and ctx.invoked_subcommand is None and not is_for_people:
-                error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
+                error.hint = f"{error.hint}, or allow it in this write with --allow-secret"
             raise
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
-        """Return the examples that the help begins with."""
+        """Return the examples at the beginning of the help: pairs of a command line and its purpose."""
         return self.examples
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -55,7 +54,8 @@ class Command(click.Command):
 def command(
     name: str, *examples: tuple[str, str], group: click.Group | None = None
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a memctl command, of a group if one is given; its docstring is the help."""
+    """Return a decorator that makes a memctl command of a function, of a group if one is given; its docstring is the
+    help."""
 
     def make(function: Callable[..., Any]) -> Command:
         made = click.command(name, cls=Command, examples=examples)(function)
@@ -67,7 +67,7 @@ def command(
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Return a decorator that gives a command several options, in the order of its help."""
+    """Return one decorator for several options, in the order of the help."""
 
     def decorate(function: F) -> F:
         for decorator in reversed(decorators):
@@ -78,9 +78,9 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
-    """Return options that take a text each, from rows of flag, parameter and help.
+    """Return a decorator for options with a text each, from rows of flag, parameter and help.
 
-    An option whose help ends in "Repeatable." may occur several times; `check` is the callback of each.
+    An option whose help ends in "Repeatable." may occur several times. `check` is the callback of each option.
     """
     return options(
         *(
@@ -95,7 +95,7 @@ def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None =
 
 
 def limit_option(default: int) -> Callable[[F], F]:
-    """Add `--limit`: how many items a list prints."""
+    """Return a decorator for `--limit`: how many items a list prints."""
     return click.option(
         "--limit",
         type=click.IntRange(min=0),
@@ -114,10 +114,9 @@ reading = options(at_option, json_option)
 
 
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-    """Return the value of an option that agents may not use.
+    """Callback of an option that agents may not use: return its value.
 
-    In the shell of an agent that may run the command without asking, any value but `-` (standard input) raises
-    MemctlError.
+    Raises MemctlError for any value but `-` (standard input) in the shell of an agent that may run the command unasked.
     """
     if given and given != "-":
         from memctl.store import agent_env
@@ -138,7 +137,7 @@ def complete(kind: str) -> Completer:
     """Return a completer for one kind of value of `candidates`: "id", "section", "marker", "tag", "rule", …"""
 
     def completer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        candidates = import_module("memctl.cli.candidates")  # a command that runs completes nothing
+        candidates = import_module("memctl.cli.candidates")  # needed for completion only, not to run a command
         found: list[Any] = candidates.of(kind, ctx, incomplete)
         return found
 
@@ -150,9 +149,9 @@ _MARKER = re.compile(r"\s*§?\d|\s*§|\s*$")
 
 
 def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-    """Return the value of a section option with a section's name replaced by its marker: "Payment" becomes "§2.3".
+    """Callback of a section option: return the marker of a section that is given by name ("Payment" becomes "§2.3").
 
-    Numbers, markers and empty values stay as they are; the command checks whether that section exists.
+    Numbers, markers and empty values are returned unchanged; the command checks whether that section exists.
     """
     if isinstance(given, tuple):
         return tuple(section_named(ctx, param, one) for one in given)
@@ -165,7 +164,7 @@ def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any
 
 
 def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Return tags given by several options or separated by commas, which no tag may contain."""
+    """Callback of a tag option: return the tags, which may be separated by commas or given by several options."""
     return tuple(tag.strip() for value in given for tag in value.split(",") if tag.strip())
 
 
@@ -193,35 +192,39 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="Only with this tag. Repeatable: a record needs all.",
+            help="Only records with this tag. Repeatable: with all of them.",
         ),
         click.option(
-            "--importance", type=click.IntRange(1, 10), default=None, help="Only with at least this importance."
+            "--importance", type=click.IntRange(1, 10), default=None, help="Only records of at least this importance."
         ),
         click.option(
             "--section",
             default="",
             callback=section_named,
             shell_complete=complete("section"),
-            help="Only of this section (2.1, or its name) and the sections below it.",
+            help="Only records of this section (2.1, or its name) and its details.",
         ),
-        click.option("--agent", default="", help="Only by this agent."),
+        click.option("--agent", default="", help="Only records by this agent."),
         click.option(
-            "--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d for seven days ago."
+            "--since",
+            default="",
+            metavar="TIME",
+            help="Only records since this time: 2025-11-04, or 7d for seven days ago.",
         ),
-        click.option("--until", default="", metavar="TIME", help="Only up to this time."),
+        click.option("--until", default="", metavar="TIME", help="Only records until this time."),
         click.option("--archived", is_flag=True, help="Only archived records."),
         click.option("--all", "everything", is_flag=True, help="Archived records, too."),
     )(function)
 
 
-_WHOLE = 1000  # characters: the first sentence of any command's help
+_WHOLE = 1000  # characters; longer than the first sentence of any command's help
 
 
 class Group(Command, click.Group):
     """A command with subcommands; its help lists them, after its own examples or the first of each subcommand."""
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
+        """Return the examples of the group, or else the first one of each subcommand."""
         members = [command for _, command in self._subcommands(ctx) if isinstance(command, Command)]
         return self.examples or [command.examples[0] for command in members if command.examples]
 

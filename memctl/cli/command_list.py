@@ -1,4 +1,4 @@
-"""Which commands there are: their modules and their lines in the help, and other words for them.
+"""The list of commands: their modules, their lines in the help, and synonyms for them.
 
 No command is imported here, so that `memctl -h` is fast.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # that `memctl -h` imports no command; a test holds them to the commands. `all_commands` has those of record types, too.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Record": {
-        "session": ("session", "Sum up sessions of work: decisions, files, errors, and where they stopped."),
+        "session": ("session", "Summarize sessions of work: decisions, files, errors, state."),
     },
     "Describe": {
         "project": ("pages", "Describe the project's purpose and status: level 1."),
@@ -47,7 +47,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Workflow": {
         "checkpoint": ("checkpoint", "Save the state of a task, and resume it."),
-        "event": ("event", "Note and show what happens in a workflow."),
+        "event": ("event", "Record and show events of a workflow."),
         "hook": ("hook", "Answer the events of agents' programs, and show what was logged."),
     },
     "Measure": {
@@ -72,7 +72,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "redact",
             "Redact a credential that got in, everywhere in this clone, and list what can't be reached.",
         ),
-        "maintain": ("maintain", "Archive and delete what is due, and fold access counts in."),
+        "maintain": ("maintain", "Archive and delete what is due, and store access counts."),
     },
     "Work together": {
         "own": ("team", "Show who owns which section; acquire, release and transfer sections."),
@@ -107,8 +107,8 @@ EVERY_DAY = (
     "init", "status", "next", "decide", "issue", "state", "learn", "search", "show", "why", "edit", "resolve", "undo",
     "rehydrate",
 )  # fmt: skip
-# Words of Git, of shells and of issue trackers that mean a command and take the same arguments: these just work, for a
-# guess that has one meaning is not worth a second run. Nothing gets more dangerous: `delete` can be undone.
+# Words of Git, shells and issue trackers -> the command of memctl with this meaning and these arguments. They run it at
+# once, which spares the user a second try. That is safe, since every change, also of `delete`, can be undone.
 SYNONYMS = {
     "find": "search", "grep": "search", "rm": "delete", "remove": "delete", "close": "resolve", "done": "resolve",
     "todo": "next", "ls": "list", "cat": "show", "view": "show", "get": "show", "revert": "undo", "decision": "decide",
@@ -117,20 +117,20 @@ SYNONYMS = {
 
 
 def of_kinds() -> dict[str, Kind]:
-    """Return the record types that have a command of their own, by its name; imported only where one may be meant."""
+    """Return the record types that have a command of their own, by the command's name; loads all types."""
     from memctl.record.kinds import KINDS
 
     return {kind.verb: kind for kind in KINDS.values() if kind.help}
 
 
 def all_commands() -> dict[str, dict[str, str]]:
-    """Return all commands in the groups of the help, each with its line."""
+    """Return all commands: for each group of the help, the names of its commands with their lines."""
     groups = {title: {name: line for name, (_, line) in group.items()} for title, group in COMMANDS.items()}
     return {**groups, "Record": {**{name: kind.help for name, kind in of_kinds().items()}, **groups["Record"]}}
 
 
 def write_help(formatter: click.HelpFormatter, path: str) -> None:
-    """Write the help of `memctl -h`: the commands of every day, and where the others are."""
+    """Write the help of `memctl -h`: the commands of every day, and how to list the others."""
     lines = {name: line for group in all_commands().values() for name, line in group.items()}
     formatter.write_usage(path, "[-C DIR] [COMMAND …]")
     formatter.write("\nKeep a project's decisions, issues, states and learnings in its Git repository.\n")
@@ -138,13 +138,13 @@ def write_help(formatter: click.HelpFormatter, path: str) -> None:
         formatter.write_dl([(name, lines[name]) for name in EVERY_DAY], col_max=14)
     formatter.write(
         f"\n`{path} COMMAND -h` begins with examples; `{path} help --all` lists all {len(lines)} commands,\n"
-        f"`{path} help TOPIC` explains a subject. -C DIR works in DIR, --no-pager prints at once,\n"
-        "--version shows the version. Alone, memctl shows where things stand.\n"
+        f"`{path} help TOPIC` explains a subject. -C DIR works in DIR, --no-pager prints without a\n"
+        "pager, --version prints the version. Without a command, memctl shows the memory's status.\n"
     )
 
 
 def write_all(formatter: click.HelpFormatter) -> None:
-    """Write all commands by what they are for, and the other words for them."""
+    """Write all commands by group, and their synonyms."""
     for title, group in all_commands().items():
         with formatter.section(title):
             formatter.write_dl(list(group.items()), col_max=14)

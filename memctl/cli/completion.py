@@ -1,4 +1,4 @@
-"""`completion`, and what shells need beside click's own scripts: `git memctl`, and PowerShell."""
+"""The command `memctl completion`, and the completion that click lacks: of `git memctl`, and in PowerShell."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from memctl.cli.command import command
 from memctl.errors import USAGE, MemctlError
 
 _SHELLS = ("bash", "zsh", "fish", "powershell")
-# What is behind `git` is completed as if `memctl` stood there. Git's scripts for bash and zsh call functions of these
-# names for a command that is none of Git's own.
+# Words after `git memctl` are completed like those after `memctl`. For a command that is not its own, Git's completion
+# for bash and zsh calls a function of this name.
 _OF_GIT = {
     "bash": """
 _git_memctl() {
@@ -47,7 +47,7 @@ complete --no-files --command git --condition '__fish_seen_subcommand_from memct
 
 
 class PowerShellComplete(ShellComplete):
-    """Completion in PowerShell, which hands over the line up to the cursor and the word that is being typed."""
+    """Completion in PowerShell. Its script passes the line up to the cursor and the word at the cursor."""
 
     name: ClassVar[str] = "powershell"
     source_template: ClassVar[str] = """\
@@ -65,10 +65,12 @@ Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock {
 """
 
     def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the complete words of the line, and the word at the cursor."""
         words, typed = split_arg_string(os.environ["COMP_WORDS"])[1:], os.environ["COMP_CWORD"]
         return words[:-1] if typed and words else words, typed
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
+        """Return a value and its help, separated by a tab."""
         return f"{item.value}\t{' '.join((item.help or item.value).split())}"
 
 

@@ -1,4 +1,4 @@
-"""`context-summary`: the summary that one phase passes to the next."""
+"""The command `memctl context-summary`: the summary that one phase of a task passes to the next."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ from memctl.pack.context_summary import BUDGET, DECISIONS, AgentResult, Enforced
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
-_DECIDE = "say it as --decision, or in the text as a line such as `Decision: PROCEED`"
+_DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
 
 
 @command(
     "context-summary",
-    ("memctl context-summary", "Where work stands by the memory itself, as 500 tokens for the next phase."),
-    ("memctl context-summary returned.md", "What a sub-agent returned, as 500 tokens for the next phase."),
-    ("agent | memctl context-summary - --decision PROCEED", "From standard input, when the text states no decision."),
+    ("memctl context-summary", "Summarize the memory for the next phase, in 500 tokens."),
+    ("memctl context-summary returned.md", "Shorten what a sub-agent returned to 500 tokens."),
+    (
+        "agent | memctl context-summary - --decision PROCEED",
+        "Shorten standard input, with a decision that the text lacks.",
+    ),
     (
         "memctl context-summary returned.json --json",
-        "From the object that a sub-agent returned, with what was saved.",
+        "Shorten an object; print the tokens saved, for a program.",
     ),
-    ("memctl context-summary summary.md --check", "Only say what is against the rules."),
+    ("memctl context-summary summary.md --check", "List what breaks the rules, and shorten nothing."),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
 @click.option(
     "--decision",
     type=click.Choice(DECISIONS, case_sensitive=False),
-    help="The decision to begin with. [default: the one in the text]",
+    help="The decision for the next phase. [default: the one in the text]",
 )
 @click.option(
     "--budget", type=click.IntRange(min=10), default=BUDGET, show_default=True, help="Maximum number of tokens."
@@ -81,7 +84,7 @@ def context_summary_command(
         reasons = "; ".join(dict.fromkeys(one.reason for one in enforced.dropped))
         raise MemctlError(
             f"the text has nothing for the next phase: {reasons or 'the text is empty'}",
-            "ask the sub-agent for what it found and what is to be done",
+            "ask the sub-agent for its findings and for what to do next",
         )
     saved = _saved(given, found, enforced, counter)
     if as_json:
@@ -121,7 +124,7 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
 
 
 def _saved(given: str, found: AgentResult, enforced: Enforced, counter: Counter) -> dict[str, Any]:
-    """Return in tokens how much was returned, how much is passed on, and how much was left out by type."""
+    """Return the number of tokens that were returned, that are passed on, and that were left out, by type."""
     returned_tokens = counter.tokens(given, "json" if found.discarded else "markdown")
     saving = max(0.0, 1 - enforced.tokens / returned_tokens) if returned_tokens else 0.0
     discarded = {name: counter.tokens(text, "json") for name, text in found.discarded.items()}
@@ -153,7 +156,7 @@ def _tell(enforced: Enforced, saved: dict[str, Any]) -> None:
         if kept.warning:
             notes.append(f"warning: line {kept.line}: {kept.warning}: {' '.join(kept.text.split())}")
     if not enforced.is_actionable:
-        notes.append("warning: nothing in it that the next phase could act on")
+        notes.append("warning: the summary has nothing that the next phase could act on")
     notes += [f"discarded: {name} ({tokens:,} tokens)" for name, tokens in saved["discarded"].items()]
     output.note("\n".join(notes)) if notes else None
     output.note(

@@ -1,4 +1,4 @@
-"""`decide`, `issue`, `state`, `learn`: a command for each record type that has one, made from its Kind."""
+"""The commands `decide`, `issue`, `state` and `learn`: one for each record type, made from its Kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memctl.write import create, transaction
 
 
 def command(kind: Kind) -> Command:
-    """Return the command that makes a record of a type."""
+    """Return the command that creates a record of a type."""
 
     def callback(**given: Any) -> None:
         run(kind, click.get_current_context(), given)
@@ -33,7 +33,7 @@ def command(kind: Kind) -> Command:
 
 
 _UPDATES = ("update", "checkpoint", "completion_percentage")
-_BEHIND = {  # what a new record has when nobody says
+_BEHIND = {  # how help texts show the default of a new record
     "--severity": " [default: medium]",
     "--completion": " [default: 0]",
     "--importance": " [default: by type]",
@@ -54,9 +54,9 @@ def _params(kind: Kind) -> list[click.Parameter]:
         *fields,
         *(_of_states() if kind is STATE else []),
         click.Option(["--relates-to"], help="A related record. Repeatable.", **ids),
-        click.Option(["--supersedes"], help="A record that it replaces. Repeatable.", **ids),
-        click.Option(["--blocks"], help="A record that it blocks. Repeatable.", **ids),
-        click.Option(["--blocked-by"], help="A record that blocks it. Repeatable.", **ids),
+        click.Option(["--supersedes"], help="A record that this one replaces. Repeatable.", **ids),
+        click.Option(["--blocks"], help="A record that this one blocks. Repeatable.", **ids),
+        click.Option(["--blocked-by"], help="A record that blocks this one. Repeatable.", **ids),
         click.Option(
             ["--parent", "parent_memory_id"],
             metavar="ID",
@@ -67,7 +67,7 @@ def _params(kind: Kind) -> list[click.Parameter]:
             ["--file", "-f"],
             metavar="FILE",
             callback=for_people,
-            help="Take the text from a Markdown or JSON file (- for standard input).",
+            help="Read the text from a Markdown or JSON file (- for standard input).",
         ),
         click.Option(["--edit", "-e"], is_flag=True, callback=for_people, help="Write the text in your editor."),
     ]
@@ -78,25 +78,25 @@ def _of_states() -> list[click.Parameter]:
         click.Option(
             ["--task-id"],
             metavar="NAME",
-            help="Your name for the task; a new state supersedes the last one of the same task.",
+            help="A name for the task; a new state supersedes the last one of this task.",
         ),
         click.Option(
             ["--update"],
             metavar="ID",
             shell_complete=complete_id,
-            help="Update this state instead: steps move between lists, next actions are replaced.",
+            help="Update this state: move steps between lists, replace next actions.",
         ),
         click.Option(
             ["--checkpoint"],
             metavar="ID",
-            help="With --update: take the progress from a checkpoint (`newest`: the latest of your workflow).",
+            help="With --update: copy the progress of a checkpoint (`newest`: the latest of your workflow).",
         ),
     ]
 
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Update the record of a state."""
-    from memctl.task import state, versions
+    """Change the record of a state by its options."""
+    from memctl.task import versions
     from memctl.write import task_state
 
     memory = memory_access.memory(ctx)
@@ -105,7 +105,9 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     other = [name for name, value in given.items() if value not in (None, (), False) and name not in (*said, *_UPDATES)]
     if other:
         raise MemctlError(
-            f"--update takes no {', '.join(sorted(other))}", f"`memctl edit {reference}` changes other fields", USAGE
+            f"--update can't be combined with {', '.join(sorted(other))}",
+            f"`memctl edit {reference}` changes other fields",
+            USAGE,
         )
 
     def change(snapshot: Snapshot) -> Change:
@@ -114,22 +116,26 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
             reading = memory_access.readable(memory, None)
             one = "" if named == "newest" else named
             saved = versions.resolve(reading, one, versions.workflow_for(memory, reading))
-        return task_state.update(snapshot, reference, state.of_values(said), saved, given["completion_percentage"])
+        return task_state.update(snapshot, reference, said, saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
     report.outcome(memory, result, flags)
 
 
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
-    """Make a record from the options, and print its id and path."""
+    """Create a record from the values of the options, and print its id and path."""
     if given.get("update"):
         _update(ctx, given)
         return
     if given.pop("update", None) is None and given.pop("checkpoint", None):
-        raise MemctlError("--checkpoint goes with --update ID", exit_code=USAGE)
+        raise MemctlError("--checkpoint needs --update ID", exit_code=USAGE)
     memory = memory_access.memory(ctx)
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
+    if kind is STATE:
+        from memctl.task import state
+
+        state.refuse_conflicting(given)
     draft = create.Draft(kind=kind, values={})
     if source:
         from memctl.cli.source import draft_from

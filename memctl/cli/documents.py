@@ -21,17 +21,17 @@ from memctl.write.pages import Author
 @command(
     "render",
     ("memctl render", "Render all documents, and commit those that changed."),
-    ("memctl render --check", "Fail if a document is stale or was edited by hand (for CI)."),
-    ("memctl render --force", "Overwrite what was edited by hand in the documents."),
+    ("memctl render --check", "Exit with 1 if a document is stale or was edited (for CI)."),
+    ("memctl render --force", "Overwrite documents that were edited by hand."),
 )
 @click.option(
     "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a document is stale or was edited."
 )
 @click.option("--staged", is_flag=True, help="Render what is staged, and stage the documents (for hooks).")
-@click.option("--merged", is_flag=True, help="Put the staged documents into the merge just made (for hooks).")
+@click.option("--merged", is_flag=True, help="Add the staged documents to the merge just made (for hooks).")
 @click.option("--force", is_flag=True, help="Overwrite documents that were edited by hand.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("--no-commit", is_flag=True, help="Write the files, and neither commit nor stage them.")
+@click.option("--no-commit", is_flag=True, help="Write the files, but neither stage nor commit them.")
 @json_option
 @click.pass_context
 def render_command(
@@ -82,8 +82,8 @@ def render_command(
 
 @command(
     "review",
-    ("memctl review §3.1", "Confirm that the page agrees with the code as it is now."),
-    ('memctl review §2.1 §3.1 --reason "Read again after the move to queues"', "Several at once."),
+    ("memctl review §3.1", "Confirm that a page agrees with the present code."),
+    ('memctl review §2.1 §3.1 --reason "Checked after the move to queues"', "Several at once."),
 )
 @click.argument(
     "markers", nargs=-1, required=True, metavar="§N.N…", callback=section_named, shell_complete=complete("marker")
@@ -128,6 +128,6 @@ def _complain_of_templates(found: Comparison) -> None:
 def _complain(memory: Memory, found: Comparison) -> None:
     _complain_of_templates(found)
     for path in found.by_hand:
-        output.note(f"warning: {memory.tracked(path)} was edited by hand, and is left as it is")
+        output.note(f"warning: {memory.tracked(path)} was edited by hand, and is not overwritten")
     if found.by_hand:
-        output.note("hint: move your edits to the page or record they belong to, then `memctl render --force`")
+        output.note("hint: move your edits to their page or record, then `memctl render --force`")

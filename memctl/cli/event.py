@@ -1,4 +1,4 @@
-"""`event`: record and show events of a workflow."""
+"""The commands `memctl event …`: record and show events of a workflow."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from memctl.task.event_xml import event_xml
 from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="The workflow. [default: the branch's]")
-_SHOWN = 5  # unreadable lines that a warning names
+_SHOWN = 5  # unreadable lines to name in a warning
 _WHEN = ("before", "after")
 _SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The working set"),
           "debt": ("PERCENT", "Context debt")}  # fmt: skip
 
-# The options by which an event says something.
+# The options that set the fields of an event.
 _said = options(
-    click.option("--to", "target_agent", default="", metavar="AGENT", help="The agent that comes next."),
+    click.option("--to", "target_agent", default="", metavar="AGENT", help="The agent of the next phase."),
     text_options(
         ("--phase", "phase", "The phase of the workflow."),
         ("--action", "action_taken", "What was done."),
         ("--mission", "mission", "The goal that the work serves."),
         ("--decision", "critical_decisions", "A decision to know. Repeatable."),
         ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
-        ("--input", "inputs", "What the next agent is given. Repeatable."),
-        ("--expect", "expected_outputs", "A result that is expected. Repeatable."),
+        ("--input", "inputs", "An input of the next agent. Repeatable."),
+        ("--expect", "expected_outputs", "An expected result. Repeatable."),
         ("--output", "deliverables", "A result of the phase. Repeatable."),
     ),
     *(
@@ -57,16 +57,16 @@ _said = options(
     "emit",
     (
         'memctl event emit --type phase_complete --phase design --output "docs/api.md"',
-        "A phase is over, and this came out of it.",
+        "Record the end of a phase, and its results.",
     ),
     (
         'memctl event emit --type phase_start --phase build --to codex --mission "Refunds by card" --input docs/api.md'
         ' --expect "POST /refunds with tests" --constraint "no new dependencies"',
-        "The next one begins: all that its agent needs.",
+        "Record the start of the next phase, with all that its agent needs.",
     ),
     (
         'memctl event emit --type compression --action "summarised the research" --aws-before 9000 --aws-after 4100',
-        "The context was compressed.",
+        "Record a compression of the context.",
     ),
 )
 @click.option("--type", "event_type", required=True, type=click.Choice(TYPES), help="The type of event.")
@@ -95,12 +95,12 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
 
 @command(
     "list",
-    ("memctl event list", "The latest events of all workflows, newest first."),
-    ("memctl event list --type compression --since 7d --json", "The compressions of a week, for a program."),
+    ("memctl event list", "List the latest events of all workflows, newest first."),
+    ("memctl event list --type compression --since 7d --json", "List the compressions of a week, for a program."),
 )
 @click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only this type. Repeatable.")
-@click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
-@click.option("--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d.")
+@click.option("--workflow", default="", metavar="NAME", help="List only events of this workflow.")
+@click.option("--since", default="", metavar="TIME", help="List only events since this time: 2025-11-04, or 7d.")
 @limit_option(20)
 @json_option
 @click.pass_context
@@ -132,7 +132,7 @@ def list_command(
 
 @command(
     "show",
-    ("memctl event show --format xml", "The latest event as XML, for the next agent."),
+    ("memctl event show --format xml", "Print the latest event as XML, for the next agent."),
     ("memctl event show 12 --json", "One event, for a program."),
 )
 @click.argument("number", required=False, type=click.IntRange(min=1))
@@ -160,13 +160,13 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
     output.text(event_xml(event, compressions(stream.events, event)), newline=False)
 
 
-event_command = Group("event", help="Note and show what happens in a workflow.", no_args_is_help=False)
+event_command = Group("event", help="Record and show events of a workflow.", no_args_is_help=False)
 for member in (emit_command, list_command, show_command):
     event_command.add_command(member)
 
 
 def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
-    """Return how many compression events a workflow has had up to one event."""
+    """Return how many compressions a workflow has had, up to and including one event."""
     return sum(
         event.event_type == "compression"
         and event.workflow_id == until.workflow_id
@@ -193,7 +193,7 @@ def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
         numbers = some([str(number) for number in stream.broken], _SHOWN)
         output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
-        output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints keep what matters in it")
+        output.note(f"hint: you may delete {event_stream.file_of(memory)}; checkpoints hold what matters")
     waiting = task_events.since_checkpoint(stream.events, workflow)
     if task_events.is_due(waiting):
         output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: save a new one")

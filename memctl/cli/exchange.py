@@ -17,13 +17,13 @@ from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.record.filters import select
 from memctl.store import load, named_file
-from memctl.text.phrases import some
+from memctl.text.phrases import quantity, some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr_folder import Exported, ImportedFolder
+    from memctl.exchange.adr_folder import AdrImport, ExportedFile
     from memctl.exchange.adr_text import Form
-    from memctl.exchange.batch import Imported
+    from memctl.exchange.row_import import ImportResult
     from memctl.record.change import Change
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     from memctl.store.sequence import Sequence as IdSequence
 
 _FORMATS = ("adr", "jsonl")
-_TRACKERS = ("beads", "backlog")  # which only come in
+_TRACKERS = ("beads", "backlog")  # formats of `import` alone
 _SHOWN = 10  # names to print on one line
-_NOTED = 20  # notes to print; an import of thousands may have as many
+_NOTED = 20  # notes to print, of possibly thousands
 
 
 @command(
     "import",
     ("memctl import records.jsonl", "Add all records of a file, in one commit."),
-    ("other-tool --json | memctl import - -n", "See what would be added from standard input."),
-    ("memctl import decisions.md", "Add what Markdown states under labels, such as a filled decision template."),
+    ("other-tool --json | memctl import - -n", "Print what would be added from standard input."),
+    ("memctl import decisions.md", "Add what a Markdown file states under labels, such as a decision template."),
     ("memctl import adr docs/adr", "Add the architecture decision records of a folder as decisions."),
     ("memctl import beads .beads/issues.jsonl", "Add the issues of beads, with their ids and links."),
     ("memctl import backlog backlog/tasks", "Add the tasks of Backlog.md."),
 )
 @click.argument("first", metavar="FILE|adr|beads|backlog")
 @click.argument("second", metavar="[PLACE]", required=False)
-@click.option("--strict", is_flag=True, help="With a format: refuse all if a file or link can't be taken over.")
+@click.option("--strict", is_flag=True, help="With a format: import nothing if a file or link can't be imported.")
 @writing
 @click.pass_context
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
@@ -78,11 +78,11 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     if strict and format_ not in _TRACKERS:
         raise MemctlError("--strict needs a format", "JSON Lines and Markdown are always imported all or none", USAGE)
     if format_ != "backlog" and Path(source).is_dir():
-        hint = f"say what is in it: `memctl import adr {source}`, or `memctl import backlog {source}`"
+        hint = f"name its format: `memctl import adr {source}`, or `memctl import backlog {source}`"
         raise MemctlError(f"{source} is a folder", hint, USAGE)
     text = "" if format_ == "backlog" else read(source)
 
-    def bring(sequence: IdSequence, snapshot: Snapshot) -> Imported:
+    def bring(sequence: IdSequence, snapshot: Snapshot) -> ImportResult:
         if format_ in _TRACKERS:
             from memctl.exchange import trackers
 
@@ -98,9 +98,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     _carry_out(memory, bring, flags)
 
 
-def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], Imported], flags: dict[str, Any]) -> None:
-    """Run an import and report it: what was imported, what was skipped, what was read differently."""
-    found: list[Imported] = []
+def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], ImportResult], flags: dict[str, Any]) -> None:
+    """Run an import and report what was imported, what was skipped, and what was altered."""
+    found: list[ImportResult] = []
 
     def plan(sequence: IdSequence) -> Change:
         found.append(bring(sequence, load.disk(memory)))
@@ -124,10 +124,13 @@ def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], Imported]
 
 @command(
     "export",
-    ("memctl export --all > memory.jsonl", "Everything, archived records too."),
-    ("memctl export --type decision --at v1.0", "The decisions of a release."),
-    ("memctl export adr docs/adr -n", "See which architecture decision records would be written to a folder."),
-    ("memctl export adr docs/adr --form nygard --section 2", "Write those of a section, as adr-tools has them."),
+    ("memctl export --all > memory.jsonl", "Export all records, also archived ones."),
+    ("memctl export --type decision --at v1.0", "Export the decisions of a release."),
+    ("memctl export adr docs/adr -n", "Print which architecture decision records would be written to a folder."),
+    (
+        "memctl export adr docs/adr --form nygard --section 2",
+        "Write the decisions of a section in the form of adr-tools.",
+    ),
 )
 @click.argument("first", metavar="[adr]", required=False)
 @click.argument("second", metavar="[DIR]", required=False)
@@ -136,7 +139,7 @@ def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], Imported]
 @click.option(
     "--form",
     type=click.Choice(("madr", "nygard")),
-    help="With `adr`: the form to write. [default: the one a decision came in, else madr]",
+    help="With `adr`: the form to write. [default: the imported file's, else madr]",
 )
 @click.option("--force", is_flag=True, help="With `adr`: overwrite files that differ.")
 @click.option("--dry-run", "-n", is_flag=True, help="With `adr`: show what would be written, and write nothing.")
@@ -157,7 +160,7 @@ def export_command(
     if format_ == "adr" and place is None:
         raise MemctlError("the folder to write to is missing", "`memctl export adr DIR`", USAGE)
     if format_ == "jsonl" and (form or force or dry_run or place):
-        raise MemctlError("a folder, --form, --force and --dry-run go with `memctl export adr DIR`", exit_code=USAGE)
+        raise MemctlError("a folder, --form, --force and --dry-run need `memctl export adr DIR`", exit_code=USAGE)
     if format_ == "adr" and out:
         raise MemctlError("--out is for JSON Lines", "`memctl export adr DIR` writes to the folder", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
@@ -196,7 +199,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_strict: bool) -> None:
     from memctl.exchange import adr_folder
 
-    found: list[ImportedFolder] = []
+    found: list[AdrImport] = []
 
     def plan(sequence: Any) -> Any:
         snapshot = load.disk(memory)
@@ -214,7 +217,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
         data["files"] = imported.added
         data["known"], data["changed"] = imported.known, imported.changed
         data["refused"] = imported.refused
-        data["passed_over"], data["notes"] = [output.name(name) for name in imported.passed], imported.notes
+        data["passed_over"], data["notes"] = [output.name(name) for name in imported.skipped], imported.notes
         output.json("change", data)
         return
     lines = [f"{identifier} {file}" for file, identifier in imported.added.items()]
@@ -222,19 +225,19 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
     _tell(imported)
 
 
-def _tell(imported: ImportedFolder) -> None:
+def _tell(imported: AdrImport) -> None:
     """Print on stderr what an import skipped, and which files could be read in several ways."""
-    output.warnings(output.plain(f"left out: {line}") for line in imported.refused)
+    output.warnings(output.plain(f"not imported: {line}") for line in imported.refused)
     for line in imported.notes:
         output.note(f"note: {line}")
-    if imported.passed:
-        output.note(f"skipped, not named like a record: {_few(imported.passed)}")
+    if imported.skipped:
+        output.note(f"skipped, because the name is not that of a record: {_few(imported.skipped)}")
     if imported.known:
         output.note(f"already imported: {_few(imported.known)}")
     if imported.changed:
         names = [f"{file} ({identifier})" for file, identifier in imported.changed.items()]
-        output.note(f"left as it is, differs from its decision: {_few(names)}")
-        output.note("hint: `memctl edit ID` takes a change over, `memctl export adr DIR --force` writes decisions out")
+        output.note(f"skipped, because the file differs from its decision: {_few(names)}")
+        output.note("hint: `memctl edit ID` changes the decision, `memctl export adr DIR --force` overwrites the file")
 
 
 def _few(names: list[str]) -> str:
@@ -250,7 +253,7 @@ def _export_adr(
     *,
     write: bool,
     force: bool,
-) -> list[Exported]:
+) -> list[ExportedFile]:
     from memctl.exchange import adr_folder
 
     exported = adr_folder.export_folder(memory, snapshot, records, folder, form)
@@ -258,7 +261,7 @@ def _export_adr(
     if changed and write and not force:
         raise MemctlError(
             f"nothing was written, because these files differ from their decisions: {_few(changed)}",
-            "--force overwrites them; what only they say would be lost",
+            "--force overwrites them, and loses what only the files say",
             REFUSED,
         )
     if write:
@@ -266,7 +269,9 @@ def _export_adr(
     return exported
 
 
-def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *, as_json: bool, dry_run: bool) -> None:
+def _report_adr(
+    memory: Memory, snapshot: Snapshot, exported: list[ExportedFile], *, as_json: bool, dry_run: bool
+) -> None:
     if as_json:
         data = [{"id": item.id, "file": item.file, "state": item.state} for item in exported]
         output.json_list("export-adr", data, snapshot.faults, memory, name="files")
@@ -274,8 +279,8 @@ def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *,
     output.columns([(item.state, item.file, item.id) for item in exported if item.state != "same"])
     same = sum(item.state == "same" for item in exported)
     if same:
-        output.note(f"{same:,} {'are' if same > 1 else 'is'} the same already")
+        output.note(f"{quantity(same, 'file')} already up to date")
     if not exported:
-        output.note("no decision is selected")
+        output.note("no decision matches")
     if dry_run and any(item.state == "edited" for item in exported):
         output.note("hint: --force overwrites files that are marked `edited`")

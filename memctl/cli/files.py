@@ -25,22 +25,31 @@ from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
-_OUTLINE = "outline"  # stands for the verdict where only that is loaded
+_OUTLINE = "outline"  # the verdict on a file of which only the outline is loaded
 _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 
 
 @command(
     "files",
-    ("memctl files --task 'let the checkout retry card payments'", "The files that bear on a task, best first."),
+    (
+        "memctl files --task 'let the checkout retry card payments'",
+        "List the files that matter for a task, best first.",
+    ),
     (
         "memctl files --active src/cart.py --explain",
-        "Near a file that is being worked on, and how each score came about.",
+        "List files near one that you work on, with the reasons for each score.",
     ),
-    ("memctl files --task 'fix the cart' --pack --format xml --out files.xml", "Their texts, to hand to a model."),
-    ("memctl files --task 'fix §4.src/auth.py' --used 120000 --json", "With what is in use already, for a program."),
+    (
+        "memctl files --task 'fix the cart' --pack --format xml --out files.xml",
+        "Write their texts to a file, for a model.",
+    ),
+    (
+        "memctl files --task 'fix §4.src/auth.py' --used 120000 --json",
+        "List them for a program; 120,000 tokens of the window are in use.",
+    ),
 )
-@click.option("--task", default="", metavar="TEXT", help="What the work is about.")
-@click.option("--active", multiple=True, metavar="PATH", help="A file that is being worked on. Repeatable.")
+@click.option("--task", default="", metavar="TEXT", help="What the task is.")
+@click.option("--active", multiple=True, metavar="PATH", help="A file that you work on. Repeatable.")
 @click.option(
     "--path",
     "globs",
@@ -66,10 +75,12 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     type=click.FloatRange(0, 100),
     default=load_plan.JUST_IN_TIME_SCORE,
     show_default=True,
-    help="The least score of a file that is loaded ahead.",
+    help="The lowest score of a file to load ahead.",
 )
-@click.option("--explain", is_flag=True, help="Show what gave points, and which files never enter.")
-@click.option("--pack", "as_pack", is_flag=True, help="Print the files to load ahead, and which are left out and why.")
+@click.option("--explain", is_flag=True, help="Show the reasons for each score, and which files are never loaded.")
+@click.option(
+    "--pack", "as_pack", is_flag=True, help="Print the texts to load ahead, and which files are left out and why."
+)
 @pack_options(budget="70 % of half the window")
 @json_option
 @click.pass_context
@@ -100,7 +111,7 @@ def files_command(
     memory, snapshot = memory_access.read(ctx, None)
     given = PackOptions(**options)
     if not as_pack and (given.out or given.copy):
-        raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)
+        raise MemctlError("--out and --copy need --pack", "add --pack", USAGE)
     counter = counter_of(memory, given)
     room = LoadBudget(window, used, given.budget or load_plan.budget_of(window), least)
     wish = FileRequest(task, active, ctx.obj.folder, globs, limit)
@@ -118,8 +129,10 @@ def files_command(
 def _pack(
     memory: Memory, snapshot: Snapshot, found: Priorities, wish: tuple[str, int], given: PackOptions, *, as_json: bool
 ) -> None:
-    """Print the files to load ahead; tokens are counted as those of the kind among them that has most tokens per
-    character."""
+    """Return the files to load ahead as a pack.
+
+    Tokens are counted as for the kind of file among them with the most tokens per character.
+    """
     task, budget = wish
     counter = counter_of(memory, given)
     kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
@@ -158,13 +171,13 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
     for path, reason in found.refused if explain else ():
         output.note(f"never enters a context: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
-        output.note("some of this code is read by its lines, or not at all; memctl's extra `languages` parses it")
+        output.note("some code is read line by line, or not at all; memctl's extra `languages` parses it")
     for path, reason in found.unsearched if explain else ():
         output.note(f"text not searched: {path}: {reason}")
     if later := sum(reason == LATER for _, reason in found.refused):
         output.note(f"hint: {later:,} large files are not ranked yet; the next run ranks them")
     if found.refused and not explain:
-        output.note(f"{len(found.refused):,} more files never enter a context: --explain says why")
+        output.note(f"{len(found.refused):,} more files are never loaded: --explain shows why")
 
 
 def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:

@@ -1,4 +1,4 @@
-"""`list`, and how a list shows a record."""
+"""The command `memctl list`, and the rows in which lists show records."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.phrases import some
 
-_FEW = 3  # of what a record waits for
+_FEW = 3  # blocking records to name
 _COLOURS = {"critical": "red", "high": "yellow", "blocked": "red", "proposed": "cyan", "in-progress": "cyan"}
 _OVER = ("resolved", "done", "superseded", "rejected", "wontfix", "archived")
 
 
 def status_style(cell: str) -> dict[str, Any]:
-    """Return the style of a status in lists: coloured if it is bad, faint if it is closed."""
+    """Return click's style of a status in a list: coloured if it needs attention, faint if it is closed."""
     if any(word in cell for word in _OVER):
         return {"dim": True}
     colour = next((colour for word, colour in _COLOURS.items() if word in cell), None)
@@ -33,19 +33,19 @@ STYLES: tuple[output.Style, ...] = ({"fg": "yellow"}, status_style, {"bold": Tru
 
 @command(
     "list",
-    ("memctl list --type decision --importance 7", "Decisions that matter, newest first."),
-    ("memctl list --type issue --status open --sort severity", "Open issues, the worst first."),
-    ("memctl list --since 7d --json", "What the last week brought, for a program."),
-    ("memctl list --ready --sort importance", "Work that nothing open stands in the way of."),
-    ("memctl list --blocked", "Work that waits, and for what."),
-    ("memctl list --parent ISS-2025-11-04-001 --all", "The parts of an issue."),
+    ("memctl list --type decision --importance 7", "List important decisions, newest first."),
+    ("memctl list --type issue --status open --sort severity", "List open issues, the most severe first."),
+    ("memctl list --since 7d --json", "List the records of the last week, for a program."),
+    ("memctl list --ready --sort importance", "List work that nothing blocks."),
+    ("memctl list --blocked", "List blocked work, and what blocks it."),
+    ("memctl list --parent ISS-2025-11-04-001 --all", "List the parts of an issue."),
 )
 @filtering
-@click.option("--ready", is_flag=True, help="Only open work that nothing open blocks; `memctl next` orders it.")
-@click.option("--blocked", is_flag=True, help="Only open work that something open blocks.")
+@click.option("--ready", is_flag=True, help="Only open work that nothing blocks; `memctl next` orders it.")
+@click.option("--blocked", is_flag=True, help="Only open work that is blocked.")
 @click.option("--parent", metavar="ID", help="Only the parts of a record.", shell_complete=complete_id)
 @click.option(
-    "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="What to order by."
+    "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="The field to order by."
 )
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @limit_option(50)
@@ -70,7 +70,7 @@ def list_command(
     `blocks` of its own or of its parent. Work with open parts is begun by its parts.
     """
     if ready and blocked:
-        raise MemctlError("--ready and --blocked exclude each other", "give one of them", USAGE)
+        raise MemctlError("--ready and --blocked can't be combined", "give one of them", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     filters = memory_access.filters(memory, **given)
     waits: dict[str, Sequence[Record]] = {}
@@ -96,8 +96,7 @@ def list_command(
 def _work(
     snapshot: Snapshot, ready: bool, blocked: bool, parent: str | None
 ) -> tuple[list[Record], dict[str, Sequence[Record]]]:
-    """Return the records that are ready or blocked, or all, below a parent; and what blocked ones wait for, by
-    memory_id."""
+    """Return the records below a parent that are ready, blocked, or any; and what each waits for, by memory_id."""
     waits: dict[str, Sequence[Record]] = {}
     among: Sequence[Record] = ()
     if ready or blocked:
@@ -113,13 +112,13 @@ def _work(
 
 
 def _waits(blockers: Sequence[Record]) -> str:
-    """Return the line below a blocked record: what it waits for."""
+    """Return the line below a blocked record, which names what it waits for."""
     said = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
     return f"      waits for {output.plain(said)}" if said else ""
 
 
 def row(record: Record) -> tuple[str, ...]:
-    """Return the cells of a record's row in a list."""
+    """Return the cells of a record in a list: id, status with severity or percentage, importance, title with tags."""
     state: str = record.severity or ""
     if record.completion_percentage is not None:
         state = f"{record.completion_percentage} %"

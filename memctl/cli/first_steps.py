@@ -1,4 +1,4 @@
-"""First steps in a repository that has just got a memory: import decisions, install hooks, add sections."""
+"""Proposals for a repository that has just got a memory: import decisions, install hooks, add sections."""
 
 from __future__ import annotations
 
@@ -20,47 +20,48 @@ from memctl.text.phrases import quantity
 
 _SHOWN = 3
 _DECISIONS = re.compile(r"(?:^|/)(?:adrs?|decisions?|(?:architecture-)?decision-(?:records|log))$", re.IGNORECASE)
-_INSTRUCTIONS = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # files by which a repository shows its agents
+_INSTRUCTIONS = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # each shows that this agent works here
 _CONTAINERS = ("src", "lib", "libs", "app", "apps", "packages", "services", "crates", "cmd", "internal", "pkg")
 _NO_PART = re.compile(r"[._].*|tests?|specs?|docs?|examples?|vendor|node_modules|build|dist|bin|scripts|third_party")
-_SECTIONS = 8  # proposed at most; a person keeps an overview of so many
-_WHOLE = 0.6  # the share of all files from which on a folder is no part, but what holds the parts
+_SECTIONS = 8  # sections to propose; more would be hard to survey
+_WHOLE = 0.6  # a folder with more than this share of all files holds the parts, and is not one of them
 
 
 class FirstStep(NamedTuple):
-    """A command to run next, as the words after `memctl`, and its purpose."""
+    """A command to run next, as words without `memctl`, and its purpose."""
 
     words: tuple[str, ...]
     purpose: str
-    is_complete: bool = True  # nothing in it is left for the user to fill in
+    is_complete: bool = True  # the user need not fill in anything
 
     @property
     def line(self) -> str:
+        """The words as one shell command, such as `memctl import adr docs/adr`."""
         return shlex.join(("memctl", *self.words))
 
     def arguments(self, top: Path) -> list[str]:
-        """Return the words with an absolute file or folder to import, since `import` reads it relative to its own
+        """Return the words; the path of an `import` is made absolute, since it would be read below the current
         directory."""
         return [*self.words[:-1], str(top / self.words[-1])] if self.words[0] == "import" else list(self.words)
 
 
 def propose(memory: Memory) -> list[FirstStep]:
-    """Return the next commands for a repository, at least three: those for what it contains, then general ones."""
+    """Return at least three next commands: first those for what the repository contains, then general ones."""
     tracked = _tracked(memory)
     found = [*_imports(tracked), *_agents(memory, tracked)]
     found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
     if memory.repository.remotes() and memory.config.docs is True:
         words = ("init", "--docs", DEFAULT_BRANCH)
-        found.append(FirstStep(words, "render documents on the default branch alone: pull requests carry none"))
+        found.append(FirstStep(words, "render documents only on the default branch, so that pull requests have none"))
     others = (
         FirstStep(("init", "--sections"), "propose sections from the folders of the repository"),
-        FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record what you chose last", is_complete=False),
+        FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record your latest decision", is_complete=False),
     )
     return [*found, *others[: max(0, _SHOWN - len(found))]]
 
 
 def _tracked(memory: Memory) -> list[str]:
-    """Return the files of the repository below the memory's folder, as seen from there."""
+    """Return the paths of the repository's files in Git, relative to the folder with the memory."""
     args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     return [os.fsdecode(name) for name in git.read(args, memory.folder.parent).split(b"\0") if name]
 
@@ -74,22 +75,22 @@ def _imports(tracked: Sequence[str]) -> Iterator[FirstStep]:
     for folder, number in sorted(folders.items()):
         yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')}")
     if ".beads/issues.jsonl" in tracked:
-        yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "take in the issues of beads")
+        yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "import the issues of beads")
     if any(path.startswith("backlog/tasks/") for path in tracked):
-        yield FirstStep(("import", "backlog", "backlog"), "take in the tasks of Backlog.md")
+        yield FirstStep(("import", "backlog", "backlog"), "import the tasks of Backlog.md")
 
 
 def _agents(memory: Memory, tracked: Sequence[str]) -> Iterator[FirstStep]:
     top = memory.folder.parent
     for name, host in HOSTS.items():
         if (top / host.folder).is_dir() or _INSTRUCTIONS.get(name) in tracked:
-            yield FirstStep(("install", name), f"give sessions of {host.title} the memory, and sum them up")
+            yield FirstStep(("install", name), f"give sessions of {host.title} the memory, and summarize them")
     if "AGENTS.md" in tracked:
-        yield FirstStep(("install", "agents-md"), "tell other agents of the memory, in AGENTS.md")
+        yield FirstStep(("install", "agents-md"), "describe the memory to other agents, in AGENTS.md")
 
 
 def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
-    """Return commands that add sections for the folders with most files that no section covers yet."""
+    """Return commands that add sections for the folders with the most files that belong to no section yet."""
     parts = _parts([path for path in _tracked(memory) if not path.startswith(".")])
     covered = {glob.rstrip("*").rstrip("/") for page in snapshot.outline.sections for glob in page.paths}
     titles = {page.title.casefold() for page in snapshot.outline.sections}
@@ -102,7 +103,7 @@ def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
 
 
 def _parts(paths: Iterable[str]) -> dict[str, int]:
-    """Return the folders that are parts of a project, those with the most files first, and how many files each has."""
+    """Return the folders that are parts of the project, largest first, with their numbers of files."""
     parts: Counter[str] = Counter()
     ahead, files = [""], list(paths)
     while ahead:

@@ -11,8 +11,8 @@ from memctl.hooks.primer import GUIDE, TOPICS
 
 @command(
     "guide",
-    ("memctl guide", "When to use memctl, in a few lines, and what else there is to read."),
-    ("memctl guide recording", "What is worth a record, and which command makes it."),
+    ("memctl guide", "Print when to use memctl, in a few lines, and the list of topics."),
+    ("memctl guide recording", "Print what is worth a record, and which command creates it."),
     ("memctl guide searching --json", "For a program."),
 )
 @click.argument("topic", type=click.Choice(list(TOPICS)), required=False)

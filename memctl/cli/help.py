@@ -13,13 +13,13 @@ from memctl.hooks.primer import TOPICS
 
 @command(
     "help",
-    ("memctl help", "The commands of every day."),
-    ("memctl help --all", "All commands, by what they are for."),
-    ("memctl help recording", "A page on a subject; the subjects stand under `memctl help`."),
-    ("memctl help section add", "The help of a command, as `memctl section add -h` prints it."),
+    ("memctl help", "List the commands of every day."),
+    ("memctl help --all", "List all commands, by purpose."),
+    ("memctl help recording", "Print a page on a subject; `memctl help` lists the subjects."),
+    ("memctl help section add", "Print the help of a command, as `memctl section add -h` does."),
 )
 @click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All commands, by what they are for.")
+@click.option("--all", "everything", is_flag=True, help="List all commands, by purpose.")
 @click.pass_context
 def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool) -> None:
     """Show the commands of every day, all commands, or a page on a subject.
@@ -44,7 +44,7 @@ def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool
 
 
 def _of_command(root: click.Context, words: tuple[str, ...]) -> str:
-    """Return the help of a command, or of a subcommand; raises MemctlError if there is none of that name."""
+    """Return the help of a command or subcommand; raises MemctlError for an unknown name."""
     context, group = root, root.command
     for word in words:
         if not isinstance(group, click.Group):

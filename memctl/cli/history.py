@@ -21,13 +21,13 @@ from memctl.write import remove
 
 @command(
     "log",
-    ("memctl log", "The latest changes to the memory."),
-    ("memctl log DEC-2025-11-04-003", "The whole history of one record, deleted or not."),
-    ("memctl log --type decision --since 30d --json", "A month of decisions, for a program."),
+    ("memctl log", "List the latest changes to the memory."),
+    ("memctl log DEC-2025-11-04-003", "List all changes of one record, even a deleted one."),
+    ("memctl log --type decision --since 30d --json", "List the changes of decisions in a month, for a program."),
 )
 @click.argument("id", required=False, shell_complete=complete_id)
 @click.option("--type", "kind", type=click.Choice(list(KINDS)), help="Only changes to records of this type.")
-@click.option("--since", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d for seven days ago.")
+@click.option("--since", metavar="TIME", help="Only changes since this time: 2025-11-04, or 7d for seven days ago.")
 @limit_option(20)
 @reading
 @click.pass_context
@@ -67,7 +67,7 @@ def log_command(
         output.json("log", {"total": len(found) if is_whole else None, "commits": commits})
         return
     for commit in found:
-        # Of the first one listed everybody takes it for granted.
+        # The commit of the present text is marked, unless it is listed first, where readers expect it.
         _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not found[0])
     if not found:
         output.note("no commit matches")
@@ -75,9 +75,9 @@ def log_command(
 
 @command(
     "diff",
-    ("memctl diff", "What differs from the last commit."),
-    ("memctl diff DEC-2025-11-04-003 --at HEAD~5", "What became of a record since then."),
-    ("memctl diff --at v1.0..v2.0", "How the memory changed between two releases."),
+    ("memctl diff", "Show what differs from the last commit."),
+    ("memctl diff DEC-2025-11-04-003 --at HEAD~5", "Show how a record has changed in five commits."),
+    ("memctl diff --at v1.0..v2.0", "Show how the memory changed between two releases."),
 )
 @click.argument("id", required=False, shell_complete=complete_id)
 @reading
@@ -88,7 +88,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
     path = memory.tracked(remove.path_of(memory, snapshot, id)) if id else memory.prefix
     first, dots, second = (at or "HEAD").partition("..")
     if not memory.repository.has_head():
-        raise MemctlError("there is no commit yet to compare with", "`memctl commit` makes what is pending into one")
+        raise MemctlError("there is no commit yet to compare with", "`memctl commit` commits what is pending")
     revisions = [memory.repository.resolve(first or "HEAD")]
     if dots:
         revisions.append(memory.repository.resolve(second.lstrip(".") or "HEAD"))
@@ -100,17 +100,17 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
         report.diff(text)
     else:
         output.note(
-            "there is no difference in what Git tracks; `memctl status` says what is pending"
+            "nothing differs in the files that Git tracks; `memctl status` shows what is pending"
             if not id
-            else "there is no difference"
+            else "nothing differs"
         )
 
 
 def _bringer(memory: Memory, path: str, at: str | None) -> str:
-    """Return the commit that brought a record's current text, as packs name it; "" if it is unknown."""
+    """Return the commit of a record's present text, as packs name it; "" if it is unknown."""
     try:
         last = last_commits(memory, [path], at).get(path)
-    except git.GitFailed:  # the history of a partial clone is with its remote
+    except git.GitFailed:  # a partial clone has its history at the remote
         return ""
     return last.commit if last is not None else ""
 
@@ -143,7 +143,7 @@ def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is
     output.styled(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
     output.text(f"    {subject}")
     if is_marked:
-        output.text("    brought the present text")
+        output.text("    has the present text")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
         output.text(f"    touches {', '.join(identifiers)}")
     for action, record, reason in commit.trailers.deeds:

@@ -113,9 +113,9 @@ def _figure(value: float | None, label: str = "median ") -> str:
 
 
 def _root(ctx: click.Context) -> Path:
-    """Return the folder of the hooks' state, after finishing their jobs.
+    """Return the folder with the state of the hooks, after finishing their jobs.
 
-    A memory that can't be opened has such a folder, too; then a warning says why.
+    A memory that can't be opened has this folder too; a warning then gives the reason.
     """
     try:
         memory = memory_access.memory(ctx)

@@ -20,11 +20,11 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 
-_FEW = 3  # files of a kind that no page is about and that are named one by one
-# When a document is to be brought up to date, or what of the change goes into it.
+_FEW = 3  # files to name of those of one kind without a page
+# Cells of the matrix: when to update a document, or what of the change goes into it.
 _IN_WORDS = {
-    "Always": "bring up to date",
-    "Rarely": "rarely to be brought up to date",
+    "Always": "update",
+    "Rarely": "rarely update",
     "If significant": "if the change is significant",
     "If impacts status": "if it changes the status",
     "If changes status %": "if it changes the percentage",
@@ -44,9 +44,9 @@ _IN_WORDS = {
 
 
 class ImpactQuery(msgspec.Struct, frozen=True):
-    """A question: a snapshot, its commit ("" for disk and index), and changed files, some with their rows.
+    """The changed files that `memctl impact` is asked about, some with rows, and a snapshot of the memory.
 
-    `source` is "disk", "index" or the range of commits.
+    `source` is "disk", "index" or a range of commits; `commit` is the end of that range, "" for disk and index.
     """
 
     source: str
@@ -58,17 +58,19 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 
 @command(
     "impact",
-    ("memctl impact", "What differs from HEAD in the worktree."),
-    ("memctl impact --staged --strict", "What is about to be committed; fail if a page is stale (for hooks)."),
+    ("memctl impact", "Show the impact of what differs from HEAD in the worktree."),
+    ("memctl impact --staged --strict", "Show that of the staged files; exit with 1 if a page is stale (for hooks)."),
     ("memctl impact main..HEAD --json", "A branch, for a program."),
-    ("memctl impact src/payment --as fix", "If these files changed for a bug fix."),
-    ("memctl impact --all", "Every stale page, whatever has changed."),
+    ("memctl impact src/payment --as fix", "Show what a bug fix in these files would touch."),
+    ("memctl impact --all", "List every stale page, whatever has changed."),
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV]")
 @click.option("--staged", is_flag=True, help="Compare the index with HEAD.")
 @click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat the change of every file as this kind.")
-@click.option("--all", "everything", is_flag=True, help="Name every stale page, not only those that the files reach.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if a page named is stale, or a page can't be read.")
+@click.option(
+    "--all", "everything", is_flag=True, help="List every stale page, not only those that refer to the files."
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 if a listed page is stale, or any page is unreadable.")
 @json_option
 @click.pass_context
 def impact_command(
@@ -98,7 +100,7 @@ def impact_command(
         _print(memory, reaches, stale)
         if not asked.changes:
             output.note("no file has changed" + ("" if everything else "; --all names every stale page"))
-    output.faults(memory, snapshot.outline.faults)  # whether such a page is stale nobody can say
+    output.faults(memory, snapshot.outline.faults)  # an unreadable page may be stale too
     ctx.exit(REFUSED if strict and (stale or snapshot.outline.faults) else 0)
 
 
@@ -113,15 +115,15 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
         return ImpactQuery("disk", disk, "", impact.in_worktree(memory, disk))
     if len(paths) > 1 or not _is_range(memory, disk, ctx.obj.folder, paths[0]):
         return ImpactQuery("disk", disk, "", impact.named_files(memory, disk, ctx.obj.folder, paths))
-    # As in `git diff`: with three dots from where the two went apart.
+    # As in `git diff`, three dots stand for a range from the merge base.
     first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
     changes = differences.changed_between(repository, before, after, from_base=dots == "...")
     rows = impact.by_subject(history.commits(repository, [], f"{before}..{after}"))
     snapshot = load.revision(memory, after)
     if not snapshot.names(""):
-        hint = "give a range that ends where there is one, or the files: `memctl impact PATH`"
-        raise MemctlError(f"{second or 'HEAD'} has no memory, so no page of it can be stale", hint)
+        hint = "give a range that ends at a commit with a memory, or the files: `memctl impact PATH`"
+        raise MemctlError(f"{second or 'HEAD'} has no memory", hint)
     return ImpactQuery(paths[0], snapshot, after, changes, rows)
 
 
@@ -151,12 +153,12 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
     if unsought:
         output.note(
-            f"hint: the last {unsought:,} of these were not searched for new paths; correct the others and try again"
+            f"hint: no new paths were searched for the last {unsought:,} of these; correct the others, then try again"
         )
 
 
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
-    """Return what must be updated for files with one row of the matrix, or for those without one."""
+    """Return the rows of the matrix on what to update, for files with one row, or for those without one."""
     if changed[0].row:
         return [
             (f"  {', '.join(item.documents)}", _IN_WORDS[item.condition])
@@ -181,7 +183,7 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
         where = f" (line {broken.line})" if broken.line else ""
         likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates or ())
         output.text(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
-    first = f"correct {memory.tracked(item.page.path)}, then " if item.broken else "once it is right again: "
+    first = f"correct {memory.tracked(item.page.path)}, then " if item.broken else "once it is correct again: "
     output.text(f"    {first}`memctl review {item.page.id}`")
 
 

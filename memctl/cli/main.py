@@ -1,4 +1,4 @@
-"""The `memctl` command: its subcommands, imported when they are called, and the one place where errors are printed."""
+"""The command `memctl`: it imports its subcommands when they are called, and prints all errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memctl.cli.command_list import MODULES, SYNONYMS, all_commands, of_kinds, w
 from memctl.cli.start import Start
 from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError
 
-# Commands whose output is for reading, and goes through Git's pager where it is longer than the terminal.
+# Commands with output to read, which goes through Git's pager if it is longer than the terminal.
 _PAGED = (
     "status", "list", "search", "show", "next", "index", "why", "impact", "log", "diff", "check", "rehydrate", "guide",
     "help",
@@ -25,7 +25,7 @@ _PAGED = (
 
 
 def _command_of(name: str) -> click.Command | None:
-    """Return the command that makes records of a type."""
+    """Return the command that creates records of a type."""
     if (kind := of_kinds().get(name)) is None:
         return None
     from memctl.cli import create
@@ -34,7 +34,7 @@ def _command_of(name: str) -> click.Command | None:
 
 
 class Memctl(click.Group):
-    """A group whose commands are imported one at a time."""
+    """The group of all commands, which imports each one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for group in all_commands().values() for name in group]
@@ -71,7 +71,7 @@ class Memctl(click.Group):
     help="Keep a project's decisions, issues, states and learnings in its Git repository.",
 )
 @click.option("-C", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Work as if started in DIR.")
-@click.option("--no-pager", is_flag=True, help="Print at once, without a pager.")
+@click.option("--no-pager", is_flag=True, help="Print without a pager.")
 @click.version_option(__version__, prog_name="memctl", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
@@ -86,7 +86,7 @@ def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
 
 
 def _status(ctx: click.Context, folder: Path | None) -> Any:
-    """Show the status of the memory, or the help where there is no memory: memctl without a command."""
+    """Print the memory's status, or the help if there is no memory: what `memctl` does without a command."""
     from memctl.store import place
 
     ctx.obj.work_in(folder)
@@ -102,7 +102,7 @@ def _status(ctx: click.Context, folder: Path | None) -> Any:
 
 
 def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
-    """Run memctl with arguments (default: those of the process) and return the exit code; `start` is used if given."""
+    """Run memctl and return its exit code. `arguments` are those of the process by default; tests pass a `start`."""
     given = sys.argv[1:] if arguments is None else arguments
     start = start or Start(given)
     terminal.prepare()
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
         try:
             _refuse_broken_text(given)
             if os.environ.get("_MEMCTL_COMPLETE", "").startswith("powershell"):
-                import_module("memctl.cli.completion")  # click knows the other shells by itself
+                import_module("memctl.cli.completion")  # adds PowerShell; click has the other shells
             code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=start)
         finally:
             terminal.release(start.folder)
@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
             sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except terminal.ReaderGone:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python would complain once more as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would report the closed stream again at its end
         written = start.memory.written if start.memory else []
         if not written:
             return OK
@@ -155,16 +155,17 @@ def _refuse_broken_text(arguments: list[str]) -> None:
 
 
 def _explain(error: OSError, written: list[str]) -> MemctlError:
-    """Return the error for an OSError; it names what was written before, so that a script does not write that again."""
-    message = f"{error.filename or 'a file or pipe that memctl needs'}: {error.strerror or error}"
+    """Return the error for an OSError. It names the ids that were committed before, so that a script does not repeat
+    them."""
+    message = f"{error.filename or 'a file or pipe'}: {error.strerror or error}"
     if error.filename == terminal.OUTPUT and written:
-        hint = "do not run the command again: it has done its work"
+        hint = "do not run the command again: its change is committed"
         return MemctlError(f"{message}; but {'; '.join(written)}", hint, UNANSWERED)
     return MemctlError(message, kind="system")
 
 
 def _complain(error: MemctlError, *, is_json: bool) -> None:
-    """Print an error on standard error: for people, or as one line of JSON for a program that asked for JSON."""
+    """Print an error on standard error: as text, or as one line of JSON if the arguments ask for JSON."""
     if not is_json:
         terminal.complain(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
         return
@@ -182,7 +183,7 @@ def _bug() -> MemctlError:
     python = f"Python {platform.python_version()}, {platform.system()} {platform.release()}"
     return MemctlError(
         "this is a bug in memctl",
-        "please report it with the lines below; they hold no text of your records' bodies\n"
+        "please report it with the lines below; they contain no text of your records\n"
         f"memctl {__version__}, {python}\n{traceback.format_exc().rstrip()}",
         BUG,
     )

@@ -10,15 +10,16 @@ from memctl.cli import memory_access, output, report
 from memctl.cli.command import command
 from memctl.cli.report import write_options, writing
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 from memctl.write import maintenance
 from memctl.write.maintenance import MaintenanceResult
 
 
 @command(
     "maintain",
-    ("memctl maintain --dry-run", "See what is due, and write nothing."),
+    ("memctl maintain --dry-run", "Show what is due, and write nothing."),
     ("memctl maintain", "Archive and delete what is due, in one commit."),
-    ("memctl maintain --json --dry-run", "The same for a program, with what is kept and why."),
+    ("memctl maintain --json --dry-run", "Print what is due, and what is kept and why, for a program."),
 )
 @writing
 @click.pass_context
@@ -96,8 +97,8 @@ def _print(done: MaintenanceResult, dry_run: bool) -> None:
     kept = _skipped_data(done)
     for one in kept if dry_run else ():
         output.text(f"would not {one['due']} {one['id']} ({one['reason']}): {one['why']}")
-    # On stdout, for that nothing was due is the answer; a cron job that drops it hears of what went wrong only.
+    # `nothing is due` goes to stdout, as the answer; a cron job that drops stdout hears only of errors.
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
     if kept and not dry_run:
-        output.text(f"{len(kept):,} due and kept; `memctl maintain --dry-run` says why")
+        output.text(f"{quantity(len(kept), 'record')} due, but kept; `memctl maintain --dry-run` shows why")
     report.pending(done.outcome)

@@ -1,4 +1,4 @@
-"""Input for summaries: transcripts, and the user's language model if there is one."""
+"""Input for summaries: transcripts, and the user's language model if one is set up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.transcript import claude_code, reader
-from memctl.transcript.events import Session, joined
+from memctl.transcript.events import Session, join_sessions
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
@@ -24,30 +24,32 @@ if TYPE_CHECKING:
 transcripts = click.option(
     "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
 )
-no_llm = click.option("--no-llm", is_flag=True, help="Ask no language model, even if one is set up.")
+no_llm = click.option("--no-llm", is_flag=True, help="Do not use a language model, even if one is set up.")
 
 
 def own_name(session: Session, source: str) -> str:
-    """Return the session's name in a transcript, or else the file's name; "" if there is neither."""
+    """Return the session id in a transcript, or else the file's name without suffix; "" if there is neither."""
     return session.id or ("" if source == "-" else Path(source).stem)
 
 
 def read(sources: tuple[str, ...]) -> Session:
-    """Return the session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be
-    read.
+    """Return one session from several transcripts (`-` is standard input); raises MemctlError if one can't be read.
 
-    To one of Claude Code's belong those of its sub-agents, which lie beside it. What is given twice, or as a copy,
-    counts once.
+    Transcripts of sub-agents beside a transcript of Claude Code are added. A transcript that is given twice, or as a
+    copy, counts once.
     """
-    return joined(_read_all(sources))
+    return join_sessions(_read_all(sources))
 
 
 def read_parts(sources: tuple[str, ...]) -> list[Session]:
-    """The same as the parts that followed on one another, earliest first; transcripts that overlap are of one part."""
+    """Return the sessions of several transcripts, earliest first; transcripts that overlap in time are one session.
+
+    Raises MemctlError if a transcript can't be read. Those of sub-agents are added, and copies count once.
+    """
     found: list[Session] = []
     for one in sorted(_read_all(sources), key=lambda session: session.started):
         if found and not found[-1].ended <= one.started:
-            found[-1] = joined([found[-1], one])
+            found[-1] = join_sessions([found[-1], one])
         else:
             found.append(one)
     return found
@@ -65,15 +67,15 @@ def _read_all(sources: tuple[str, ...]) -> list[Session]:
             raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
         session = reader.read(data)
         if not session.events:
-            hint = "it is to be one of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
-            raise MemctlError(f"{source} is not a transcript: nothing in it can be read", hint)
+            hint = "give a transcript of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
+            raise MemctlError(f"{source} is not a transcript", hint)
         found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
     return found
 
 
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
     """Yield the transcripts of a session's sub-agents, except unreadable ones and those that are named as arguments."""
-    for path in claude_code.of_sub_agents(source):
+    for path in claude_code.sub_agent_transcripts(source):
         if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
             continue
         with suppress(OSError):
@@ -83,7 +85,7 @@ def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
 
 
 def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_llm: bool) -> SessionSummary:
-    """Return a summary with what a language model adds, if its user has one; without, and a warning, if that fails."""
+    """Return a summary with the prose of the user's language model, if there is one; prints a warning if that fails."""
     if no_llm:
         return summary
     from memctl.session import prose
@@ -92,21 +94,21 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
         provider = provider_of(memory)
         return prose.add_prose(summary, session, provider) if provider and session.events else summary
     except MemctlError as error:
-        output.note(f"warning: no model writes the prose: {error.with_hint}")
+        output.note(f"warning: the language model wrote no prose: {error.with_hint}")
         return summary
 
 
 def provider_of(memory: Memory) -> Provider | None:
-    """Return the language model that the user has set up, None without one; raises MemctlError if it can't be used."""
+    """Return the language model that the user has set up; None without one. Raises MemctlError if it can't be used."""
     from memctl.providers import choice
 
-    return choice.chosen(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
+    return choice.user_provider(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
 
 
 def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider | None:
-    """The same for commands that need no memory: outside one only the environment sets a provider up.
+    """Return the user's language model, also without a memory, where only environment variables can set one up.
 
-    None, and a warning, for one that can't be used.
+    Returns None without one, and prints a warning if it can't be used.
     """
     import os
 
@@ -115,7 +117,7 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
     if no_llm:
         return None
     try:
-        return choice.chosen(os.environ, {}) if memory is None else provider_of(memory)
+        return choice.user_provider(os.environ, {}) if memory is None else provider_of(memory)
     except MemctlError as error:
         output.note(f"warning: no language model: {error.with_hint}")
         return None
@@ -124,8 +126,12 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
 def judged(
     memory: Memory, made: list[Reply], session: Session | None, text: str
 ) -> tuple[list[Reply], Dimension | None]:
-    """Replies as a language model judges them, if the user has one, and how a summary respects instructions (if there
-    is a transcript that tells of them); the exact replies and a warning if that fails."""
+    """Return replies as the user's language model judges them, and how well a summary follows the session's
+    instructions.
+
+    If the model fails, a warning is printed and the replies are returned unchanged, as they are without a model. The
+    second value is None without a model or without a session.
+    """
     from memctl.session import grades
 
     try:
@@ -135,5 +141,5 @@ def judged(
         found = grades.judged_replies(made, text, judge)
         return found, grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
-        output.note(f"warning: no model judges the answers: {error.with_hint}")
+        output.note(f"warning: the language model judged no answers: {error.with_hint}")
         return made, None

@@ -1,4 +1,4 @@
-"""Open the memory for a command, and the Snapshot that its options ask for."""
+"""Opens the memory for a command, and the Snapshot that the command's options select."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from memctl.record.filters import Filters
     from memctl.store.cache_update import Progress
 
-_PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
-_SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
-# They take no lock, and say what was undone: `status` lists such changes, and writes say it.
+_PATIENCE = 5.0  # seconds to wait; a summary of a transcript of 10 MB with its commit takes about one
+_SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` name an untrusted clone themselves
+# These commands take no lock, and remark on changes that Git undid. `status` lists such changes, and writes name them.
 _READS = ("list", "show", "search", "index", "why", "rehydrate", "resume")
-_WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
+_WORTH_A_BAR = 2_000  # files; fewer take less than a second
 
 
 def memory(ctx: click.Context) -> Memory:
-    """Return the memory around the command's directory, after finishing the jobs of agents' hooks.
+    """Return the memory around the command's directory, after finishing the pending jobs of agents' hooks.
 
-    Its remarks are printed at the end.
+    Raises MemctlError if there is none. The memory's remarks are printed when the command ends.
     """
     opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
@@ -47,7 +47,7 @@ def memory(ctx: click.Context) -> Memory:
         if ctx.info_name in _READS:
             _tell_undone(opened)
     if ctx.info_name in _SAYS_WHOSE and not opened.is_trusted:
-        opened.remarks.append(f"these records are of a clone that is not trusted (`{trust.COMMAND}` changes that)")
+        opened.remarks.append(f"these records are from a clone that is not trusted (`{trust.COMMAND}` trusts it)")
 
     if ctx.info_name not in _READS:
         _announce_locks(ctx)
@@ -57,45 +57,42 @@ def memory(ctx: click.Context) -> Memory:
 
 
 def _announce_locks(ctx: click.Context) -> None:
-    """Say on stderr when a lock is waited for, until the command ends."""
-    from memctl.store import lock  # commands that read take none
+    """Print on stderr when the command waits for a lock, until it ends."""
+    from memctl.store import lock  # not loaded by commands that read, which take no lock
 
     lock.announce = output.note
     ctx.call_on_close(lambda: setattr(lock, "announce", None))
 
 
 def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
-    """Wait for the processes that hooks of agents have left behind, so that the command sees what they write.
+    """Wait for processes that agents' hooks started in the background, so that the command sees what they write.
 
-    A command that writes does itself what a killed one has left; any other only says that it is there.
+    A command that writes finishes the jobs of killed processes; any other command only reports them.
     """
     from memctl.store import job_queue
 
-    if git.committing_process() or not job_queue.notes(
-        opened.hooks
-    ):  # the commit may be the one that we would wait for
+    if git.committing_process() or not job_queue.notes(opened.hooks):  # a hook must not wait for the job that commits
         return
-    opened.asked = None  # that was asked before what is waited for
+    opened.asked = None  # the early answer of Git does not show what the jobs write
     is_done = False
-    with suppress(OSError):  # of a folder that we may not write to: then it is somebody else's to finish
+    with suppress(OSError):  # the folder may be read-only; somebody else finishes the jobs
         is_done = job_queue.wait(opened.hooks, _PATIENCE) or (_writes(ctx) and ctx.obj.finish_jobs(opened.hooks))
     if not is_done:
         output.note(
-            "work that an agent's hook began is unfinished: `memctl commit` finishes it (`memctl hook log --faults`)"
+            "an agent's hook was interrupted: `memctl commit` finishes it (`memctl hook log --faults` lists errors)"
         )
 
 
 def _tell_not_checked_out(opened: Memory) -> None:
     if text := load.left_out(opened):
         opened.remarks += [
-            f"warning: {text}, and left out here",
-            "hint: `git sparse-checkout disable` brings them here; --at HEAD reads them",
+            f"warning: {text}, and left out of the answer",
+            "hint: `git sparse-checkout disable` checks them out; --at HEAD reads them",
         ]
 
 
 def _tell_undone(opened: Memory) -> None:
-    """Remark changes that Git undid before they were committed; Git is asked only if a waiting text is not on the
-    disk."""
+    """Add a remark on changes that Git undid before their commit; calls Git only if a pending text is missing."""
     if not has_pending(opened):
         return
     from memctl.store import entry_state
@@ -108,7 +105,7 @@ def _tell_undone(opened: Memory) -> None:
 
 
 def has_pending(opened: Memory) -> bool:
-    """Return whether a change waits for its commit, or Git may show that somebody else committed it."""
+    """Return whether a change is pending, or Git may show that somebody else committed one."""
     with suppress(OSError):
         return any(name.endswith(".json") for name in os.listdir(f"{opened.private}/pending"))
     return False
@@ -121,7 +118,7 @@ def _writes(ctx: click.Context) -> bool:
 
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
-    """Return the memory around the directory, None if there is none; a broken one raises MemctlError."""
+    """Return the memory around the command's directory; None if there is none. Raises MemctlError if it is broken."""
     from memctl.store import place
 
     try:
@@ -132,25 +129,25 @@ def memory_if_any(ctx: click.Context) -> Memory | None:
 
 
 def snapshot(opened: Memory, at: str | None) -> Snapshot:
-    """Return the memory as it is on the disk, or as it was at a revision."""
+    """Return the memory as it is on the disk, or as it was at the revision `at`."""
     if at is not None:
         return load.revision(opened, at)
     return load.disk(opened, _progress if sys.stderr.isatty() else None)
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """Return the memory on the disk or at a revision, as an agent may read it."""
+    """Return the memory on the disk or at a revision, without what the calling agent may not read."""
     return agent_view.readable(opened, snapshot(opened, at), at)
 
 
 def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:
-    """Return the memory around the directory, and the part of it that an agent may read, now or at a revision."""
+    """Return the memory around the command's directory, and the snapshot of it that the calling agent may read."""
     opened = memory(ctx)
     return opened, readable(opened, at)
 
 
 def progress(doing: str) -> Progress | None:
-    """Return a progress bar for long work, on a terminal."""
+    """Return a progress bar for a long operation; None if standard error is not a terminal."""
     return (lambda done, total: _progress(done, total, doing)) if sys.stderr.isatty() else None
 
 
@@ -159,7 +156,7 @@ def filters(opened: Memory, section: str, since: str, until: str, importance: in
     from memctl.record.filters import Filters
 
     def time(given: str, *, whole_day: bool = False) -> str:
-        from memctl.record import time_input  # mostly no time is asked for
+        from memctl.record import time_input  # most calls filter by no time
 
         return time_input.parse(given, opened.now, whole_day=whole_day)
 

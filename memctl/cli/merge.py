@@ -13,14 +13,20 @@ from memctl.git import tree_merge
 from memctl.write import merge
 from memctl.write.merge import MergeResult
 
-_MODEL = "claude"  # whose tokens a page's budget counts: the settings may be in conflict just now
-_ENCODING, _ERRORS = "utf-8", "surrogateescape"  # any bytes survive
+_MODEL = "claude"  # counts the tokens of pages: config.yaml, which names the model, may be in conflict
+_ENCODING, _ERRORS = "utf-8", "surrogateescape"  # bytes that are not UTF-8 survive
 
 
 @command(
     "merge-file",
-    ("git config merge.memctl-record.driver 'memctl merge-file record %O %A %B %P'", "Have Git merge records with it."),
-    ("git config merge.memctl-docs.driver 'memctl merge-file docs %O %A %B %P'", "The same for rendered documents."),
+    (
+        "git config merge.memctl-record.driver 'memctl merge-file record %O %A %B %P'",
+        "Let Git merge records with memctl.",
+    ),
+    (
+        "git config merge.memctl-docs.driver 'memctl merge-file docs %O %A %B %P'",
+        "Let Git merge rendered documents with memctl.",
+    ),
     ("git config merge.memctl-session.driver 'memctl merge-file session %O %A %B %P'", "And for sessions' pages."),
 )
 @click.argument("kind", type=click.Choice(("record", "docs", "session")))
@@ -43,12 +49,14 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     try:
         merged = _merge(kind, *versions)
     except MemctlError:
-        raise  # Git itself can't merge them
-    except Exception as error:  # whatever is wrong with memctl, nobody gets less than Git's own merge
+        raise  # Git can't merge such files either
+    except Exception as error:  # a defect of memctl must not lead to less than Git's own merge
         output.note(f"warning: {output.name(path)} is merged as plain lines: {error}")
         text, count = tree_merge.merge_texts(*versions)
         merged = MergeResult(text, ("the text",) if count else ())
-    except KeyboardInterrupt:  # Git takes a code above 128 for a driver that is broken, and stops half-way
+    except (
+        KeyboardInterrupt
+    ):  # Git takes an exit code above 128 for a broken driver and stops in the middle of the merge
         ctx.exit(REFUSED)
     ours.write_bytes(merged.text.encode(_ENCODING, _ERRORS))
     for note in merged.notes:

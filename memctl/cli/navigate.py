@@ -23,19 +23,22 @@ if TYPE_CHECKING:
     from memctl.pages.render import Renderer
     from memctl.tokens.count import Counter
 
-_FILES = 4  # the level of the repository's own files
+_FILES = 4  # the level of the repository's files
 
 
 @command(
     "show",
-    ("memctl show DEC-2025-11-04-003", "The record as its file has it."),
-    ("memctl show §2.1 §3.1.2 --tokens", "A section and one heading of its details, and what they cost."),
-    ("memctl show §4.services.auth.jwt_handler", "A source file, by its path or the dotted form of its end."),
-    ("memctl show iss-2025-11-04 --at HEAD~5", "By the beginning of an id, as it was five commits ago."),
-    ("memctl show 3.1 --json", "Fields and content, parent and children, for a program."),
+    ("memctl show DEC-2025-11-04-003", "Print a record."),
+    ("memctl show §2.1 §3.1.2 --tokens", "Print a section and a heading of its details, with their tokens."),
+    ("memctl show §4.services.auth.jwt_handler", "Print a source file, by its path or the dotted end of it."),
+    (
+        "memctl show iss-2025-11-04 --at HEAD~5",
+        "Print a record by the beginning of its id, as it was five commits ago.",
+    ),
+    ("memctl show 3.1 --json", "Print fields, content, parent and children, for a program."),
 )
 @click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete("place"))
-@click.option("--tokens", "with_tokens", is_flag=True, help="Print the number of tokens of each on standard error.")
+@click.option("--tokens", "with_tokens", is_flag=True, help="Print the tokens of each item on standard error.")
 @reading
 @click.pass_context
 def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:
@@ -50,7 +53,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     found = [reader.resolve(reference) for reference in ids]
     for item in found:
         if not isinstance(item, Record) and item.level == _FILES and item.marker != f"§{_FILES}":
-            agent_env.refuse(item.marker, "show", os.environ)  # an agent may not be let to read that file
+            agent_env.refuse(item.marker, "show", os.environ)  # the settings may forbid agents to read this file
     counter = reader.counter if with_tokens else None
     if as_json:
         _print_json(memory, snapshot, found, counter)
@@ -73,9 +76,9 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
 
 @command(
     "index",
-    ("memctl index", "Every section, page of details and heading, and the shortcuts to them."),
-    ("memctl index --tokens", "What it costs to load each."),
-    ("memctl index --json --at v1.0", "The tree as it was in a release, for a program."),
+    ("memctl index", "List sections, pages of details and headings, with their markers."),
+    ("memctl index --tokens", "List them with the tokens that loading each one takes."),
+    ("memctl index --json --at v1.0", "Print the tree of a release, for a program."),
 )
 @click.option("--tokens", "with_tokens", is_flag=True, help="List every marker with its tokens instead.")
 @reading
@@ -139,7 +142,7 @@ class _Navigator:
 
 
 def _warn_of_pages(memory: Memory, snapshot: Snapshot) -> None:
-    """Name on stderr the pages that can't be read and are missing from the answer."""
+    """Print on stderr which pages can't be read and are missing from the answer."""
     output.faults(memory, snapshot.outline.faults)
 
 

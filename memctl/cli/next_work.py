@@ -15,12 +15,12 @@ from memctl.team.next_work import NextWork
 from memctl.text.phrases import some
 
 _INDENT = " " * 6
-_SHOWN = 3  # pieces of work that others have, by name
+_SHOWN = 3  # pieces of others' work to name
 
 
 @command(
     "next",
-    ("memctl next", "What to begin now: the first of it is the best."),
+    ("memctl next", "List what to work on, best first."),
     ("memctl next --limit 1 --json", "For a program."),
 )
 @limit_option(5)
@@ -49,11 +49,13 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
 def _print_rest(found: NextWork) -> None:
     for line in found.everywhere:
         output.note(f"blocks everybody: {line}")
-    output.rest(found.total, len(found.choices), "no work is ready", "more is ready: --limit 0 shows all")
+    output.rest(
+        found.total, len(found.choices), "there is no unblocked work", "more items are ready: --limit 0 shows all"
+    )
     if found.blocked:
-        output.note(f"{found.blocked:,} blocked by other work: `memctl list --blocked`")
+        output.note(f"{found.blocked:,} blocked: `memctl list --blocked` shows by what")
     if found.elsewhere:
-        output.note(f"others work on: {some([f'{record.id} ({who})' for record, who in found.elsewhere], _SHOWN)}")
+        output.note(f"in work by others: {some([f'{record.id} ({who})' for record, who in found.elsewhere], _SHOWN)}")
 
 
 def _data(memory: Memory, found: NextWork) -> dict[str, Any]:

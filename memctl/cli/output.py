@@ -1,4 +1,4 @@
-"""Printing: text for people, JSON for programs, warnings on stderr."""
+"""Output of commands: text for people, JSON for programs, warnings on stderr."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SCHEMA = 1
 
 
 def text(line: str = "", *, newline: bool = True) -> None:
-    """Print text; on a terminal, without control characters that a record could contain."""
+    """Print text; on a terminal, without control characters from records."""
     styled(plain(line), newline=newline)
 
 
 def styled(line: str, *, newline: bool = True) -> None:
-    """Print text with colours, made of parts that are already `plain`."""
+    """Print text with colours. Pass every part of it through `plain` before."""
     if terminal.keep(line + "\n" * newline):
         return
     with terminal.answering():
@@ -35,7 +35,7 @@ def styled(line: str, *, newline: bool = True) -> None:
 
 
 def plain(value: str) -> str:
-    """Return a record's text without what could control a terminal; unchanged if the output goes elsewhere."""
+    """Return a text without characters that control a terminal; unchanged if the output goes elsewhere."""
     return terminal.harmless(value, sys.stdout)
 
 
@@ -60,13 +60,13 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
 def json_list(
     kind: str, items: Iterable[Any], faults: Sequence[Fault] = (), memory: Memory | None = None, *, name: str = ""
 ) -> None:
-    """Print a whole list in the shape of all lists: how many there are, and the items, by default under its kind."""
+    """Print a list as JSON: the number of items, and the items under `name` (by default, under the kind)."""
     shown = list(items)
     json(kind, {"total": len(shown), name or kind: shown}, faults, memory)
 
 
 def json_text(written: str) -> None:
-    """Print JSON."""
+    """Print a text that is JSON already."""
     styled(terminal.json(written, getattr(sys.stdout, "encoding", "") or "ascii"))
 
 
@@ -82,7 +82,7 @@ def warnings(lines: Iterable[object]) -> None:
 
 
 def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:
-    """Say on stderr that a list is empty (`nothing`), or how many items were not shown."""
+    """Print on stderr that a list is empty (`nothing`), or how many of its `total` items are not shown."""
     if not total:
         note(nothing)
     elif total > shown:
@@ -90,12 +90,12 @@ def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 list
 
 
 def name(path: str) -> str:
-    """Return a path for printing; bytes that are not UTF-8 are written as `\\xe9`."""
+    r"""Return a path for printing; bytes that are not UTF-8 become `\xe9`."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
-    """Return a record for JSON: every field under its own name, the path relative to the worktree's top."""
+    """Return a record for JSON: each field under its name, and the path below the worktree's top."""
     return {**msgspec.structs.asdict(record), "path": memory.tracked(record.path)}
 
 
@@ -105,7 +105,7 @@ def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
 
 
 def finish(memory: Memory, snapshot: Snapshot) -> int:
-    """Name unreadable files on stderr, and return the exit code of an answer made without them."""
+    """Print which files could not be read, and return the exit code: 0 if there are none."""
     warn(memory, snapshot)
     return REFUSED if snapshot.faults else OK
 
@@ -116,7 +116,7 @@ def faults(memory: Memory, found: Iterable[Fault]) -> None:
 
 
 def warn(memory: Memory, snapshot: Snapshot) -> None:
-    """Name on stderr the files that could not be read and are left out."""
+    """Print on stderr which records and pages of a snapshot can't be read and are left out."""
     faults(memory, snapshot.faults)
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
@@ -124,14 +124,14 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 
 
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
-    """Note on stderr if an id that the user gave was once the id of another record, too."""
+    """Print a note on stderr for each id that another record had before `memctl renumber`."""
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.with_former_id(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 
 
-# Of a cell: what `click.style` takes, or a function of its text that returns that, or the text with its colours.
+# The style of a cell: arguments of `click.style`, or a function of the cell's text that returns them or coloured text.
 Style = dict[str, Any] | Callable[[str], dict[str, Any] | str]
 
 
@@ -141,7 +141,7 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: 
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
     for number, row in enumerate(rows):
-        cells = [plain(" ".join(cell.split("\n"))) for cell in row]  # a row is a line
+        cells = [plain(" ".join(cell.split("\n"))) for cell in row]  # a row takes one line
         padded = [cell + " " * (widths[i] - _width(cell)) if i < len(widths) else cell for i, cell in enumerate(cells)]
         coloured = [_painted(cell, style) if style else cell for cell, style in zip_longest(padded, styles[: len(row)])]
         lines.append("  ".join(coloured).rstrip())

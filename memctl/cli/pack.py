@@ -21,22 +21,22 @@ from memctl.record import time_input
 
 @command(
     "rehydrate",
-    ("memctl rehydrate", "What somebody needs who starts to work now: paste it into a prompt."),
+    ("memctl rehydrate", "Print what an agent needs to start work, for its prompt."),
     (
         'memctl rehydrate --task "fix the checkout timeout" --budget 8000',
-        "With what bears on a task first, in 8,000 tokens.",
+        "Print what is relevant to a task first, in 8,000 tokens.",
     ),
-    ("memctl rehydrate --section 2.1 --format auto --copy", "One section, in the form that suits its size."),
-    ("memctl rehydrate --since 2d", "What came in the last two days, of any weight."),
-    ("memctl rehydrate --at v1.0 --json", "As it would have been at a release, for a program."),
+    ("memctl rehydrate --section 2.1 --format auto --copy", "Copy one section, in the format that suits its size."),
+    ("memctl rehydrate --since 2d", "Print the records of the last two days, of any importance."),
+    ("memctl rehydrate --at v1.0 --json", "Print the pack of a release, for a program."),
 )
-@click.option("--task", default="", metavar="TEXT", help="What the work is about: records that match come first.")
+@click.option("--task", default="", metavar="TEXT", help="The task; matching records come first.")
 @click.option(
     "--section", default="", callback=section_named, shell_complete=complete("section"),
     help="Only this section, such as 2.1 or its name: its pages, and its records of any importance.",
 )  # fmt: skip
-@click.option("--since", default="", metavar="TIME", help="Only records from this time on, of any importance.")
-@click.option("--agent", default="", help="Only records of this agent.")
+@click.option("--since", default="", metavar="TIME", help="Only records since this time, of any importance.")
+@click.option("--agent", default="", help="Only records by this agent.")
 @pack_options()
 @reading
 @click.pass_context
@@ -80,17 +80,17 @@ def prompt_command() -> None:
 
 @command(
     "system",
-    ('memctl prompt system --agent codex --task "refunds by card"', "What an agent is told in every turn."),
-    ('memctl prompt system --role-file role.md --criterion "All tests pass"', "With a role of your own."),
+    ('memctl prompt system --agent codex --task "refunds by card"', "Print a system prompt for an agent and a task."),
+    ('memctl prompt system --role-file role.md --criterion "All tests pass"', "Print one with your own role."),
     group=prompt_command,
 )
+@click.option("--agent", default="", metavar="NAME", help="The agent, whose role is under `agents` in config.yaml.")
+@click.option("--role", default="", metavar="TEXT", help="The role at the beginning of the prompt.")
+@click.option("--role-file", default="", metavar="FILE", help="A file with the role (- for standard input).")
+@click.option("--task", default="", metavar="TEXT", help="The agent's task; what is relevant to it comes first.")
 @click.option(
-    "--agent", default="", metavar="NAME", help="The agent it is for; config.yaml has its role under `agents`."
+    "--criterion", "criteria", multiple=True, metavar="TEXT", help="A success criterion of the task. Repeatable."
 )
-@click.option("--role", default="", metavar="TEXT", help="The role that the prompt begins with.")
-@click.option("--role-file", default="", metavar="FILE", help="The same from a file (- for standard input).")
-@click.option("--task", default="", metavar="TEXT", help="What the agent is to do; what is relevant to it comes first.")
-@click.option("--criterion", "criteria", multiple=True, metavar="TEXT", help="When the task is done. Repeatable.")
 @pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
 @click.pass_context
@@ -111,7 +111,7 @@ def system(
     The role is taken whole; the other parts have budgets of their own: 1,000, 2,000, 3,000, 1,000 and 500 tokens.
     """
     if role and role_file:
-        raise MemctlError("a role is given twice", "give --role or --role-file", USAGE)
+        raise MemctlError("--role and --role-file can't be combined", "give one of them", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     given = PackOptions(**options)
     asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
@@ -124,8 +124,11 @@ def system(
 
 @command(
     "user",
-    ('memctl prompt user "Why does checkout time out?"', "A question, and what the memory knows that bears on it."),
-    ("echo 'Mend the pool' | memctl prompt user - --format xml --budget 8000", "From standard input, in XML."),
+    ('memctl prompt user "Why does checkout time out?"', "Print a question, and what is relevant to it in the memory."),
+    (
+        "echo 'Fix the pool' | memctl prompt user - --format xml --budget 8000",
+        "Read the message from standard input, and print XML.",
+    ),
     group=prompt_command,
 )
 @click.argument("query", metavar="QUERY|-")
@@ -134,7 +137,7 @@ def system(
     type=click.FloatRange(0, 1),
     default=prompt.THRESHOLD,
     show_default=True,
-    help="The least relevance of what is included.",
+    help="The lowest relevance of an included record.",
 )
 @pack_options("xml", budget=f"{prompt.USER_BUDGET}")
 @reading
@@ -143,7 +146,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
     """Print a user's message, followed by what is relevant to it in the memory, best first."""
     text = read(query) if query == "-" else query
     if not text.strip():
-        raise MemctlError("the query is empty", "say what the message is about", USAGE)
+        raise MemctlError("the query is empty", "give the user's message", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     given = PackOptions(**options)
     draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
@@ -154,10 +157,10 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 
 @command(
     "load",
-    ("echo 'Please load §3.1.2 and §4.src/pay.py' | memctl load", "What the agent needs for its next turn."),
+    ("echo 'Please load §3.1.2 and §4.src/pay.py' | memctl load", "Print what the agent asks for."),
     (
         "memctl load reply.txt --format xml --budget 20000 --json",
-        "From a file, with what may be dropped, for a program.",
+        "Read the reply from a file, for a program; the answer lists what may be dropped.",
     ),
 )
 @click.argument("source", metavar="[FILE|-]", default="-")
@@ -179,7 +182,9 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     counter = counter_of(memory, given)
     asked = load.read(read(source))
     if asked.is_empty:
-        output.note("nothing is asked for: `load §3.1`, `load ID`, `summarize PATH` or a line `PRUNE: § - reason`")
+        output.note(
+            "the reply asks for nothing: it may say `load §3.1`, `load ID`, `summarize PATH` or `PRUNE: § - reason`"
+        )
         if as_json:
             empty = budget_fill.Pack(
                 "", 0, given.budget or memory.config.rehydrate_budget, given.form, {"loaded": []}, []

@@ -1,4 +1,4 @@
-"""Options of the commands that make packs (format, budget, model), and delivery of the pack."""
+"""Options of the commands that make packs (format, budget, model), and where the pack is delivered."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from memctl.pack.draft import PackDraft
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
 
 class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of `pack_options`."""
+    """The values of the options that `pack_options` adds to a command."""
 
     form: str
     budget: int | None
@@ -35,7 +36,7 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
 def pack_options(
     default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000"
 ) -> Callable[[F], F]:
-    """Add the options of a command that makes a pack; they reach it as one `PackOptions`."""
+    """Return a decorator for the options of a pack; the command gets them as one argument, a PackOptions."""
     return options(
         click.option(
             "--format",
@@ -55,24 +56,24 @@ def pack_options(
             callback=for_people,
             help="Write to a file, atomically.",
         ),
-        click.option("--copy", is_flag=True, callback=for_people, help="Copy to the clipboard."),
+        click.option("--copy", is_flag=True, callback=for_people, help="Copy the pack to the clipboard."),
     )
 
 
 def counter_of(memory: Memory, options: PackOptions) -> Counter:
-    """Return the counter of tokens for the model that was asked for."""
+    """Return the token counter for the model that --model names, else for the memory's."""
     return token_counter.counter(token_counter.model_of(options.model, memory), memory)
 
 
 def fill(memory: Memory, draft: PackDraft, options: PackOptions, budget: int, *, inter_agent: bool = False) -> Pack:
-    """Fill a pack from a draft; the pack says so if its records come from an untrusted clone."""
+    """Return the pack for a draft. It has a warning if its records come from an untrusted clone."""
     draft = draft if memory.is_trusted else draft.foreign
     count = counter_of(memory, options).tokens
     return budget_fill.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
 
 
 def refuse_undeliverable(options: PackOptions) -> None:
-    """Raise MemctlError if `deliver` is bound to fail; to be called before anything that can't be undone."""
+    """Raise MemctlError if the pack could not be delivered. Call it before anything that can't be undone."""
     if options.out is not None:
         named_file.refuse(options.out)
     if options.copy:
@@ -91,9 +92,12 @@ def deliver(
     as_json: bool,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Print a pack, write it to a file, or copy it; and count its records as retrieved. `more` is added to the JSON."""
+    """Print a pack, write it to a file, or copy it, and count its records as retrieved.
+
+    `more` is added to the data of the JSON envelope.
+    """
     if pack.left_out and not pack.included():
-        output.note(f"nothing of {len(pack.left_out):,} fits into {pack.budget:,} tokens")
+        output.note(f"none of {quantity(len(pack.left_out), 'item')} fits into {pack.budget:,} tokens")
     family = family_of(options.model or memory.config.model).name
     if options.copy:
         from memctl.providers import clipboard

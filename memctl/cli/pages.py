@@ -1,4 +1,4 @@
-"""`project`, `section` and `detail`: the authored pages of levels 1 to 3."""
+"""The commands `memctl project`, `section` and `detail`, which write the pages of levels 1 to 3."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from memctl.write.pages import Author, PageText, with_content
 
 
 def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[PageText, str]:
-    """Return the text of a page from its options, file and editor; and the whole text that the editor left, or "".
+    """Return the text of a page from options, file or editor, and the whole text that the editor saved ("" if unused).
 
-    `page` is the existing page, `title` the editor's heading for a new one.
+    `page` is the existing page; `title` is the heading in the editor for a new one.
     """
     file, use_editor = options.pop("source"), options.pop("use_editor")
     text = _option_texts(kind, options)
@@ -71,7 +71,7 @@ def _option_texts(kind: PageKind, options: dict[str, Any]) -> PageText:
 
 
 def _refuse_stand_ins(text: PageText) -> None:
-    """Raise MemctlError if a title or option is a stand-in such as "TODO"."""
+    """Raise MemctlError if a title or option is a placeholder such as "TODO"."""
     refuse_stand_in(text.values.get("title", ""), "title")
     for name, value in text.content.items():
         for one in [value] if isinstance(value, str) else value:
@@ -84,9 +84,9 @@ def _from_file(file: str) -> tuple[str, str]:
     try:
         has_values = bool(frontmatter.read(text)[0])
     except FrontMatterError:
-        has_values = False  # a line `---` is a line across the page, too
+        has_values = False  # `---` may be a horizontal rule of Markdown
     if has_values:
-        raise MemctlError(f"{file} begins with front matter", "give the text without it, and its values as options")
+        raise MemctlError(f"{file} begins with front matter", "remove it from the text, and give its values as options")
     return headings.take_title(text)
 
 
@@ -102,7 +102,7 @@ def _filled(kind: PageKind, text: PageText, page: Page | None) -> str:
     return with_content(kind, body.lstrip("\n"), text)
 
 
-_MANY = "Repeatable; replaces those there are."
+_MANY = "Repeatable; replaces the present ones."
 _VALUES: dict[str, click.Option] = {
     "completion_percentage": click.Option(
         ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="Progress in percent."
@@ -111,23 +111,23 @@ _VALUES: dict[str, click.Option] = {
         ["--weight"], type=click.FloatRange(0, 1000, min_open=True), help="Its weight in the project's status."
     ),
     "paths": click.Option(
-        ["--path", "paths"], multiple=True, metavar="GLOB", help=f"Code it covers, such as src/auth/**. {_MANY}"
+        ["--path", "paths"], multiple=True, metavar="GLOB", help=f"A glob of its code, such as src/auth/**. {_MANY}"
     ),
     "section": click.Option(
         ["--section"],
         metavar="§2.N",
         callback=section_named,
         shell_complete=complete("section"),
-        help="The section whose details these are, by number or name.",
+        help="The section of these details, by number or name.",
     ),
     "code_refs": click.Option(
-        ["--code", "code_refs"], multiple=True, metavar="PATH", help=f"A file it is about. {_MANY}"
+        ["--code", "code_refs"], multiple=True, metavar="PATH", help=f"A file that the page is about. {_MANY}"
     ),
     "number": click.Option(["--number", "id"], metavar="N.N", help="Its number. [default: the next free one]"),
     "title": click.Option(["--title"], help="Its title."),
 }
 _TEXT = (
-    click.Option(["--file", "-f", "source"], metavar="FILE", help="Take the text from a Markdown file (- for stdin)."),
+    click.Option(["--file", "-f", "source"], metavar="FILE", help="Read the text from a Markdown file (- for stdin)."),
     click.Option(["--edit", "-e", "use_editor"], is_flag=True, help="Write the text in your editor."),
     click.Option(["--strict"], is_flag=True, help="Refuse a path or glob that leads nowhere."),
 )
@@ -161,12 +161,12 @@ def _options(kind: PageKind, *names: str) -> list[click.Parameter]:
 
 
 Plan = Callable[[Snapshot, Author], Change]
-# From the memory as it is and the options: what to do, and the text that an editor left ("" if none did).
+# A function of the memory and the options that returns a plan, and the text that the editor saved ("" if unused).
 Prepare = Callable[[Memory, Snapshot, dict[str, Any]], tuple[Plan, str]]
 
 
 def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> None:
-    """Run a command on a page; an editor is open before anything is locked, and its text is kept if it is refused."""
+    """Write a page and report it. The editor is open before anything is locked; refused text is kept in a file."""
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
@@ -182,7 +182,7 @@ def _is_given(options: dict[str, Any]) -> bool:
 
 
 def _refuse_changed(marker: str, before: Page | None, now: Page | None) -> None:
-    """Raise MemctlError if a page was changed while its text was in the editor."""
+    """Raise MemctlError if the page changed on the disk while its text was in the editor."""
     if now != before:
         raise MemctlError(f"{marker} was changed while you edited it", "edit it again")
 
@@ -241,8 +241,8 @@ def _remove(kind: PageKind) -> Callable[..., None]:
 def _list(kind: PageKind) -> click.Command:
     @command(
         "list",
-        (f"memctl {kind.name} list", f"All {kind.name}s by their numbers."),
-        (f"memctl {kind.name} list --json --at v1.0", "With their texts as they were in a release, for a program."),
+        (f"memctl {kind.name} list", f"List all {kind.name}s by number."),
+        (f"memctl {kind.name} list --json --at v1.0", "List them with their texts in a release, for a program."),
     )
     @json_option
     @at_option
@@ -257,7 +257,7 @@ def _list(kind: PageKind) -> click.Command:
         elif found:
             output.columns([_row(page) for page in found])
         elif not faults:
-            output.note(f"there are no {kind.name}s; `memctl {kind.name} add TITLE` makes one")
+            output.note(f"there are no {kind.name}s; `memctl {kind.name} add TITLE` adds one")
         output.faults(memory, faults)
         ctx.exit(REFUSED if faults else OK)
 
@@ -285,10 +285,10 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
     group = Group(kind.name, help=text, no_args_is_help=False)
     marker = _marker(f"§{kind.level}.N")
     remove = _command(
-        "remove", _remove(kind), f"Take a {kind.name} away; Git keeps it.",
+        "remove", _remove(kind), f"Remove a {kind.name}; Git keeps it.",
         [marker, click.Option(["--discard"], is_flag=True, help="Discard uncommitted text.")],
-        (f"memctl {kind.name} remove §{kind.level}.3", "Only if nothing belongs to it any more."),
-        (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what that would do."),
+        (f"memctl {kind.name} remove §{kind.level}.3", "Remove it, if nothing belongs to it any more."),
+        (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what would be removed."),
     )  # fmt: skip
     for member in (add, edit, _list(kind), remove):
         group.add_command(member)
@@ -296,18 +296,18 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
 
 
 _TITLE = click.Argument(["title"], required=False)
-_EDIT = "What is not named stays as it is, and an empty text clears. Without options, the text opens in your editor."
+_EDIT = "Other fields stay unchanged, and an empty text clears a field. Without options, your editor opens."
 project_command = Group("project", help="Describe the project's purpose and status: level 1.", no_args_is_help=False)
 project_command.add_command(
     _command(
         "set",
         _set_project,
-        "Set what is given of the project's page; the rest stays, and an empty text clears.",
+        "Set fields of the project's page. Other fields stay unchanged, and an empty text clears a field.",
         _options(PROJECT, "title", "completion_percentage"),
         ('memctl project set --goal "An API for 50,000 users at once"', "State the goal."),
         (
             'memctl project set --completion 45 --status "Payment in progress" --priority "PCI review"',
-            "Declare the status, and what comes first.",
+            "Set the status and the first priority.",
         ),
     )
 )
@@ -318,7 +318,7 @@ section_command = _group(
         "add", _add(SECTION), "Add a section.",
         [_TITLE, *_options(SECTION, "number", "completion_percentage", "weight", "paths")],
         ('memctl section add "Payment" --path "src/payment/**" --overview "Takes money."', "Add a section."),
-        ("memctl section add --file payment.md", "Title and text from a Markdown file (- for standard input)."),
+        ("memctl section add --file payment.md", "Read title and text from a Markdown file (- for standard input)."),
         ('memctl section add "Payment" --edit', "Write the text in your editor."),
     ),
     _command(
@@ -327,9 +327,9 @@ section_command = _group(
             _marker("§2.N"),
             *_options(SECTION, "title", "completion_percentage", "weight", "paths"),
         ],
-        ('memctl section edit §2.3 --completion 60 --next "Refunds"', "Report progress and the next step."),
+        ('memctl section edit §2.3 --completion 60 --next "Refunds"', "Set progress and the next step."),
         ('memctl section edit §2.3 --status ""', "Clear the status."),
-        ("memctl section edit §2.3", "Write in your editor."),
+        ("memctl section edit §2.3", "Edit the text in your editor."),
     ),
 )  # fmt: skip
 detail_command = _group(
@@ -344,7 +344,7 @@ detail_command = _group(
     _command(
         "edit", _edit(DETAIL), f"Change a page of details.\n\n{_EDIT}",
         [_marker("§3.N"), *_options(DETAIL, "title", "section", "code_refs")],
-        ("memctl detail edit §3.1 --file tokens.md", "Give it another text."),
-        ("memctl detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py", "Name the files it is about."),
+        ("memctl detail edit §3.1 --file tokens.md", "Replace the text of a page."),
+        ("memctl detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py", "Set the files of a page."),
     ),
 )  # fmt: skip

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from memctl.cli.first_steps import FirstStep
 
 _TRY = (
-    "memctl status                        # what it holds",
-    "memctl rehydrate | less              # what an agent gets when it starts to work",
-    "memctl show 2.1                      # a section of the project, in one page",
-    "memctl why src/lantern/db/pool.py    # what was decided about a file",
+    "memctl status                        # show its progress and open issues",
+    "memctl rehydrate | less              # print what an agent needs to start work",
+    "memctl show 2.1                      # print a section of the project",
+    "memctl why src/lantern/db/pool.py    # show what was decided about a file",
     'memctl search "out of connections"',
     'memctl learn "My first record" && git log --oneline',
 )
@@ -40,22 +40,22 @@ _TRY = (
 @command(
     "init",
     ("memctl init", "Set up a memory at the root of this repository."),
-    ("memctl init --git --project shop", "Make the Git repository too, and name the project."),
-    ("memctl init --yes", "Do at once what it would name as next steps: import decisions, install hooks."),
-    ("memctl init --sections", "In a memory: propose sections from the repository's folders; --yes adds them."),
-    ("memctl init --docs default-branch", "In a memory: render documents on the default branch alone."),
-    ("memctl init --here", "In a repository of many projects: a memory for this folder."),
+    ("memctl init --git --project shop", "Create the Git repository too, and name the project."),
+    ("memctl init --yes", "Set up a memory and run the next steps: import decisions, install hooks."),
+    ("memctl init --sections", "Propose sections for an existing memory, from folders; --yes adds them."),
+    ("memctl init --docs default-branch", "Render documents only on the default branch, in an existing memory too."),
+    ("memctl init --here", "Set up a memory for this folder, in a repository of many projects."),
 )
 @click.option("--project", metavar="NAME", help="The project's name. [default: the folder's]")
-@click.option("--git", "make_repository", is_flag=True, help="Make a Git repository first if there is none.")
-@click.option("--here", is_flag=True, help="Put it into this folder, not at the repository's root.")
+@click.option("--git", "make_repository", is_flag=True, help="Create a Git repository first if there is none.")
+@click.option("--here", is_flag=True, help="Create the memory in this folder, not at the repository's root.")
 @click.option("--sections", is_flag=True, help="Propose sections for an existing memory.")
 @click.option(
     "--docs",
     type=click.Choice(["true", "false", DEFAULT_BRANCH]),
-    help="Which branches have rendered documents: each, none, or the default one; also for an existing memory.",
+    help="Which branches have rendered documents: all, none, or the default one; also sets an existing memory.",
 )
-@click.option("--yes", "-y", is_flag=True, help="Do what is proposed: the next steps, or the sections.")
+@click.option("--yes", "-y", is_flag=True, help="Run the proposed next steps, or add the proposed sections.")
 @writing
 @click.pass_context
 def init_command(
@@ -86,15 +86,15 @@ def init_command(
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
             refuse_bare(start)
-            output.text(f"would make a Git repository in {start.absolute()}, and a memory in it")
+            output.text(f"would create a Git repository in {start.absolute()}, and a memory in it")
             return
         setup.make_repository(start)
     memory, change = setup.plan(start, os.environ, project, here=here, docs=docs or "")
     if not flags["dry_run"]:
-        with suppress(MemctlError):  # where settings can't be written now; the next write tries again
+        with suppress(MemctlError):  # if the settings can't be written, the next write tries again
             trust.grant(memory.repository)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
-    from memctl.cli import first_steps  # which other commands of this module need not
+    from memctl.cli import first_steps  # `init` alone needs it
 
     steps = first_steps.propose(memory)
     if flags["as_json"]:
@@ -109,7 +109,7 @@ def init_command(
     else:
         top = memory.folder.parent
         where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
-        _name(steps, f"next steps{where} (`memctl init --yes` does those that need no text from you):")
+        _name(steps, f"next steps{where} (`memctl init --yes` runs those that need no text from you):")
 
 
 def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
@@ -125,7 +125,7 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
         _do(ctx, memory.folder.parent, steps)
     elif steps:
         output.text("\n".join(step.line for step in steps))
-        output.note("hint: `memctl init --sections --yes` adds them all, `memctl section edit` renames them")
+        output.note("hint: `memctl init --sections --yes` adds all of them, `memctl section edit` renames one")
     else:
         output.note("no folder of the repository suggests another section")
 
@@ -153,11 +153,11 @@ def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
 
 @command(
     "demo",
-    ("memctl demo", "Make the example in ./memctl-demo, and say what to type next."),
-    ("memctl demo ~/lantern", "Make it somewhere else."),
+    ("memctl demo", "Create the example in ./memctl-demo, and print what to try."),
+    ("memctl demo ~/lantern", "Create it in another folder."),
 )
 @click.argument("folder", required=False, default="memctl-demo", type=click.Path(path_type=Path))
-@click.option("-n", "--dry-run", is_flag=True, help="Show what would be made, and make nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be created, and create nothing.")
 @json_option
 @click.pass_context
 def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bool) -> None:
@@ -173,23 +173,23 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     if as_json:
         output.json("demo", {"folder": str(place), "made": not dry_run})
         return
-    output.text(f"{'would make' if dry_run else 'made'} the example in {output.name(str(place))}")
+    output.text(f"{'would create' if dry_run else 'created'} the example in {output.name(str(place))}")
     if not dry_run:
         output.note("".join(f"\n  {line}" for line in ("try:", f"cd {shlex.quote(str(folder))}", *_TRY))[3:])
 
 
 @command(
     "commit",
-    ("memctl commit", "Commit what is pending, and edits made by hand."),
-    ("memctl commit -n", "Show what that would be."),
-    ("memctl commit --again", "Write and commit what was undone outside memctl, for example by `git rebase --abort`."),
+    ("memctl commit", "Commit pending changes, and edits made by hand."),
+    ("memctl commit -n", "Show what would be committed."),
+    ("memctl commit --again", "Repeat changes that were undone outside memctl, as by `git rebase --abort`."),
     ("memctl commit --drop LRN-2025-11-04-001", "Forget the undone change of one record."),
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--again", is_flag=True, help="Write and commit what was undone outside memctl (of the ids, or all).")
-@click.option("--drop", is_flag=True, help="Forget what was undone outside memctl (of the ids, or all).")
-@click.option("--batch", is_flag=True, help="Squash a batch if HEAD has moved on since, and nothing else (for hooks).")
-@click.option("--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision.")
+@click.option("--again", is_flag=True, help="Repeat changes that were undone outside memctl (of the ids, or all).")
+@click.option("--drop", is_flag=True, help="Forget changes that were undone outside memctl (of the ids, or all).")
+@click.option("--batch", is_flag=True, help="Only squash a batch if HEAD has moved since (for hooks).")
+@click.option("--allow-accepted", is_flag=True, help="Allow to change the text of an accepted decision.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
 @report.strict_option
 @json_option
@@ -217,7 +217,7 @@ def commit_command(
     merges it into a file that has changed meanwhile; if that can't be merged, it shows the conflict and writes nothing.
     """
     if (again and drop) or (ids and not (again or drop)):
-        hint = "without ids it commits all that waits; `git commit -- FILE` commits single files"
+        hint = "without ids, it commits everything that is pending; `git commit -- FILE` commits single files"
         raise MemctlError("ids need --again or --drop", hint, USAGE)
     memory = memory_access.memory(ctx)
     if batch:

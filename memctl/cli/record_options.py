@@ -1,4 +1,4 @@
-"""The options of records' fields, with the same names in the commands that create and that edit records."""
+"""The options for records' fields, with the same names in the commands that create records and in `edit`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
 from memctl.text.phrases import some
 
-_DEFAULTS: dict[str, Callable[[], click.Option]] = {  # of keys that only some types have
+_DEFAULTS: dict[str, Callable[[], click.Option]] = {  # options for keys that only some types have
     "severity": lambda: click.Option(["--severity"], type=click.Choice(SEVERITIES), help="The severity."),
     "completion_percentage": lambda: click.Option(
         ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="Progress in percent."
     ),
 }
-_SHOWN = 20  # options to name in a complaint
+_SHOWN = 20  # options to name in an error
 
 
 def own(kind: Kind) -> list[click.Option]:
-    """Return the options of fields that only records of a type have."""
+    """Return the options for the fields that only records of one type have."""
     return [*(_DEFAULTS[name]() for name in kind.defaults), *map(_of_field, kind.fields)]
 
 
@@ -38,14 +38,14 @@ def _of_field(field: Field) -> click.Option:
 
 
 def common(statuses: Sequence[str]) -> list[click.Option]:
-    """Return the options of fields that all records have, except links."""
+    """Return the options for the fields that all records have, except links."""
     return [
         click.Option(
             ["--tag", "-t", "tags"],
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="A tag to find it by. Repeatable.",
+            help="A tag. Repeatable.",
         ),
         click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="Importance, from 1 to 10 (critical)."),
         click.Option(["--status"], type=click.Choice(statuses), help="The status."),
@@ -53,21 +53,19 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             ["--section"],
             callback=section_named,
             shell_complete=complete("section"),
-            help="The section of the project it belongs to, such as 2.1, or its name.",
+            help="The section that it belongs to, such as 2.1, or its name.",
         ),
         click.Option(
-            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="Code that it is about. Repeatable."
+            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="A file that it is about. Repeatable."
         ),
-        click.Option(
-            ["--expires", "expires_at"], metavar="TIME", help="When it stops mattering: a date, or 90d from now."
-        ),
+        click.Option(["--expires", "expires_at"], metavar="TIME", help="When it expires: a date, or 90d from now."),
         click.Option(["--timestamp"], metavar="TIME", help="When it happened."),
-        click.Option(["--agent", "agent_id"], callback=for_people, help="The agent that made it."),
+        click.Option(["--agent", "agent_id"], callback=for_people, help="The agent that created it."),
     ]
 
 
 def of_any_type() -> list[click.Option]:
-    """Return the options of all types, each once, for a record whose type is unknown yet."""
+    """Return the options of all types, each once, for `edit`, which learns the type from the record."""
     made = [kind for kind in KINDS.values() if kind.help]
     statuses = list(dict.fromkeys(status for kind in made for status in kind.statuses))
     found: dict[str, click.Option] = {}
@@ -83,9 +81,9 @@ def of_any_type() -> list[click.Option]:
 
 
 def edits(kind: Kind, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the changes that options make to a record's fields: pairs to set, and pairs to add to lists.
+    """Return the changes that options ask for: (field, value) pairs to set, and pairs to add to lists.
 
-    Raises MemctlError for an option that its type does not have.
+    Raises MemctlError for an option that records of this type do not have.
     """
     known = {option.name: option for option in (*common(()), *own(kind))} | {"title": None}
     to_set: list[tuple[str, str]] = []

@@ -24,9 +24,9 @@ from memctl.text.phrases import quantity, some
 from memctl.write import redact, redact_file
 from memctl.write.redact import Redaction
 
-_SHOWN = 10  # commits, refs or files that are named
-_BLOCK = 1 << 20  # bytes of a transcript that are read at once
-_MOST = 256 * _BLOCK  # bytes of all transcripts that are looked through
+_SHOWN = 10  # commits, refs or files to name
+_BLOCK = 1 << 20  # bytes of a transcript to read at once
+_MOST = 256 * _BLOCK  # bytes of transcripts to search in all
 
 
 @command(
@@ -36,12 +36,10 @@ _MOST = 256 * _BLOCK  # bytes of all transcripts that are looked through
         "Redact the credentials in a record, in one commit, and in what memctl keeps.",
     ),
     ("memctl redact .memory/sessions/5f6c2a10.md --dry-run", "Show what would be redacted, and write nothing."),
-    ("memctl redact --text - < secret.txt", "Redact this very text wherever the memory has it."),
+    ("memctl redact --text - < secret.txt", "Redact this text everywhere in the memory."),
 )
 @click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
-@click.option(
-    "--text", "source", metavar="FILE", help="Redact the text in a file (- for standard input), exactly as it is."
-)
+@click.option("--text", "source", metavar="FILE", help="Redact exactly the text in a file (- for standard input).")
 @click.option("--reason", default="", help="Why, for the log.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be redacted, and write nothing.")
 @click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`.")
@@ -89,7 +87,7 @@ def _forms(made: Redaction) -> list[str]:
 
 
 def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
-    """Return the transcripts of agents' programs that contain one of the texts; memctl does not change those."""
+    """Return the transcripts of agents' programs that contain one of the texts. memctl does not change these files."""
     root = memory.hooks
     files = {
         file
@@ -110,7 +108,7 @@ def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
 
 
 def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
-    """Yield a file block by block; each begins with the end of the one before, so that no match is split."""
+    """Yield a file in blocks that overlap, so that no match is split."""
     try:
         with file.open("rb") as stream:
             rest = b""
@@ -124,10 +122,12 @@ def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
 def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str], dry_run: bool) -> None:
     would = "would redact" if dry_run else "redacted"
     if made.is_empty:
-        output.note("nothing to redact was found" if made.secrets else "no credential was found there")
-        hint = "give the secret itself on standard input with `--text -`, if no rule knows it"
+        output.note("nothing to redact" if made.secrets else "no credential was found there")
+        hint = "if no rule finds the secret, give it on standard input with `--text -`"
         if made.secrets:
-            hint = "it is in no file of this clone's memory now" + (", but Git's index has it" if made.staged else "")
+            hint = "no file of the memory in this clone has it now" + (
+                ", but Git's index has it" if made.staged else ""
+            )
         output.note(f"hint: {hint}")
     for path, times in made.counts.items():
         note = " (Git does not have this file)" if path in made.loose else ""
@@ -149,9 +149,9 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
 
 def _remaining_places(left: Remains, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
     """Yield, in words, the places where the credential may remain out of memctl's reach."""
-    yield "Have the key revoked: what follows still has it, or may have it."
+    yield "Revoke the credential: these places still have it, or may have it."
     if names:
-        yield f"- the names of files: {_some(names)} (a record's path never changes: make it anew, and delete this one)"
+        yield f"- the names of files: {_some(names)} (a record's path never changes: create a new one, delete this one)"
     if staged:
         files = shlex.join(staged[:_SHOWN])
         yield f"- Git's index, for the next `git commit`: {_some(staged)}"
@@ -159,14 +159,14 @@ def _remaining_places(left: Remains, names: list[str], staged: Sequence[str], tr
     if left.commits:
         yield f"- the history: {quantity(len(left.commits), 'commit')}, {_some([c[:10] for c in left.commits])}"
         yield f"  reached from {_some(list(left.refs))}" if left.refs else "  reached from no ref"
-        yield "  (`git filter-repo --replace-text` rewrites history; all clones have to be made anew then)"
+        yield "  (`git filter-repo --replace-text` rewrites history; everybody must clone again then)"
     if not left.is_complete:
-        yield "- older history, which was not looked through: there is too much of it"
+        yield "- older history, which was too long to search"
     if pushed := [ref for ref in left.refs if ref.startswith("refs/remotes/")]:
         yield f"- the remotes that it was pushed to: {_some(pushed)}"
-    yield "- forks, other clones and worktrees, and whoever fetched it"
+    yield "- forks, other clones and worktrees, and everybody who fetched it"
     yield "- reflogs, stashes and unreachable objects of this clone (`git reflog expire`, `git gc --prune=now`)"
-    yield f"- the transcripts of agents' programs{': ' + _some(transcripts) if transcripts else ', which are theirs'}"
+    yield f"- the transcripts of agents' programs{': ' + _some(transcripts) if transcripts else ', if they have it'}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -24,9 +24,9 @@ from memctl.write.renumber import Renumbering, StagedMerge
 
 @command(
     "renumber",
-    ("memctl renumber --dry-run", "What would be renamed, and which references would be rewritten."),
-    ("memctl renumber", "After a merge in which `check` found an id twice (MEM104, MEM302)."),
-    ("memctl renumber --json", "The same, with what stays unclear, for a program."),
+    ("memctl renumber --dry-run", "Show what would be renumbered, and which references would change."),
+    ("memctl renumber", "Give ids that `check` found twice after a merge (MEM104, MEM302) to one record each."),
+    ("memctl renumber --json", "Renumber, and print what is unclear, for a program."),
 )
 @writing
 @click.pass_context
@@ -51,11 +51,11 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         )
         return
     if within or memory.repository.under_way():
-        result = msgspec.structs.replace(result, pending="", hint="")  # said better below
+        result = msgspec.structs.replace(result, pending="", hint="")  # `_to_conclude` gives better hints
     report.outcome(memory, result, flags, _lines(made))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
-        output.note(f"unclear: {place}: {one.name} is not rewritten, and now means {one.taken_for!r}")
+        output.note(f"unclear: {place}: {one.name} is not changed, and now means {one.taken_for!r}")
     for path, lost in made.lost:
         output.note(
             f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} was replaced by {lost.kept!r}"
@@ -63,7 +63,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     output.note(*_owner_hints(memory, made), *done.settled)
     for path, identifier in made.returned:
         name = output.name(memory.tracked(path))
-        output.note(f"{name} is {identifier} from before it was renamed: take over what is new there, and delete it")
+        output.note(f"{name} is {identifier} under its old name: copy what is new in it, and delete it")
     if not flags["dry_run"]:
         output.note(*_to_conclude(memory, result, within))
 
@@ -74,29 +74,28 @@ def _lines(made: Renumbering) -> Iterator[str]:
 
 
 def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
-    """Yield a hint for each owned number that two sections had: only the owner knows which one was meant."""
+    """Yield a hint for each owned number that two sections had, since only the owner knows which one was meant."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
     state = ref_state.read(memory).state if pages else State()
     for holder in pages:
         if held := state.live(holder.name, memory.now):
             moved = f"{holder.now} {holder.title!r}"
-            yield f"owned: {held.told}; if {moved} was meant, {held.owner_agent_id} should `memctl own release " + (
-                f"{holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
-            )
+            commands = f"`memctl own release {holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
+            yield f"owned: {held.description}; if {moved} was meant, {held.owner_agent_id} should {commands}"
 
 
 def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:
-    """Yield the commands that finish the merge, or another operation under way."""
+    """Yield the commands that finish the merge, rebase or cherry-pick under way."""
     stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
     if within is None:
         if not result.change.is_empty and (operation := memory.repository.under_way()):
             yield f"commit pending: {operation} is under way, and nothing was staged"
-            yield f"hint: {stage}, then go on with the {operation[2:]}"
+            yield f"hint: {stage}, then continue the {operation[2:]}"
     elif within.why:
         yield f"nothing was staged: {within.why}"
-        yield f"hint: to have all of it in the merge, {stage}, then `git commit --no-edit`"
+        yield f"hint: to include it in the merge, {stage}, then `git commit --no-edit`"
     else:
-        yield f"staged for the merge: {quantity(len(within.staged), 'file')} of {memory.prefix}, as renumbered"
+        yield f"staged for the merge: {quantity(len(within.staged), 'renumbered file')} of {memory.prefix}"
         if within.warning:
             yield f"warning: {within.warning}"
         if within.conflicts:
@@ -105,12 +104,12 @@ def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) ->
             yield f"in conflict still: {output.name(some(within.conflicts, 1))}"
             yield (
                 "hint: "
-                + ("resolve that and `git add` it, then " if others else "")
+                + ("resolve it, `git add` it, then " if others else "")
                 + (f"`memctl render`, {stage}, " if rendered else "")
                 + "`git commit --no-edit`"
             )
         else:
-            yield "hint: `git commit --no-edit` concludes the merge"
+            yield "hint: `git commit --no-edit` finishes the merge"
 
 
 def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Options that writing commands share, and the report of what they wrote."""
+"""Options that all writing commands share, and the report of what a command wrote."""
 
 from __future__ import annotations
 
@@ -48,8 +48,10 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
 
 
 def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Return the value of an option or argument, or its values if it may be repeated; raises MemctlError if one is a
-    stand-in such as "TODO"."""
+    """Callback of an option: return its value, or its values if it is repeatable.
+
+    Raises MemctlError if one is a placeholder such as "TODO".
+    """
     name = param.opts[0] if isinstance(param, click.Option) else str(param.human_readable_name)
     for text in filter(None, value if isinstance(value, tuple) else (value,)):
         refuse_stand_in(text, name)
@@ -57,7 +59,7 @@ def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 
 def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Return the value of an option that must not be empty when it is given."""
+    """Callback of an option: return its value; raises MemctlError if it is given as an empty text."""
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
         raise MemctlError(f"{param.opts[0]}: the text is empty", "give a text, or leave the option out", USAGE)
@@ -66,7 +68,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 strict_option = click.option(
-    "--strict", is_flag=True, help="Refuse what otherwise gets a hint: no reason, no such path, …"
+    "--strict", is_flag=True, help="Refuse what would only get a hint, such as a missing reason or path."
 )
 discard_option = click.option("--discard", is_flag=True, help="Discard uncommitted text.")
 
@@ -93,14 +95,14 @@ writing = options(
 
 
 def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
-    """Carry out a change, and report it."""
+    """Commit the change that `plan` returns, and report it."""
     from memctl.write import transaction
 
     outcome(memory, transaction.carry_out(memory, plan, write_options(flags)), flags)
 
 
 def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
-    """Report a write: `lines` (or a summary of the change) on stdout, a pending commit on stderr."""
+    """Report a write: `lines` (by default, a summary of the change) on stdout, a pending commit on stderr."""
     change = result.change
     if flags["as_json"]:
         output.json("change", change_data(memory, result, flags["dry_run"]))
@@ -126,6 +128,7 @@ def advice(result: Outcome) -> None:
 
 
 def pending(result: Outcome) -> None:
+    """Print on stderr that a commit is pending, the reason, and what to do."""
     if result.warning:
         output.note(f"warning: {result.warning}")
     if result.pending:
@@ -134,6 +137,7 @@ def pending(result: Outcome) -> None:
 
 
 def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any]:
+    """Return the outcome of a write as the data of a JSON envelope."""
     change = result.change
     data: dict[str, Any] = {
         "op": change.op,
@@ -190,11 +194,11 @@ def _painted(line: str) -> str:
 
 @contextmanager
 def working(doing: str, after: float = 1.0) -> Iterator[None]:
-    """Say on a terminal what takes more than `after` seconds, and how long it has taken."""
+    """Within this context, print on a terminal what takes more than `after` seconds, and for how long."""
     if not sys.stderr.isatty():
         yield
         return
-    from threading import Event, Thread  # 1 ms, and for a terminal alone
+    from threading import Event, Thread  # takes 1 ms, and is needed for a terminal only
 
     is_done = Event()
 

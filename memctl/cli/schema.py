@@ -17,13 +17,13 @@ from memctl.text.words import nearest
 
 @command(
     "schema",
-    ("memctl schema", "The kinds of answers that there are."),
-    ("memctl schema records", "What `list --json` and `show --json` print."),
-    ("memctl schema config > .config.schema.json", "For an editor that knows YAML: what config.yaml may hold."),
-    ("memctl schema --out schemas", "All of them, a file each."),
+    ("memctl schema", "List the kinds of JSON answers."),
+    ("memctl schema records", "Print the schema of `list --json` and `show --json`."),
+    ("memctl schema config > .config.schema.json", "Write the schema of config.yaml, for an editor."),
+    ("memctl schema --out schemas", "Write all schemas, one file each."),
 )
 @click.argument("kind", required=False, shell_complete=complete("schema"))
-@click.option("--out", "-o", type=click.Path(path_type=Path, file_okay=False), help="Write all to a folder.")
+@click.option("--out", "-o", type=click.Path(path_type=Path, file_okay=False), help="Write all schemas to a folder.")
 def schema_command(kind: str | None, out: Path | None) -> None:
     """Print the JSON Schema of what `--json` prints, or of config.yaml.
 

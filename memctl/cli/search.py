@@ -1,4 +1,4 @@
-"""`search`: find records, pages and sessions by their words, and records by what they are related to."""
+"""The command `memctl search`: find records, pages and sessions by words, and records by their links."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from memctl.text.markdown import first_sentence
 if TYPE_CHECKING:
     from memctl.search.related import Related
 
-_RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn|hnd)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
+_RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn|hnd)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id or its beginning
 _WORD = lazy_regex(r"\w+")
 _INDENT = " " * 6
 _MORE = "more: --limit 0 shows all"
-_COUNTED = 2_000  # matches that are counted for a person: to count 40,000 takes as long as all the rest
-# What results can be put in order of, beside relevance, each with its name in ORDERS.
+_COUNTED = 2_000  # matches to count for a person: counting 40,000 takes as long as the rest of the search
+# Choices of --sort beside relevance -> the name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
 _ANY_RECORD = "record"
 _PARTS = ("own", "around", "meaning", "importance", "recency", "access")
@@ -42,17 +42,20 @@ _Found = TypeVar("_Found", bound="Result | Related")
 
 @command(
     "search",
-    ("memctl search connection pool", "What has these words, the best match first."),
-    ("memctl search '\"rate limit\"' --type decision --explain", "An exact phrase, and how each score came about."),
-    ("memctl search 'auth*' --since 30d --json", "Words that begin with auth, for a program."),
-    ("memctl search pool --type issue --sort severity", "What matches, the worst first."),
-    ("memctl search retries --type page --type session", "Only pages, and the pages of sessions."),
-    ("memctl search retry payments --type file", "The repository's own files, by what they say."),
-    ("memctl search --related DEC-2025-11-04-001 --explain", "What has to do with a record, and why."),
-    ("memctl search --related src/auth.py", "The records that have to do with a file."),
+    ("memctl search connection pool", "Find what has these words, best match first."),
+    (
+        "memctl search '\"rate limit\"' --type decision --explain",
+        "Find an exact phrase, with the reasons for each score.",
+    ),
+    ("memctl search 'auth*' --since 30d --json", "Find words that begin with auth, for a program."),
+    ("memctl search pool --type issue --sort severity", "List matching issues, the most severe first."),
+    ("memctl search retries --type page --type session", "Search only pages and sessions."),
+    ("memctl search retry payments --type file", "Search the repository's files by their text."),
+    ("memctl search --related DEC-2025-11-04-001 --explain", "List what is related to a record, and why."),
+    ("memctl search --related src/auth.py", "List the records that are related to a file."),
 )
 @click.argument("query", nargs=-1)
-@click.option("--related", metavar="ID|PATH", help="Instead of words: find what is related to a record or a file.")
+@click.option("--related", metavar="ID|PATH", help="Find what is related to a record or a file, instead of words.")
 @partial(filtering, more_types=(_ANY_RECORD, *PLACES, FILE))
 @click.option(
     "--sort",
@@ -60,7 +63,7 @@ _Found = TypeVar("_Found", bound="Result | Related")
     type=click.Choice(["relevance", *_SORTS]),
     default="relevance",
     show_default=True,
-    help="Order by this, highest first; any order but relevance puts records first.",
+    help="The order, highest first; all but relevance list records first.",
 )
 @limit_option(10)
 @click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
@@ -94,7 +97,7 @@ def search_command(
         raise click.UsageError("give words to search for, or --related with a record or a file")
     memory, snapshot = memory_access.read(ctx, at)
     if query:
-        memory.repository.ask_settings()  # of a model of language: Git looks while the index is brought up to date
+        memory.repository.ask_settings()  # which model to use: Git answers while the index is updated
     kinds = _kinds(types)
     filters = memory_access.filters(
         memory, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given
@@ -108,7 +111,7 @@ def search_command(
 
 
 def _kinds(types: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of entries to search; all if none is given."""
+    """Return the kinds of entries to search; all if the options name none."""
     named = [kind for name in types if name != FILE for kind in (RECORDS if name == _ANY_RECORD else (name,))]
     return tuple(dict.fromkeys(named)) if types else ALL
 
@@ -143,8 +146,8 @@ def _search(
     explain: bool,
     as_json: bool,
 ) -> None:
-    chosen = msgspec.structs.replace(filters, types=())  # the kinds say so
-    is_cut = order == "relevance" and not snapshot.texts.semantic_model  # else all are compared
+    chosen = msgspec.structs.replace(filters, types=())  # `kinds` has the types
+    is_cut = order == "relevance" and not snapshot.texts.semantic_model  # other orders and a model need all matches
     most = limit or None if is_cut else None
     recorded = ranking.search(snapshot, query, memory.now, chosen, kinds, most) if kinds else []
     number, is_all = len(recorded), True
@@ -162,7 +165,7 @@ def _search(
         output.json("search", data, snapshot.faults, memory)
         return
     for word, others in instead.items() if shown else ():
-        output.note(f"{word} occurs nowhere; searched for {' and '.join(others)}")
+        output.note(f"{word} does not occur; searched for {' and '.join(others)}")
     if explain and shown:
         _explain(shown, snapshot.config.search_weights)
     else:
@@ -176,7 +179,7 @@ def _search(
 
 
 def _in_order(found: list[_Found], order: str) -> list[_Found]:
-    """Put results, given by relevance, in another order, as `list` has it; what is no record comes last."""
+    """Return results in the order of a field, as `list` sorts; those that are not records come last."""
     if order == "relevance":
         return found
     key, large_first = ORDERS[_SORTS[order]]
@@ -186,7 +189,7 @@ def _in_order(found: list[_Found], order: str) -> list[_Found]:
 
 
 def _row(result: Result) -> tuple[str, ...]:
-    """Return the cells of a result's row; a result whose id does not say how to open it has the command, too."""
+    """Return the cells of a result's row: id (or the command that opens it), score, and title."""
     if result.record is not None:
         return row(result.record)
     opened = "" if result.kind in (PAGE, FILE) else f"  (`{result.opener}`)"
@@ -194,7 +197,7 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 def _below(excerpt: Excerpt | None, body: str) -> str:
-    """Return the line below a result: the matching piece of its text, or the beginning of a page or session."""
+    """Return the line below a result: the matching part of its text, or the beginning of a page or session."""
     if excerpt is not None:
         return _INDENT + _with_marks(excerpt)
     return _INDENT + output.plain(first_sentence(body)) if body.strip() else ""
@@ -282,13 +285,13 @@ def _explain_related(results: Sequence[Related]) -> None:
 def _table(
     header: tuple[str, ...], most: Sequence[float], rows: Sequence[Sequence[float]], names: Sequence[str]
 ) -> None:
-    limits = (*(f"{value:.3f}" for value in (1.0, *most)), "the most that each part can give")
+    limits = (*(f"{value:.3f}" for value in (1.0, *most)), "the maximum of each part")
     numbers = [(*(f"{value:.3f}" for value in row), name) for row, name in zip(rows, names, strict=True)]
     output.columns([header, limits, *numbers])
 
 
 def _title_style(query: str) -> Callable[[str], str]:
-    """Return a style that prints the words of a query in bold in any of their forms."""
+    """Return a style for titles that prints the query's words, in any of their forms, in bold."""
     asked = [word.casefold() for word in _WORD.findall(query)]
 
     def style(title: str) -> str:

@@ -1,4 +1,4 @@
-"""`session`: summarize sessions of work from their transcripts and from Git."""
+"""The commands `memctl session …`: summarize sessions of work from their transcripts and from Git."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def session_command() -> None:
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
-    """Return the name of a session to be summed up, and what was noted when it began, if it is under way.
+    """Return the name of the session to summarize, and the note of its start if it is under way.
 
-    As given; else MEMCTL_SESSION's, if that was started; else the transcript's own, or its file's.
+    The name is `given`; else that in MEMCTL_SESSION, if that session was started; else the transcript's, or its file's.
     """
     named = given or memory.session
     known = active.find(memory, named) if named else None
@@ -57,7 +57,7 @@ _accepting = click.option(
     flag_value="all",
     default="",
     metavar="[N,…]",
-    help="Make the proposed records too: these by their numbers in --review, `sure` for those that are, or all.",
+    help="Create proposed records too: by their numbers in --review, `sure` for the certain ones, or all.",
 )
 _NOTHING = Session(GIT, ())
 
@@ -66,7 +66,10 @@ _NOTHING = Session(GIT, ())
     "summarize",
     ("memctl session summarize --transcript session.jsonl", "Write .memory/sessions/ID.md, or merge into it."),
     ("memctl session summarize -t main.jsonl -t agent-1.jsonl --review", "Show which records are proposed."),
-    ("memctl session summarize -t chat.txt --id design --accept 1,3", "Make the records 1 and 3, in one commit."),
+    (
+        "memctl session summarize -t chat.txt --id design --accept 1,3",
+        "Create the proposed records 1 and 3, in one commit.",
+    ),
     group=session_command,
 )
 @material.transcripts
@@ -112,10 +115,9 @@ def _write(
     no_llm: bool,
     ends: Running | None = None,
 ) -> int:
-    """Write a summary down, with the proposed records that are accepted, keep probes of the session, and report it.
+    """Write the page of a summary and the accepted records, keep the probes, and report it; then end the session.
 
-    With that a session may end. A dry run sends nothing to a language model. Returns the exit code: REFUSED if the page
-    is below a target although it was filled.
+    A dry run sends nothing to a language model. Returns REFUSED if the completed page is below a target, else OK.
     """
     from memctl.session import grades, missing_facts, probes
 
@@ -129,7 +131,7 @@ def _write(
     def plan(ids: sequence.Sequence) -> Change:
         made = session_pages.plan(memory, ids, summary, accepted, asked)
         if ends and not flags["dry_run"]:
-            session_pages.mark_ending(memory, ends)  # what is refused has not begun
+            session_pages.mark_ending(memory, ends)  # not before, since a refused summary does not end the session
         return made
 
     terms = write_options(flags)
@@ -150,7 +152,7 @@ def _write(
 
 @command(
     "list",
-    ("memctl session list", "All sessions that were summed up, the latest first."),
+    ("memctl session list", "List all summarized sessions, latest first."),
     ("memctl session list --json", "For a program."),
     group=session_command,
 )
@@ -166,14 +168,14 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     else:
         output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
         if not pages:
-            output.note("no session was summed up yet")
+            output.note("no session was summarized yet")
     output.faults(memory, faults)
     ctx.exit(REFUSED if faults else OK)
 
 
 @command(
     "show",
-    ("memctl session show 5f6c", "The page of a session, by what its name begins with."),
+    ("memctl session show 5f6c", "Print the page of a session, by the beginning of its name."),
     ("memctl session show 5f6c --at HEAD~3", "As it was."),
     group=session_command,
 )
@@ -188,7 +190,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     found, faults = session_pages.read(snapshot, path, text)
     if not as_json:
         output.text(text, newline=False)
-    elif found is None:  # it can't be read
+    elif found is None:  # the page can't be read
         raise MemctlError(f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints it as it is")
     else:
         output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
@@ -198,12 +200,15 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
 
 @command(
     "start",
-    ('memctl session start refunds --intent "Refunds by card"', "Files changed from here on count as this session's."),
-    ("MEMCTL_SESSION=refunds memctl session start", "Named by the environment."),
+    (
+        'memctl session start refunds --intent "Refunds by card"',
+        "Start a session; files that change from now on belong to it.",
+    ),
+    ("MEMCTL_SESSION=refunds memctl session start", "Start a session with a name from the environment."),
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@click.option("--intent", default="", metavar="TEXT", callback=real_text, help="What the session is to accomplish.")
+@click.option("--intent", default="", metavar="TEXT", callback=real_text, help="The purpose of the session.")
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
@@ -218,12 +223,12 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
     else:
         output.text(f"{begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}")
         if memory.session != begun.id:
-            output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names it in every commit of memctl")
+            output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names the session in every commit by memctl")
 
 
 @command(
     "status",
-    ("memctl session status", "The sessions that are under way in this worktree."),
+    ("memctl session status", "List the sessions under way in this worktree."),
     group=session_command,
 )
 @json_option
@@ -237,10 +242,10 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 
 @command(
     "end",
-    ("memctl session end refunds", "Sum up what changed in Git meanwhile, in one commit."),
+    ("memctl session end refunds", "Summarize what changed in Git since, in one commit."),
     (
         "memctl session end --transcript session.jsonl --accept",
-        "With its transcript, and the records that it proposes.",
+        "End the only session, with its transcript and the proposed records.",
     ),
     group=session_command,
 )
@@ -263,7 +268,7 @@ def end_command(
     if not flags["dry_run"] and (done := session_pages.recover(memory, known)):
         active.forget(memory, name)
         where = f", in {done.commit[:10]}" if done.commit else ""
-        lines = [f"{name} was summed up when its end was interrupted{where}"]
+        lines = [f"{name} was already summarized when its end was interrupted{where}"]
         report.outcome(memory, done, flags, lines)
         return
     session = material.read(sources) if sources else _NOTHING
@@ -273,8 +278,11 @@ def end_command(
 
 @command(
     "phase",
-    ("memctl session phase research -t session.jsonl", "The problem, findings, files and constraints."),
-    ("memctl session phase planning -t session.jsonl --json", "Signatures, types, contracts and data models."),
+    ("memctl session phase research -t session.jsonl", "Print the problem, findings, files and constraints."),
+    (
+        "memctl session phase planning -t session.jsonl --json",
+        "Print signatures, types, contracts and data models, for a program.",
+    ),
     group=session_command,
 )
 @click.argument("phase", type=click.Choice(phases.PHASES))
@@ -306,7 +314,7 @@ session_command.add_command(session_probe.probe_command)
 
 
 def _to_end(memory: Memory, given: str) -> Running:
-    """Return the session that is to end; raises MemctlError if it is not under way, or if several are."""
+    """Return the session to end; raises MemctlError if it is not under way, or if several are and none is named."""
     under_way = active.all_running(memory)
     if not given and not memory.session and len(under_way) == 1:
         return under_way[0]
@@ -316,7 +324,9 @@ def _to_end(memory: Memory, given: str) -> Running:
     name = _session_name(memory, given)
     known = active.find(memory, name)
     if known is None:
-        raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
+        raise MemctlError(
+            f"session {name!r} is not under way here", "`memctl session status` lists the sessions under way"
+        )
     return known
 
 
@@ -327,12 +337,11 @@ def _session_name(memory: Memory, given: str) -> str:
 
 
 _SHOWN = 60  # characters of an intent in a list
-_LATEST = 5  # files
+_LATEST = 5  # files to name of a session under way
 
 
 def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
-    """Print the proposed records with the numbers that --accept takes; those that are not sure as a group
-    of their own."""
+    """Print the proposed records with their numbers for --accept; uncertain ones follow as a group."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
         output.json_list("proposals", data)
@@ -354,16 +363,16 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
 
 
 def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
-    """Return the proposals that --accept names, without those that are records already; a note names these.
+    """Return the proposals that --accept selects; a note names those that exist as records already.
 
-    Raises MemctlError for a number that no proposal has.
+    Raises MemctlError for a number without a proposal.
     """
     if accept in ("all", "sure"):
         return [one for one in proposed if not one.record and (one.is_sure or accept == "all")]
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
     for number in numbers:
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
-            hint = f"there are 1 to {len(proposed)}" if proposed else "none are proposed"
+            hint = f"numbers are 1 to {len(proposed)}" if proposed else "none are proposed"
             raise MemctlError(f"--accept: there is no proposal {number!r}", hint, USAGE)
     named = {int(number): proposed[int(number) - 1] for number in numbers}
     for place, one in named.items():
@@ -373,7 +382,7 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
 
 
 def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
-    """Report what was written, or with --dry-run what would be."""
+    """Report what was written; with --dry-run, what would be written."""
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
         output.json("session", {**data, "summary": _summary_data(summary)})
@@ -384,7 +393,7 @@ def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: 
     if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
     if left:
-        output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
+        output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review lists, --accept creates them")
 
 
 def _figures(summary: SessionSummary) -> str:
@@ -399,7 +408,7 @@ def _figures(summary: SessionSummary) -> str:
         f"decisions: {len(summary.having(labels.DECISION)):,}",
         f"errors: {len(summary.errors):,} ({len(open_errors):,} open)",
     ]
-    broken = f"; lines that can't be read: {figures.broken_lines:,}" if figures.broken_lines else ""
+    broken = f"; unreadable lines: {figures.broken_lines:,}" if figures.broken_lines else ""
     return ", ".join(words) + broken
 
 
@@ -417,7 +426,7 @@ def _line(made: SessionPage) -> tuple[str, ...]:
 
 
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
-    """Print the sessions under way, and what is known of each."""
+    """Print the sessions under way, with what changed during each."""
     if as_json:
         output.json_list("sessions-under-way", map(_summary_data, summaries), name="sessions")
         return

@@ -1,4 +1,4 @@
-"""`session probe`: test whether a summary still has the facts of its session."""
+"""The command `memctl session probe`: test whether a summary still has the facts of its session."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#windo
 
 @command(
     "probe",
-    ("memctl session probe", "Ask the latest summary for what was kept of its session."),
-    ("memctl session probe 5f6c -t session.jsonl --min 0.9", "For what the transcript says; below 90 % it fails."),
+    ("memctl session probe", "Test the latest summary against the facts stored with it."),
+    (
+        "memctl session probe 5f6c -t session.jsonl --min 0.9",
+        "Test a summary against its transcript; exit with 1 below 90 %.",
+    ),
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @material.transcripts
 @click.option(
-    "--min", "least", type=click.FloatRange(0, 1), default=None, help="Exit 1 if a smaller share is answered."
+    "--min", "least", type=click.FloatRange(0, 1), default=None, help="Exit with 1 if a smaller share is answered."
 )
 @material.no_llm
 @reading_options
@@ -61,11 +64,11 @@ def probe_command(
     Exit code 1: the summary is below the target of a dimension.
     """
     from memctl.session import grades, probes
-    from memctl.transcript.events import joined
+    from memctl.transcript.events import join_sessions
 
     memory = memory_access.memory(ctx)
     parts = material.read_parts(sources) if sources else []
-    session = joined(parts) if parts else None
+    session = join_sessions(parts) if parts else None
     page, text = _page(memory, memory_access.snapshot(memory, at), given, session, sources)
     told: list[Probe] = []
     for part in parts:
@@ -92,14 +95,14 @@ def probe_command(
     if is_missed:
         output.note(f"{share:.1%} of the probes are answered, less than {least:.1%}")
     if below:
-        output.note("hint: `memctl session summarize --transcript FILE` fills a page with what it lacks")
+        output.note("hint: `memctl session summarize --transcript FILE` adds what the page lacks")
     ctx.exit(REFUSED if is_missed or below else OK)
 
 
 def _page(
     memory: Memory, snapshot: Snapshot, given: str, session: Session | None, sources: tuple[str, ...]
 ) -> tuple[SessionPage, str]:
-    """Return the page to test, with all its files, and its text; raises MemctlError if it can't be read completely."""
+    """Return the page to test with all its files, and its text; raises MemctlError if any of it can't be read."""
     own = material.own_name(session, sources[0]) if session is not None else ""
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     found, faults = session_pages.read(snapshot, path, text)
@@ -109,18 +112,20 @@ def _page(
 
 
 def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool) -> str:
-    """Return the session to test if none is named; raises MemctlError if there is none.
+    """Return the name of the session to test if the options have none; raises MemctlError if there is no session.
 
-    It is the transcript's (`own`) or MEMCTL_SESSION's if that has a page, or the latest if there is no transcript.
+    It is the transcript's session (`own`) or that in MEMCTL_SESSION if it has a page; without a transcript, the latest.
     """
     own = active.name_like(own) if own else ""
     pages, _ = session_pages.pages(snapshot)
     known = {page.id for page in pages}
     named = next((name for name in (own, memory.session) if name in known), "")
     if not named and has_transcript:
-        raise MemctlError("the transcript's session has no summary", "name the one to ask; `memctl session list`")
+        raise MemctlError(
+            "the transcript's session has no summary", "name the session to test; `memctl session list` lists them"
+        )
     if not named and not pages:
-        raise MemctlError("no session was summed up yet", "`memctl session summarize --transcript FILE`")
+        raise MemctlError("no session was summarized yet", "`memctl session summarize --transcript FILE`")
     return named or pages[0].id
 
 

@@ -1,4 +1,4 @@
-"""Text given to a command: from a file, from standard input, or from the user's editor."""
+"""Input of a command: text from a file, from standard input, or from the user's editor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read(source: str) -> str:
-    """Return the text of a file, or of standard input for `-`; raises MemctlError."""
+    """Return the text of a file, or of standard input for `-`; raises MemctlError if it can't be read as UTF-8."""
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         return frontmatter.clean_newlines(data.decode())
@@ -35,7 +35,7 @@ def read(source: str) -> str:
 
 @contextmanager
 def lines(source: str) -> Iterator[Iterator[str]]:
-    """Yield the lines of a file, or of standard input for `-`; raises MemctlError if they can't be read."""
+    """Yield an iterator over the lines of a file, or of standard input for `-`; raises MemctlError if unreadable."""
     try:
         with ExitStack() as stack:
             stream: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
@@ -45,10 +45,10 @@ def lines(source: str) -> Iterator[Iterator[str]]:
 
 
 def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
-    """Return the draft in a file, and notes on what in it was not understood.
+    """Return the draft of a record from a file, and notes on what was not understood.
 
-    The file has JSON with the fields of an export, or Markdown with or without front matter: memctl's own form, or any
-    text that names fields by labels.
+    The file has JSON with the fields of an export, or Markdown with or without front matter: in memctl's own form, or
+    with fields under labels.
     """
     import msgspec
 
@@ -61,7 +61,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     if text.lstrip().startswith("{"):
         try:
             given = msgspec.json.decode(text, type=dict[str, Any])
-            given.pop("path", None)  # an exported record has one; this will be another record
+            given.pop("path", None)  # an export has a path, which belongs to the exported record
             return draft_of(given, kind), []
         except (msgspec.MsgspecError, RecursionError) as error:
             raise MemctlError(f"{source} is not a JSON object: {error}") from None
@@ -89,12 +89,15 @@ class EditedPage(NamedTuple):
 
 
 def compose(skeleton: str, draft: Draft) -> str:
-    """Let the user write a body in the editor; raises MemctlError without a terminal, or if nothing was written."""
+    """Return a draft with the text that the user writes in the editor.
+
+    Raises MemctlError without a terminal, or if the user writes nothing.
+    """
     title = draft.values.get("title") or "Title"
     heading, edited = headings.take_title(open_editor(f"# {title}\n\n{skeleton}"))
     if heading not in ("", "Title"):
         draft.values["title"] = heading
-    for comment in _COMMENT.findall(skeleton):  # what else looks like one may be somebody's text or code
+    for comment in _COMMENT.findall(skeleton):  # other comments in the text are the user's own
         edited = edited.replace(f"{comment}\n", "").replace(comment, "")
     body = _tidied(_without_empty(edited))
     if not body.strip() and not draft.values.get("title"):
@@ -103,9 +106,9 @@ def compose(skeleton: str, draft: Draft) -> str:
 
 
 def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
-    """Let the user write a page; raises MemctlError if the result is empty.
+    """Return the page that the user writes in the editor; raises MemctlError if it is empty.
 
-    `skeleton` has the headings offered for filling in; those left empty are dropped.
+    `skeleton` are headings to fill in; those that stay empty are dropped.
     """
     text = open_editor(shown)
     if not text.strip():
@@ -118,7 +121,7 @@ def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
 
 @contextmanager
 def kept_if_refused(memory: Memory, text: str) -> Iterator[None]:
-    """Within this context, text from the editor is kept in a file if it is refused, and the error names the file."""
+    """Within this context, an error about text from the editor keeps the text in a file, and names it in the hint."""
     try:
         yield
     except MemctlError as error:
@@ -130,8 +133,7 @@ def kept_if_refused(memory: Memory, text: str) -> Iterator[None]:
 
 
 def open_editor(text: str) -> str:
-    """Return the text as the user saved it in the editor; raises MemctlError without a terminal, or if it was not
-    saved."""
+    """Return the text as the user saves it in the editor; raises MemctlError without a terminal or a saved text."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise MemctlError(
             "there is no terminal to open an editor in", "give the fields as options, or a text with --file", USAGE
@@ -139,7 +141,9 @@ def open_editor(text: str) -> str:
     try:
         edited = click.edit(text, extension=".md")
     except click.ClickException as error:
-        raise MemctlError(f"the editor failed: {error.message}", "EDITOR names the one to use") from None
+        raise MemctlError(
+            f"the editor failed: {error.message}", "the variable EDITOR names the editor to use"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise MemctlError(f"the edited text can't be read: {error}") from None
     if edited is None:
@@ -148,7 +152,7 @@ def open_editor(text: str) -> str:
 
 
 def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
-    """Drop headings without text below them: those in `names`, or all."""
+    """Return a text without the headings that have no text below them: those in `names`, or all."""
     kept = [
         part.text
         for part in headings.split(body)
@@ -158,7 +162,7 @@ def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
 
 
 def _tidied(body: str) -> str:
-    """Collapse runs of empty lines, except in code."""
+    """Return a text with runs of empty lines reduced to one, except in code."""
     kept: list[str] = []
     for line, outside in headings.outside_fences(body):
         if not (outside and not line.strip() and kept and not kept[-1].strip()):

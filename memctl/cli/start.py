@@ -1,6 +1,7 @@
-"""The start of a command, before click is imported: its standard streams, its directory, and a question to Git.
+"""The start of a command, before click is imported: its standard streams, its directory, and an early call of Git.
 
-Git needs about as long to find the files that differ from HEAD as Python to import click and a command.
+Git takes about as long to find the files that differ from HEAD as Python to import click and a command, so both run at
+the same time.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ if TYPE_CHECKING:
     from memctl.git.status import StatusProcess
     from memctl.store.memory import Memory
 
-# Commands that need no answer of Git's about the files of the memory.
+# Commands that do not need to know which files of the memory differ from HEAD.
 _NOT_ASKING = (
     "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
     "guide", "mcp", "help",
 )  # fmt: skip
-_WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs it
+_WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs to know it
 
 
 class Start:
-    """The context of a command: its directory, the early question to Git, and the memory that it opened.
+    """The context of a command: its directory, the early call of Git, and the memory that it opened.
 
-    `serve_tools` is what `memctl mcp` runs: the server is on the same floor as the command line, so `__main__` sets it.
+    `serve_tools` runs `memctl mcp`. `__main__` sets it, since the server is on the same floor as the command line.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -48,48 +49,47 @@ class Start:
         """Start Git's comparison of the memory's files with HEAD."""
         from memctl.store import place
 
-        with suppress(MemctlError, OSError):  # the command will find the same, and say it
+        with suppress(MemctlError, OSError):  # the command meets the same error and reports it
             self.asked = place.ask(self.folder)
 
     def work_in(self, folder: Path | None) -> None:
-        """Set the folder that an option names, else MEMCTL_DIR's or the current one; a question about another folder is
-        dropped."""
+        """Set the command's folder: that of option -C, else MEMCTL_DIR or the current one. Drops the call of Git
+        elsewhere."""
         folder = folder or Path(os.environ.get("MEMCTL_DIR") or ".")
         if folder != self.folder:
             self.folder, self.asked = folder, None
 
     @staticmethod
     def finish_jobs(root: Path) -> bool:
-        """Finish the jobs of agents' hooks; return whether none is left."""
-        from memctl.hooks import jobs  # reading commands import no hooks
+        """Finish the pending jobs of agents' hooks; return whether none is left."""
+        from memctl.hooks import jobs  # not loaded by commands that read, unless jobs are left
 
         return jobs.settle_all(root, os.environ)
 
     @staticmethod
     def leave_batch(opened: Memory, *, dry_run: bool) -> None:
-        """Part from a batch of changes of a branch that HEAD is no longer on, as Git's hooks would have: its files are
-        not this branch's."""
+        """End the batch of changes in the worktree if HEAD is on another branch, as Git's hooks do on a checkout."""
         from memctl.git import git
         from memctl.store import batches
-        from memctl.write import commit  # reading commands write nothing else
+        from memctl.write import commit  # not loaded by commands that read, unless a batch is to end
 
         branch = batches.branch_here(opened)
         if branch == opened.repository.branch()[0] or "GIT_INDEX_FILE" in os.environ or git.committing_process():
             return
         if dry_run:
             name = branch.removeprefix("refs/heads/")
-            opened.remarks.append(f"files here are of {name}'s batch of changes: the next command puts them there")
+            opened.remarks.append(f"files here belong to the batch of {name}; the next command that writes ends it")
             return
         try:
             commit.end_batch(opened, only_if_moved=True)
-        except (MemctlError, OSError) as error:  # as in a folder that we may not write to
+        except (MemctlError, OSError) as error:  # the folder may be read-only
             opened.remarks.append(f"warning: {error}")
 
 
 def _open_what_is_closed() -> None:
-    """Open a closed standard stream on nothing, since the next file to be opened would get its number.
+    """Open closed standard streams on /dev/null, since the next file to be opened would get their numbers.
 
-    Writing to a closed standard output fails then, so that nobody takes the missing answer for an empty one.
+    Writing to a closed standard output then fails, so that nobody takes the missing answer for an empty one.
     """
     for name, mode, access in (("stdin", "r", os.O_RDWR), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDWR)):
         if getattr(sys, name) is None:

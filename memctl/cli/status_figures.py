@@ -9,21 +9,22 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import click
+import msgspec
 
 from memctl.cli import output, terminal
 from memctl.errors import MemctlError
-from memctl.record.kinds import SESSIONS, SEVERITIES
+from memctl.record.kinds import KINDS, SESSIONS, SEVERITIES
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
-from memctl.search.readiness import OpenWork, is_started, is_work
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
 SEVERITY_COLOURS = {"critical": "red", "high": "yellow", "medium": "cyan", "low": "white"}
-_PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # from so many percent on
-_AGENTS = 5  # that are named
-# Bytes of open records' files for a token of a pack of all of them: 2.9 in the example, 3.0 in memctl's own memory.
+_PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # least percentage, colour
+_AGENTS = 5  # agents to name
+# Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
+_FIGURES = b"figures of records"  # the key under which they are cached
 
 
 class Bars(NamedTuple):
@@ -54,22 +55,19 @@ class Bars(NamedTuple):
 
 def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
     """Return the figures of a snapshot as `memctl status --json` prints them."""
-    work = OpenWork(snapshot.open_records)
-    issues = dict.fromkeys(SEVERITIES, 0)
-    for record in snapshot.open_records:
-        if record.memory_type == "issue" and record.severity in issues:
-            issues[record.severity] += 1
+    found = _of_records(memory, snapshot)
     return {
+        "records": found.records,
+        "duplicate_ids": found.duplicates,
         "completion": snapshot.outline.percentage,
         "sections": [_section(snapshot, page) for page in snapshot.outline.sections],
-        "open_issues": issues,
-        "work": {
-            "ready": len(work.ready),
-            "blocked": len(work.blocked),
-            "begun": sum(is_work(record) and is_started(record) for record in snapshot.open_records),
-        },
+        "open_issues": found.severities,
+        "work": found.work,
         "last_session": _last_session(snapshot),
-        "pack": {"tokens": _pack_tokens(memory, snapshot), "budget": memory.config.rehydrate_budget},
+        "pack": {
+            "tokens": min(round(found.size / _BYTES_PER_TOKEN), memory.config.rehydrate_budget),
+            "budget": memory.config.rehydrate_budget,
+        },
     }
 
 
@@ -85,7 +83,7 @@ def at_work(memory: Memory) -> list[dict[str, str]]:
 
     if not memory.repository.tip(ref(memory)):
         return []
-    from memctl.team import ref_state  # 20 ms
+    from memctl.team import ref_state  # takes 20 ms to load
 
     with suppress(MemctlError):
         agents = ref_state.read(memory).state.active_agents
@@ -94,10 +92,10 @@ def at_work(memory: Memory) -> list[dict[str, str]]:
 
 
 def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
-    """Return the session that ended last, and what it was for."""
+    """Return name, end and intent of the session that ended last; None if there is no session."""
     if not snapshot.names(SESSIONS):
         return None
-    from memctl.pack import last_work  # most memories have no page of a session
+    from memctl.pack import last_work  # not needed in a memory without pages of sessions
     from memctl.record import session_page
 
     ended = last_work.sessions(snapshot)[:1]
@@ -107,14 +105,46 @@ def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
     return None
 
 
-def _pack_tokens(memory: Memory, snapshot: Snapshot) -> int:
-    """Return about how many tokens a pack has, from the sizes of open records' files; counting takes as long as
-    packing."""
-    size = 0
+class RecordFigures(msgspec.Struct, frozen=True):
+    """Figures of the records, which are cached until one changes.
+
+    `records` has numbers by type and status, `duplicates` the memory_ids of records that have the same id, `severities`
+    the open issues, `work` how much is ready, blocked and begun, `size` the bytes of all open records: about what a
+    pack has of them, whose tokens take as long to count as the pack to make.
+    """
+
+    records: dict[str, dict[str, int]]
+    duplicates: dict[str, list[str]]
+    severities: dict[str, int]
+    work: dict[str, int]
+    size: int
+
+
+def _of_records(memory: Memory, snapshot: Snapshot) -> RecordFigures:
+    """Return the figures of the records of a snapshot."""
+    catalogue = snapshot.catalogue
+    if (kept := catalogue.recall(_FIGURES)) is not None:
+        return msgspec.msgpack.decode(kept, type=RecordFigures)
+    from memctl.search.readiness import OpenWork, is_started, is_work
+
+    work, size = OpenWork(snapshot.open_records), 0
     for record in snapshot.open_records:
         with suppress(OSError):
             size += os.stat(memory.folder / record.path).st_size
-    return min(round(size / _BYTES_PER_TOKEN), memory.config.rehydrate_budget)
+    begun = sum(is_work(record) and is_started(record) for record in snapshot.open_records)
+    counts: dict[str, dict[str, int]] = {}
+    severities = dict.fromkeys(SEVERITIES, 0)
+    for memory_type, status, severity, number in catalogue.statuses():
+        of_type = counts.setdefault(memory_type, {})
+        of_type[status] = of_type.get(status, 0) + number
+        closed = ("archived", *KINDS[memory_type].closed_statuses)
+        if memory_type == "issue" and severity in severities and status not in closed:
+            severities[severity] += number
+    twins = {name: [one.memory_id for one in catalogue.with_id(name)] for name in catalogue.shared_ids()}
+    numbers = {"ready": len(work.ready), "blocked": len(work.blocked), "begun": begun}
+    found = RecordFigures(counts, twins, severities, numbers, size)
+    catalogue.keep(_FIGURES, msgspec.msgpack.encode(found))
+    return found
 
 
 def print_figures(data: dict[str, Any], bars: Bars) -> None:
@@ -140,11 +170,11 @@ def _progress(data: dict[str, Any], bars: Bars) -> Iterator[str]:
 
 
 def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a label and a coloured text for the totals."""
+    """Yield a label and a coloured text for each line of totals."""
     for name, counts in sorted(data["records"].items()):
         yield name, ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
     if not data["records"]:
-        yield "records", "none yet: `memctl decide`, `issue`, `state` or `learn` makes one"
+        yield "records", "none yet: `memctl decide`, `issue`, `state` or `learn` creates one"
     if any(data["open_issues"].values()):
         worst = data["open_issues"].items()
         yield "issues", ", ".join(_severe(f"{number:,} {name}", name) for name, number in worst if number)

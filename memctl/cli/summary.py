@@ -14,9 +14,9 @@ from memctl.sources.summary import BUDGET, summary
 
 @command(
     "summarize",
-    ("memctl summarize src/payment/api.py", "What is in a large file, in 500 tokens."),
-    ("memctl summarize §4.payment.api --budget 1000", "More of it, by its § marker."),
-    ("memctl summarize server.log --at v1.0 --json", "As it was in a release, for a program."),
+    ("memctl summarize src/payment/api.py", "Outline a large file in 500 tokens."),
+    ("memctl summarize §4.payment.api --budget 1000", "Outline a file, by its § marker, in 1,000 tokens."),
+    ("memctl summarize server.log --at v1.0 --json", "Outline a file of a release, for a program."),
 )
 @click.argument("path", metavar="PATH|§4.…")
 @click.option(

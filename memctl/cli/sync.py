@@ -19,9 +19,9 @@ from memctl.write.merge import WHOLE
 
 @command(
     "sync",
-    ("memctl sync", "Bring this branch and the one it follows together."),
-    ("memctl sync origin --dry-run", "Fetch, and say what would be merged, renumbered and pushed."),
-    ("memctl sync --no-push", "Only take in what the remote has."),
+    ("memctl sync", "Merge this branch with the one that it follows, and push."),
+    ("memctl sync origin --dry-run", "Fetch, and print what would be merged, renumbered and pushed."),
+    ("memctl sync --no-push", "Fetch and merge, but push nothing."),
 )
 @click.argument("remote", default="")
 @click.option("--no-push", is_flag=True, help="Merge here, and push nothing.")
@@ -58,9 +58,9 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
         remote,
         push=not no_push,
         dry_run=dry_run,
-        report=lambda planned: show(result.branch(planned, dry_run=dry_run, push=not no_push)),
+        report=lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
     )
-    show(result.coordination(done, dry_run=dry_run))
+    show(result.coordination_lines(done, dry_run=dry_run))
     if as_json:
         output.json("sync", _data(memory, done, dry_run=dry_run))
     elif not shown and not done.warning:

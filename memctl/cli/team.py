@@ -1,4 +1,4 @@
-"""`own` and `coordination`: which agent may write which section, who is at work, and on what."""
+"""The commands `memctl own …` and `memctl coordination …`: who may write in which section, and who works on what."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from memctl.write import transaction, two_phase
 # The options of every command that changes the shared state.
 agreeing = options(
     json_option,
-    click.option("--reason", callback=real_text, help="Why; the history of the state keeps it."),
-    click.option("--remote", metavar="NAME", help="Change it at a remote, too: fetch, change, push."),
+    click.option("--reason", callback=real_text, help="The reason, which the history of the state keeps."),
+    click.option("--remote", metavar="NAME", help="Change it at a remote too: fetch, change, push."),
     click.option(
         "--expect-version",
         "expected",
@@ -42,10 +42,10 @@ agreeing = options(
 
 
 def read_state(memory: Memory, remote: str | None) -> ReadState:
-    """Return the shared state of this clone, after merging that of a remote if one is named."""
+    """Return the state that agents share, merged with that of a remote if one is named."""
     if remote is None:
         return ref_state.read(memory)
-    taken = remote_state.take_in(memory, remote)
+    taken = remote_state.fetch_and_merge(memory, remote)
     _tell(taken.lost)
     return taken.seen
 
@@ -53,19 +53,19 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
 def carry_out(
     memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
-    """Change the shared state and report it: as JSON, or in the lines that `then` makes of the outcome."""
+    """Change the state that agents share and report it: as JSON, or as the text that `then` returns."""
     remote = given["remote"]
     if not given["dry_run"]:
         two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
-    alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
+    alone = remote is None  # --remote "" is a script's slip: only a missing option means this clone alone
     result = ref_state.update(memory, plan, terms) if alone else remote_state.update(memory, remote, plan, terms)
     _tell(result.lost)
     if given["as_json"]:
         data = {
             "op": result.step.op,
             "title": result.step.title,
-            "changed": result.changed,
+            "changed": result.is_changed,
             "sync_version": result.step.state.sync_version,
             "commit": result.commit or None,
             "lost": list(result.lost),
@@ -74,7 +74,7 @@ def carry_out(
         return
     done = f"{result.step.op} {result.step.title}"
     output.text(f"would {done}" if terms.dry_run else then(result) if then else done)
-    if not result.changed:
+    if not result.is_changed:
         output.note("nothing to change")
 
 
@@ -88,22 +88,25 @@ own_command = Group(
 _sections = click.argument(
     "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
 )
-_force = click.option("--force", is_flag=True, help="Although another owns it; needs --reason.")
+_force = click.option("--force", is_flag=True, help="Overrule the owner; needs --reason.")
 
 
 @command(
     "acquire",
-    ("memctl own acquire §2.1 --for 4h --reason 'New schema'", "Only you write there for the next four hours."),
-    ("memctl own acquire §2.1 §3.2 --type shared-write", "All may write there, and see that it is shared."),
-    ("memctl own acquire §3.2 --reader elena", "Besides you, only Elena reads these details."),
-    ("memctl own acquire §1.0 --type read-only", "Nobody writes to the project's page."),
-    ("memctl own acquire §2.1 --reason ''", "Clear the reason; you still own it."),
+    (
+        "memctl own acquire §2.1 --for 4h --reason 'New schema'",
+        "Own a section for four hours; nobody else writes there.",
+    ),
+    ("memctl own acquire §2.1 §3.2 --type shared-write", "Share sections; all may write there."),
+    ("memctl own acquire §3.2 --reader elena", "Let only yourself and Elena read these details."),
+    ("memctl own acquire §1.0 --type read-only", "Let nobody write to the project's page."),
+    ("memctl own acquire §2.1 --reason ''", "Clear the reason, and still own the section."),
     group=own_command,
 )
 @_sections
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
               help=f"Who may write: you, all, nobody. [default: {TYPES[0]}]")  # fmt: skip
-@click.option("--for", "span", default="", metavar="SPAN", help="For how long, such as 4h, 7d, 2w. [default: no end]")
+@click.option("--for", "span", default="", metavar="SPAN", help="The duration, such as 4h, 7d, 2w. [default: no end]")
 @click.option("--until", default="", metavar="TIME", help="Until when.")
 @click.option(
     "--reader",
@@ -122,7 +125,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
     that another agent owns is refused until that ownership expires. MEMCTL_AGENT says who you are.
     """
     if span and until:
-        raise MemctlError("--for and --until exclude each other", exit_code=USAGE)
+        raise MemctlError("--for and --until can't be combined", exit_code=USAGE)
     memory = memory_access.memory(ctx)
     now, outline = memory.now, load.disk(memory).outline
     markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
@@ -143,7 +146,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
     carry_out(memory, ownership.acquire(claim), given, lambda result: _ownership_lines(result.step.state, markers))
 
 
-@command("release", ("memctl own release §2.1", "Give it back."), group=own_command,)  # fmt: skip
+@command("release", ("memctl own release §2.1", "Release a section."), group=own_command,)  # fmt: skip
 @_sections
 @_force
 @agreeing
@@ -158,7 +161,7 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
 
 @command(
     "transfer",
-    ("memctl own transfer §2.1 --to elena --reason 'She knows the schema'", "Hand it to another agent."),
+    ("memctl own transfer §2.1 --to elena --reason 'She knows the schema'", "Give a section to another agent."),
     group=own_command,
 )
 @_sections
@@ -176,12 +179,12 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 
 @command(
     "list",
-    ("memctl own list", "Every section that somebody owns."),
-    ("memctl own list --agent elena --json", "What one agent has, for a program."),
+    ("memctl own list", "List all owned sections."),
+    ("memctl own list --agent elena --json", "List the sections of one agent, for a program."),
     group=own_command,
 )
-@click.option("--agent", default="", help="Only what this agent owns.")
-@click.option("--all", "everything", is_flag=True, help="Also ownership that has expired.")
+@click.option("--agent", default="", help="Only the sections of this agent.")
+@click.option("--all", "everything", is_flag=True, help="Also list expired ownership.")
 @click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
 @json_option
 @click.pass_context
@@ -208,8 +211,8 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 
 @command(
     "check",
-    ("memctl own check §2.1 src/auth/jwt.py", "Whether you may write there; the exit code says it too."),
-    ("memctl own check §3.2 --read --agent elena", "Whether Elena may read these details."),
+    ("memctl own check §2.1 src/auth/jwt.py", "Print whether you may write there; exit with 1 if not."),
+    ("memctl own check §3.2 --read --agent elena", "Print whether Elena may read these details."),
     group=own_command,
 )
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
@@ -235,8 +238,10 @@ def check_command(
     found: dict[str, list[Ownership]] = {}
     granted: dict[str, bool] = {}
     for place in places:
-        deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
-        held = (guard.holding(state, markers, memory.now) for markers in deciding)
+        governing = place_sections.governing_sections(
+            memory, snapshot, state.section_ownership_map, ctx.obj.folder, place
+        )
+        held = (guard.deciding_ownership(state, markers, memory.now) for markers in governing)
         found[place] = list(dict.fromkeys(one for one in held if one is not None))
         is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
         granted[place] = is_open or all(
@@ -247,13 +252,13 @@ def check_command(
         output.json_list("ownership-check", data, name="places")
     else:
         for place, owned in found.items():
-            why = "; ".join(_describe(one) if reading else one.told for one in owned) or "nobody owns it"
+            why = "; ".join(_describe(one) if reading else one.description for one in owned) or "nobody owns it"
             output.text(f"{place}: {'yes' if granted[place] else 'no'}, {why}")
     ctx.exit(OK if all(granted.values()) else REFUSED)
 
 
 def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
-    """Return a row of the list of owners; with a column for readers if any section restricts them."""
+    """Return a row of the list of owners, with a column for readers if any section restricts them."""
     until = item.expires_at or "-"
     until += "" if item.is_live(now) else " (over)"
     row = item.section_id, item.owner_agent_id, item.ownership_type, item.acquired_at, until
@@ -265,8 +270,10 @@ def _ownership_lines(state: State, markers: tuple[str, ...]) -> str:
 
 
 def _describe(held: Ownership) -> str:
-    """Describe an ownership, with its readers unless everybody reads."""
-    return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
+    """Return an ownership as text, with its readers unless everybody may read."""
+    return (
+        f"{held.description}; details and files are read by {held.readers} only" if held.readers else held.description
+    )
 
 
 coordination_command = Group(
@@ -277,8 +284,8 @@ _REMOTE = click.option("--remote", metavar="NAME", help="First fetch and merge a
 
 @command(
     "show",
-    ("memctl coordination show", "Who is at work, who has what, what blocks."),
-    ("memctl coordination show --remote origin --json", "With what other machines have pushed, for a program."),
+    ("memctl coordination show", "Show agents at work, owners of sections, and blockers."),
+    ("memctl coordination show --remote origin --json", "Show the state with what others have pushed, for a program."),
     group=coordination_command,
 )
 @_REMOTE
@@ -314,7 +321,7 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
     ("memctl coordination leave --release", "Leave, and release your sections."),
     group=coordination_command,
 )
-@click.option("--agent", default="", help="Another agent, who left without saying so; needs --reason.")
+@click.option("--agent", default="", help="Another agent, which has left; needs --reason.")
 @click.option("--release", is_flag=True, help="Release all sections of the agent.")
 @agreeing
 @click.pass_context
@@ -329,12 +336,12 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 @command(
     "assign",
     ("memctl coordination assign elena 'Write the refund worker'", "Give an agent a task."),
-    ("memctl coordination assign elena 'Write the refund worker' --remove", "Take the task from her."),
+    ("memctl coordination assign elena 'Write the refund worker' --remove", "Remove the task from her."),
     group=coordination_command,
 )
 @click.argument("agent")
 @click.argument("task")
-@click.option("--remove", is_flag=True, help="Take the task from the agent.")
+@click.option("--remove", is_flag=True, help="Remove the task from the agent.")
 @agreeing
 @click.pass_context
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
@@ -373,7 +380,7 @@ def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
 
 @command(
     "share",
-    ("memctl coordination share staging 'elena, until noon'", "Tell all about something that they share."),
+    ("memctl coordination share staging 'elena, until noon'", "Tell all agents about a shared resource."),
     ("memctl coordination share staging ''", "Remove it."),
     group=coordination_command,
 )
@@ -387,13 +394,13 @@ def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) ->
 
 
 def _by(agent: Agent) -> str:
-    """Describe the handoffs that an agent works on, with the sections that it got by them."""
+    """Return the handoffs that an agent works on, with the sections that it received, as text."""
     found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
     return f" ({', '.join(found)})" if found else ""
 
 
 def _lines(state: State, now: str) -> list[str]:
-    """Return the lines that describe the state; empty parts are left out."""
+    """Return the lines that describe the shared state, without empty parts."""
     changed = f", last changed {state.last_sync_timestamp}" if state.last_sync_timestamp else ""
     live = [held for _, held in sorted(state.section_ownership_map.items()) if held.is_live(now)]
     parts = {
@@ -401,7 +408,7 @@ def _lines(state: State, now: str) -> list[str]:
             f"{name}, since {agent.joined_at}{f': {agent.task}' if agent.task else ''}{_by(agent)}"
             for name, agent in sorted(state.active_agents.items())
         ],
-        "owned": [held.told for held in live],
+        "owned": [held.description for held in live],
         "assigned": [
             f"{name}: {task}" for name, tasks in sorted(state.agent_task_assignments.items()) for task in tasks
         ],

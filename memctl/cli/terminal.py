@@ -1,4 +1,4 @@
-"""Output to a terminal, pipe or program, so that no text of a repository can control it."""
+"""Output to a terminal, pipe or program, in which no text of a repository can control the terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-# Patterns are compiled where one is first used (`re` keeps them): all of them take 1 ms, and few commands need one.
-# What would make a terminal do something, or show text in another order than it stands in.
+# Patterns are texts here: `re` compiles and keeps each one at its first use. All take 1 ms, and few commands need one.
+# Characters that control a terminal or change the order in which it shows text.
 _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
-# GitHub Actions takes a line of a job's output that begins like this for a command of the job (its runner's
-# ActionCommand.TryParseV2, which passes over blanks before it).
+# GitHub Actions reads a line of output that begins like this as a command (ActionCommand.TryParseV2 of its runner,
+# which skips blanks before it).
 _COMMAND = r"(^|[\r\n])([^\S\r\n]*)(?=::)"
 OUTPUT = "standard output"
 _COLOURS = "\033\\[[0-9;]*m"
@@ -50,13 +50,15 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 class ReaderGone(Exception):
-    """Raised if standard output or its pipe is closed; it is not an OSError, since click would end the process for
-    that."""
+    """Standard output is closed, or the reader of its pipe has ended.
+
+    Not an OSError, because click would end the process for that.
+    """
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Within this context, an error in writing to standard output names it; raises ReaderGone."""
+    """Within this context, an error in writing to standard output says so; a closed one raises ReaderGone."""
     try:
         yield
     except OSError as error:
@@ -66,16 +68,16 @@ def answering() -> Iterator[None]:
         raise
 
 
-_held: list[str] | None = None  # what waits for the end of the command, to be shown by a pager
+_held: list[str] | None = None  # output that a pager may show at the end of the command; None: print at once
 
 
 def hold() -> None:
-    """Keep what is printed on a terminal until `release`, which may give it to a pager."""
+    """Hold back what is printed on a terminal until `release`, which may show it in a pager."""
     global _held
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from memctl.store import agent_env
 
-        _held = [] if agent_env.shell_of(os.environ) is None else None  # a pager is a program, and nobody would end it
+        _held = [] if agent_env.shell_of(os.environ) is None else None  # an agent could not end a pager
 
 
 def keep(text: str) -> bool:
@@ -87,8 +89,8 @@ def keep(text: str) -> bool:
 
 
 def release(folder: Path) -> None:
-    """Show the held output, in Git's pager if it is longer than the terminal; `folder` is in the clone with the
-    settings."""
+    """Print the held output, in Git's pager if it is longer than the terminal. `folder` is in the clone whose Git
+    settings count."""
     global _held
     held, _held = _held, None
     if not held:
@@ -106,7 +108,7 @@ def release(folder: Path) -> None:
 
 
 def size() -> os.terminal_size:
-    """Return the size of the terminal, 80 by 24 without one; `shutil` has this, too, but takes 10 ms to import."""
+    """Return the size of the terminal, 80 by 24 without one. (The module `shutil` would take 10 ms to import.)"""
     try:
         columns, lines = os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
@@ -121,18 +123,18 @@ def has_colour(stream: TextIO) -> bool:
 
 
 def complain(text: str) -> None:
-    """Print lines on standard error; no name in them can begin a line that a CI system reads as a command."""
+    """Print lines on standard error. No name in them can begin a line that a CI system reads as a command."""
     line = re.sub(_COMMAND, r"\1\2\\", harmless(text, sys.stderr))
     if has_colour(sys.stderr):
         line = re.sub(_LABEL, lambda found: f"\033[1;{_COLOUR_OF[found[0]]}m{found[0]}\033[0m", line)
     if sys.stderr.isatty() and keep(f"{line}\n"):
         return
-    with suppress(OSError):  # nobody reads it, or its disk is full: what is being said of must not fail for that
+    with suppress(OSError):  # a closed stream or a full disk must not hide the exit code of the command
         print(line, file=sys.stderr, flush=True)
 
 
 def prepare() -> None:
-    """Make the streams replace characters that their encoding lacks, instead of failing."""
+    """Make the standard streams replace characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""For commands that judge texts: options for several files, the token counter, and the memory around."""
+"""What commands that judge texts share: options for several files, the token counter, and the memory around."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ model_option = click.option(
 
 
 def model_of(given: str | None, memory: Memory | None) -> str:
-    """Return the model asked for, or the memory's, or the default."""
+    """Return the model that is `given`, or the memory's, or "claude"."""
     return given or (memory.config.model if memory else "claude")
 
 
@@ -47,9 +47,9 @@ def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = Non
 def counter_for(
     asked: str | None, named: str, memory: Memory | None, tokenizer_of: Callable[[str], Tokenizer | None] | None = None
 ) -> Counter:
-    """Return the counter for the model that is asked for, else the one that a file names, else the memory's.
+    """Return the counter for the model that --model names (`asked`), else the one that a file names, else the memory's.
 
-    `tokenizer_of` gives a model's own tokenizer, if there is one.
+    `tokenizer_of` returns a model's own tokenizer, if there is one. An unknown model of a file gets a warning.
     """
 
     def of(model: str) -> Counter:
@@ -59,9 +59,9 @@ def counter_for(
     if asked is None and named:
         try:
             return of(named)
-        except MemctlError:  # the file may come from anywhere
+        except MemctlError:  # the file may name a model that memctl does not know
             output.note(
-                f"warning: memctl knows no tokenizer for the model {named!r}, and counts with that of {default}; "
+                f"warning: memctl has no tokenizer for the model {named!r}, and counts with that of {default}; "
                 "choose another with --model"
             )
     return of(default)
@@ -88,10 +88,9 @@ class Surroundings(NamedTuple):
 
 
 def surroundings(ctx: click.Context, model: str | None = None, at: str | None = None) -> Surroundings:
-    """Return what is around the folder that the command works in; `model` goes before the one in config.yaml.
+    """Return the Surroundings of the command's directory; `model` replaces the model in config.yaml.
 
-    Raises MemctlError if the memory is asked for at a revision and there is none. Records that can't be read are named
-    on stderr.
+    Raises MemctlError if `at` names a revision but there is no memory. Prints on stderr which records can't be read.
     """
     from memctl.window import Over, staleness
 
@@ -121,6 +120,7 @@ class Several(Command):
     """A command in which an option whose metavar is `FILE…` takes all arguments up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with each option that takes several files repeated before each of them."""
         names = {name for param in self.params if getattr(param, "metavar", "") == _MANY for name in param.opts}
         names = {name for name in names if name.startswith("-")}
         return super().parse_args(ctx, list(_spread(args, names)))
@@ -132,8 +132,7 @@ def files_option(name: str, help_: str) -> Callable[[F], F]:
 
 
 def _spread(args: list[str], names: set[str]) -> list[str]:
-    """Return the arguments with the option repeated before each of its values: `--active a b` as `--active a --active
-    b`."""
+    """Return the arguments with the option before each of its values: `--active a --active b` for `--active a b`."""
     found: list[str] = []
     option, is_first = "", False
     for arg in args:

@@ -19,12 +19,12 @@ from memctl.store.memory import Memory
 from memctl.text import phrases
 from memctl.tokens import count as tokens_count
 from memctl.tokens import messages
-from memctl.tokens.count import GOAL, Count, Counter, Learnt, learn, name_of
+from memctl.tokens.count import GOAL, Calibration, Count, Counter, calibrate, name_of
 from memctl.tokens.families import family_of, kind_of_text
 from memctl.transcript.messages import json_lines
 
 if TYPE_CHECKING:
-    from memctl.tokens.reports import Aside
+    from memctl.tokens.reports import RejectedLine
 
 _RULE = (
     f"{messages.PER_TOOL_CALL} a tool call, {messages.PER_PARAMETER} a parameter, {messages.PER_MESSAGE} a message, "
@@ -118,7 +118,7 @@ def tokens_command(
     rows, families = [], dict[str, None]()
     for source in sources:
         text = read(source)
-        request = _parsed(source, text) if as_messages else None
+        request = _parse_request(source, text) if as_messages else None
         counter = token_counter.counter_for(model, request.model if request else "", around, tokens_count.tokenizer_of)
         families[counter.family.name] = None
         rows += _of_request(source, request, counter) if request else [_of_text(source, text, counter)]
@@ -141,7 +141,7 @@ def _of_text(source: str, text: str, counter: Counter) -> _Row:
     return _Row(source, kind, count.tokens, count)
 
 
-def _parsed(source: str, text: str) -> messages.Conversation:
+def _parse_request(source: str, text: str) -> messages.Conversation:
     found = messages.parse(_request(text))
     if found is None:
         raise MemctlError(f"{source} is neither a request nor a list of messages", "give JSON as the API takes it")
@@ -200,7 +200,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
         new = list({one.digest: one for one in found if one.digest not in seen}.values())
         if not dry_run:
             token_samples.add(folder, model, new)
-        learnt = learn(model, [*known, *new][-token_samples.MOST_KEPT :], family_of(model))
+        learnt = calibrate(model, [*known, *new][-token_samples.MOST_KEPT :], family_of(model))
         if learnt is not None:
             rows.append((model, len(new), learnt))
     if as_json:
@@ -211,7 +211,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
 
 
 def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
-    """Forget what was learnt about a model, or about all models."""
+    """Forget the correction factors of one model, or of all models."""
     folder = memory.repository.shared
     kept = token_samples.models(folder)
     names = kept if model is None else [name for name in kept if name == name_of(model)]
@@ -226,7 +226,7 @@ def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
 
 
 def _read_beside(source: str, name: str) -> str:
-    """Return the text of a file that an observation names, which must be below the folder of the observations."""
+    """Return the text of a file that an observation names; it must be below the folder of the observations."""
     folder = Path("." if source == "-" else source).resolve()
     folder = folder if folder.is_dir() else folder.parent
     file = (folder / name).resolve()
@@ -235,12 +235,12 @@ def _read_beside(source: str, name: str) -> str:
     return read(str(file))
 
 
-def _row(model: str, new: int, learnt: Learnt) -> tuple[str, ...]:
+def _row(model: str, new: int, learnt: Calibration) -> tuple[str, ...]:
     total = f"{learnt.observations} observations" + (f" ({new} new)" if new != learnt.observations else "")
     return model, f"x {learnt.ratio:.2f}", total, f"error {learnt.before:.1%} before, {learnt.after:.1%} now"
 
 
-def _tell(rows: list[tuple[str, int, Learnt]], asides: list[Aside]) -> None:
+def _tell(rows: list[tuple[str, int, Calibration]], asides: list[RejectedLine]) -> None:
     for model, _, learnt in rows:
         if learnt.after > GOAL:
             output.note(f"warning: {model} is still off by {learnt.after:.0%} (median); the goal is {GOAL:.0%}")
@@ -251,7 +251,7 @@ def _tell(rows: list[tuple[str, int, Learnt]], asides: list[Aside]) -> None:
             output.note(f"    {number}: {reason}")
 
 
-def _data(rows: list[tuple[str, int, Learnt]], asides: list[Aside], dry_run: bool) -> dict[str, Any]:
+def _data(rows: list[tuple[str, int, Calibration]], asides: list[RejectedLine], dry_run: bool) -> dict[str, Any]:
     models = [
         {
             "model": model,

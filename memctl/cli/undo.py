@@ -15,8 +15,8 @@ from memctl.write.undo import undo
 @command(
     "undo",
     ("memctl undo -n", "Show what would be undone, and undo nothing."),
-    ("memctl undo", "Undo the last change; once more, the one before."),
-    ("memctl undo 3f2a91c0de", "Undo a change that `memctl log` lists; of an undo: bring back what it took away."),
+    ("memctl undo", "Undo the last change; run it again for the one before."),
+    ("memctl undo 3f2a91c0de", "Undo a change that `memctl log` lists; undoing an undo repeats the change."),
 )
 @click.argument("commit", required=False)
 @writing

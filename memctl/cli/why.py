@@ -34,7 +34,7 @@ from memctl.text.phrases import some
 
 _STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"},)
 _INDENT = " " * 6
-_FEW = 3  # lines of the file that name a record
+_FEW = 3  # lines to list of those that name a record
 
 
 class _WhyRow(NamedTuple):
@@ -46,9 +46,9 @@ class _WhyRow(NamedTuple):
 
 @command(
     "why",
-    ("memctl why src/payment/api.py", "What has to do with a file, and why."),
-    ("memctl why src/payment/api.py:120", "With one line of it: first what is about that very line."),
-    ("memctl why src/old.py --at v1.0 --json", "As it was in a release, for a program."),
+    ("memctl why src/payment/api.py", "Show what is about a file."),
+    ("memctl why src/payment/api.py:120", "Show what is about one line, then what is about its file."),
+    ("memctl why src/old.py --at v1.0 --json", "Show what was about a file in a release, for a program."),
 )
 @click.argument("path", metavar="PATH[:LINE]")
 @click.option(
@@ -95,7 +95,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
         "Records": [_record_row(snapshot, item) for item in shown],
         "Pages": [_page_row(one) for one in found.pages],
         "Sections": [_WhyRow((page.id, f"{page.title}  {_brackets(*globs)}")) for page, globs in found.sections],
-        "Of these pages and sections": [_plain_row(snapshot, record) for record in indirect.of_places],
+        "Of the pages and sections above": [_plain_row(snapshot, record) for record in indirect.of_places],
         f"Session {found.session}": [_plain_row(snapshot, record) for record in found.of_session],
         "Perhaps": [_plain_row(snapshot, record) for record in indirect.perhaps],
         "Commits": [_commit_row(cause) for cause in found.commits if not cause.is_here],
@@ -104,11 +104,11 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
         place = found.asked.path + ("" if found.asked.line is None else f":{found.asked.line}")
         output.text(f"{place}: {answer.sentence(snapshot, found, indirect)}")
     else:
-        output.note(f"neither the memory nor the history says anything about {found.asked.path}")
+        output.note(f"neither the memory nor the history mentions {found.asked.path}")
     for title, rows in blocks.items():
         if rows:
             output.styled("\n" + click.style(output.plain(title), bold=True))
-        for _, group in groupby(rows, key=lambda row: len(row.cells)):  # a commit has more columns than a record
+        for _, group in groupby(rows, key=lambda row: len(row.cells)):  # commits and records have different columns
             alike = list(group)
             below = [_INDENT + output.plain(row.below) if row.below else "" for row in alike]
             output.columns([(f"  {row.cells[0]}", *row.cells[1:]) for row in alike], _STYLES, below)
@@ -117,7 +117,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
 
 
 def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> None:
-    """Print on stderr what the answer lacks: a missing file, a line without a commit, a shortened history."""
+    """Print on stderr what is unknown: a missing file, a line in no commit, the history that a shallow clone lacks."""
     asked, origin = found.asked, found.origin
     if asked.last is not None:
         by = f": {asked.last.removed_by[:SHORT]} removed it" if asked.last.removed_by else ""
@@ -126,11 +126,9 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> N
             output.note(f"hint: it was renamed: `memctl why {shlex.quote(name)}`")
     if origin is not None and origin.is_unknown:
         output.note(
-            f"the commit of line {asked.line} is not known: this partial clone lacks it, and nothing is fetched"
+            f"the commit of line {asked.line} is unknown: this partial clone lacks it, and memctl does not fetch it"
         )
-        output.note(
-            f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches the objects that are missing"
-        )
+        output.note(f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches the missing objects")
     elif origin is not None and not origin.commit:
         output.note(f"line {asked.line} is not committed yet")
     elif origin is not None and origin.commit in memory.repository.shallow():
@@ -138,7 +136,7 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> N
             f"line {asked.line} may be older: the history of this shallow clone begins with {origin.commit[:SHORT]}"
         )
     if found.has_more:
-        output.note("there are older commits: --limit 0 looks at all")
+        output.note("older commits were not read: --limit 0 reads all")
 
 
 def _name(found: Why) -> str:
@@ -166,7 +164,7 @@ def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _WhyRow:
 
 
 def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
-    """Return reasons in words; of the lines that name a record, only the first ones."""
+    """Return reasons as text; of the lines that name a record, only the first three."""
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
     shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []
     others = [
@@ -180,7 +178,7 @@ def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
 
 
 def _line_change(lines: LineReference) -> str:
-    """Return what became of a reference's lines since it was recorded; "" if they did not move."""
+    """Return where the lines of a reference are now; "" if they did not move since it was recorded."""
     at = f" at {lines.commit[:SHORT]}" if lines.commit else ""
     if not lines.is_followed:
         return f"{at}, which may have moved since"

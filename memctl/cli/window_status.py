@@ -112,7 +112,7 @@ class WindowSource:
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
     kept = Path(projects) if projects else claude_code.projects(os.environ, Path.home())
-    return claude_code.newest(Path(os.path.realpath(ctx.obj.folder)), kept)
+    return claude_code.newest_transcript(Path(os.path.realpath(ctx.obj.folder)), kept)
 
 
 _EVERY = 2.0  # seconds between two looks at a live file

@@ -1,4 +1,4 @@
-"""Words at the command line that memctl does not take, and what to type instead."""
+"""Errors for unknown commands and arguments, with the command that may be meant."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import click
 from memctl.cli.command_list import SYNONYMS
 from memctl.errors import USAGE, MemctlError
 
-_RECORDING = "`memctl decide`, `issue`, `state` or `learn` makes a record, `memctl section add` describes a part"
-# Words that mean something else than one command: what to type instead.
+_RECORDING = "`memctl decide`, `issue`, `state` or `learn` creates a record, `memctl section add` describes a part"
+# Words that are not commands -> what to type instead.
 LEADS = {
     **dict.fromkeys(("add", "new", "create", "record", "note"), _RECORDING),
     **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes"),
@@ -18,8 +18,8 @@ LEADS = {
     **dict.fromkeys(
         ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` what explains it"
     ),
-    **dict.fromkeys(("doctor", "fsck", "verify", "validate", "lint"), "`memctl check` looks for faults"),
-    **dict.fromkeys(("context", "pack"), "`memctl rehydrate` prints what an agent gets"),
+    **dict.fromkeys(("doctor", "fsck", "verify", "validate", "lint"), "`memctl check` finds errors"),
+    **dict.fromkeys(("context", "pack"), "`memctl rehydrate` prints what an agent needs"),
     **dict.fromkeys(
         ("docs", "html", "site", "serve", "web", "tui", "graph"),
         "`memctl render` writes .memory/docs, which any viewer of Markdown shows",
@@ -30,35 +30,38 @@ LEADS = {
     "comment": "`memctl edit ID` opens the record in your editor",
     "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
     "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
-    "redo": "`memctl undo COMMIT`, of an undo that `memctl log` lists, brings back what that took away",
+    "redo": "`memctl undo COMMIT` of an undo in `memctl log` repeats the change",
     "sections": "`memctl section list` lists them",
-    "start": "`memctl init` sets a memory up, `memctl session start` begins a session",
-    "uninstall": "`memctl install WHAT --uninstall` takes away what was installed",
+    "start": "`memctl init` sets up a memory, `memctl session start` starts a session",
+    "uninstall": "`memctl install WHAT --uninstall` removes what was installed",
     "version": "`memctl --version` prints it",
-    "install hooks": "`memctl install git` sets up Git's hooks, `memctl install claude-code` those of an agent",
+    "install hooks": "`memctl install git` sets up Git's hooks, `memctl install claude-code` sets up an agent's",
     "install claude": "`memctl install claude-code`",
     "project show": "`memctl show §1.0` shows the project's page",
 }
-# Options that no command has, or not this one.
+# Options that a command does not have -> what to type instead.
 OPTION_LEADS = {
-    **dict.fromkeys(("-m", "--message"), "memctl words its commits itself: --reason says why, where a command has it"),
+    **dict.fromkeys(
+        ("-m", "--message"),
+        "memctl writes its commit messages itself; --reason, where a command has it, adds the reason",
+    ),
     **dict.fromkeys(("--label", "--labels"), "--tag NAME adds a tag"),
-    **dict.fromkeys(("-y", "--yes", "--force"), "it asks nothing, and `memctl undo` takes it back"),
-    "--oneline": "a change has two lines here: `git log --oneline -- .memory` has one",
-    "--why": "--rationale says why a decision was made",
+    **dict.fromkeys(("-y", "--yes", "--force"), "the command does not ask; `memctl undo` undoes it"),
+    "--oneline": "`git log --oneline -- .memory` prints one line for each change",
+    "--why": "--rationale gives the reason for a decision",
     "-v": "`memctl --version` prints the version",
 }
 
 
 def unknown_command(name: str, commands: list[str]) -> MemctlError:
-    """Return the error for an unknown command, with the commands that may be meant."""
+    """Return the error for an unknown command, with similar commands and synonyms."""
     near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
     found = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
     return MemctlError(f"there is no command {name!r}", LEADS.get(name, found), USAGE, "unknown-command")
 
 
 def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
-    """Return the error for words that a command does not take, with what to type instead."""
+    """Return the error for wrong arguments, with what to type instead."""
     path = raised.ctx.command_path if raised.ctx else "memctl"
     message, hint = raised.format_message(), f"`{path} -h` shows how"
     if raised.ctx and isinstance(raised.ctx.command, click.Group):

@@ -1,1 +1,1 @@
-"""Records in other forms: out of the memory, and into it."""
+"""Import and export of records: JSON Lines, ADRs, Markdown, and the issues of other tools."""

@@ -1,7 +1,7 @@
-"""Folders of architecture decision records, such as adr-tools and MADR keep them, into the memory and out of it.
+"""Import and export of folders of architecture decision records (ADRs), as adr-tools and MADR write them.
 
-A file becomes a decision, and the decision keeps what is needed to write the same file again. Where files say that one
-supersedes another, the decisions are linked at both ends.
+A file becomes a decision. The decision keeps what an export needs to write the file again, byte by byte. If one file
+says that it supersedes another, both decisions get the link.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, Literal
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange import adr_status, adr_text, batch
-from memctl.exchange.adr_status import SUPERSEDED, Other, Statement
+from memctl.exchange import adr_status, adr_text, row_import
+from memctl.exchange.adr_status import SUPERSEDED, LinkedDecision, Statement
 from memctl.exchange.adr_text import FORMS, KEY, AdrOrigin, Form, Head
 from memctl.exchange.relative_links import LinkRebase, restore
 from memctl.git import history
@@ -40,14 +40,17 @@ from memctl.text.phrases import quantity
 from memctl.write.create import Draft, complete_values, record_and_file
 from memctl.write.edit import rewrite
 
-_DEFAULT: Form = "madr"  # of decisions that came from no file
-_EXPORTS = "adr-exports.json"  # a file of memctl's own in the Git directory
-_WIDTH = 4  # digits of a number, as adr-tools and MADR write them
+_DEFAULT: Form = "madr"  # if no decision was imported
+_EXPORTS = "adr-exports.json"  # in memctl's folder in the Git directory
+_WIDTH = 4  # digits of a number in a file name, as in adr-tools and MADR
 
 
-class Exported(msgspec.Struct, frozen=True):
-    """A decision as a file: whether the folder has none of that name, the very same, the one that it came from or that
-    was exported last (`changed`: nothing is lost with it), or another one (`edited`)."""
+class ExportedFile(msgspec.Struct, frozen=True):
+    """A decision as an ADR file: the id of the decision, the name and text of the file, and what the folder holds now.
+
+    `state` is `new` (the folder has no file of that name), `same` (it has this text), `changed` (it has the text of the
+    last import or export, which may be overwritten) or `edited` (it has a text that would be lost).
+    """
 
     id: str
     file: str
@@ -56,9 +59,10 @@ class Exported(msgspec.Struct, frozen=True):
 
 
 class Decisions:
-    """The decisions of a memory with the file of each: the one it came from, or the one it would be written to.
+    """The decisions of a snapshot, each with the name of its ADR file: the file that it was imported from, or a new
+    one.
 
-    `present` are the names in the folder of files; a decision that is there under its number keeps it.
+    `present` are the names of the files in the folder. A decision that was exported there keeps its number.
     """
 
     def __init__(self, snapshot: Snapshot, present: Iterable[str]) -> None:
@@ -68,44 +72,45 @@ class Decisions:
         self.origins: dict[str, AdrOrigin] = {}  # by the record's path
         for record in records:
             text = snapshot.read(record.path)
-            if f"\n{adr_text.KEY}:" in text and (origin := adr_text.kept_in(frontmatter.read(text)[0])):
+            if f"\n{adr_text.KEY}:" in text and (origin := adr_text.read_origin(frontmatter.read(text)[0])):
                 self.origins[record.path] = origin
         self._files = _name(records, self.origins, present)
         self.by_file = {self._files[record.path]: record for record in reversed(records)}
 
     def file(self, record: Record) -> str:
-        """Return the name of a decision's file."""
+        """Return the name of a decision's ADR file, such as `0012-use-postgres.md`."""
         return self._files[record.path]
 
     def text(self, record: Record, form: Form | None = None) -> str:
-        """Return the text of a decision's file, in the form it came in or another one."""
+        """Return the text of a decision's ADR file in a form; by default in the form of the file that it was imported
+        from."""
         origin = self.origins.get(record.path)
         body = restore(self._snapshot.body(record), origin.links if origin else {})
-        by, of = self._others(record.superseded_by), self._others(record.supersedes)
+        successors, predecessors = self._others(record.superseded_by), self._others(record.supersedes)
         if origin is not None and form in (None, origin.form):
-            return adr_text.put_together(adr_status.refresh(origin, body, record, by, of), body)
+            return adr_text.file_text(adr_status.updated_origin(origin, body, record, successors, predecessors), body)
         form = form or self._usual
-        head = adr_status.fresh(self.file(record), form, record, by, of, origin)
+        head = adr_status.new_head(self.file(record), form, record, successors, predecessors, origin)
         own = adr_text.with_outcome(body, record.title) if origin is None and form == "madr" else body
         return (head + adr_text.arrange(own, form)).rstrip("\n") + "\n"
 
     @cached_property
     def _usual(self) -> Form:
-        """The form of most files that decisions came from."""
+        """The form of most imported decisions."""
         forms = Counter(origin.form for origin in self.origins.values())
         return forms.most_common(1)[0][0] if forms else _DEFAULT
 
-    def _others(self, identifiers: Iterable[str]) -> list[Other]:
+    def _others(self, identifiers: Iterable[str]) -> list[LinkedDecision]:
         found = [self._by_id[identifier] for identifier in identifiers if identifier in self._by_id]
-        return [Other(self.file(record), record.title) for record in found]
+        return [LinkedDecision(self.file(record), record.title) for record in found]
 
 
 def export_folder(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
-) -> list[Exported]:
-    """Return the decisions among the records as files of a folder, which need not be there yet.
+) -> list[ExportedFile]:
+    """Return the decisions among the records as files of a folder, without writing them. The folder need not exist.
 
-    Raises MemctlError if two of them are the same file, or if one would be written through a symbolic link.
+    Raises MemctlError if two decisions have the same file name, or if a file would be written through a symbolic link.
     """
     if folder.exists() and not folder.is_dir():
         raise MemctlError(f"{folder} is not a folder", exit_code=USAGE)
@@ -118,7 +123,7 @@ def export_folder(
         other = written.setdefault(file, record)
         if other is not record:
             hint = "select one of them with a filter, or delete one"
-            raise MemctlError(f"{other.id} and {record.id} are both {file}", hint)
+            raise MemctlError(f"{other.id} and {record.id} would both be written to {file}", hint)
     last = _last_exports(memory)
     found = []
     for file, record in sorted(written.items()):
@@ -129,40 +134,39 @@ def export_folder(
 
 
 def _last_exports(memory: Memory) -> dict[str, str]:
-    """Return the digest of each file as it was exported last, by its whole path; what nobody can read counts for
-    nothing."""
+    """Return the digest of each file at its last export, by absolute path; {} if the list can't be read."""
     try:
         return msgspec.json.decode((memory.private / _EXPORTS).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
         return {}
 
 
-def write_folder(memory: Memory, folder: Path, exported: Sequence[Exported]) -> None:
-    """Write the files that are new or differ, and note what they are; the caller has asked whether they may be."""
+def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile]) -> None:
+    """Write the files that are new or differ, and record their digests. Edited files are overwritten: ask before."""
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
-    folder = Path(os.path.realpath(folder))  # the user may name a link, but no file in it may be one
+    folder = Path(os.path.realpath(folder))  # the folder may be a symbolic link, its files may not
     try:
         files.replace_all(folder, files.prepare(folder, writes), ())
-    except MemctlError as error:  # no write of the memory's, which the next one would finish
-        raise MemctlError(error.message, "solve that, then export again") from None
+    except MemctlError as error:  # the usual hint says that the next write finishes it, which is true of a memory alone
+        raise MemctlError(error.message, "correct that, then export again") from None
     now = {f"{folder}/{item.file}": adr_text.digest_of(item.text) for item in exported}
     files.replace_private(memory.private / _EXPORTS, msgspec.json.encode(_last_exports(memory) | now).decode())
 
 
-def _compare(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> Exported:
+def _compare(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> ExportedFile:
     try:
         there = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
     except FileNotFoundError:
-        return Exported(record.id, file, text, "new")
+        return ExportedFile(record.id, file, text, "new")
     if there == text.encode():
-        return Exported(record.id, file, text, "same")
+        return ExportedFile(record.id, file, text, "same")
     is_ours = adr_text.digest_of(there.decode(errors="replace")) in ours
-    return Exported(record.id, file, text, "changed" if is_ours else "edited")
+    return ExportedFile(record.id, file, text, "changed" if is_ours else "edited")
 
 
 def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
-    """Return the file of each decision, by the record's path; those that came from none are numbered behind
-    the others."""
+    """Return the file name of each decision, by the record's path. A decision that was not imported gets the number
+    after the highest one."""
     named = {path: origin.file for path, origin in origins.items()}
     free = sorted(name for name in set(present) - set(named.values()) if adr_text.number_of(name))
     numbers = {name: number for name in (*named.values(), *free) if (number := adr_text.number_of(name))}
@@ -184,7 +188,7 @@ def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: 
 
 
 def _slug(record: Record) -> str:
-    """Return what a record's file is called behind its id; it stays the same when the title changes."""
+    """Return the part of a record's file name after its id. It does not change when the title does."""
     name = record.path.rpartition("/")[2].removesuffix(".md")
     return name.removeprefix(record_ids.id_in_path(record.path) or "").strip("-") or record.id.lower()
 
@@ -193,22 +197,26 @@ _TEMPLATE = re.compile(r"(?:adr[-_]?)?(?:\d+[-_])?(?:adr[-_]|madr[-_])?template\
 
 
 class AdrFile(msgspec.Struct, frozen=True):
-    """A file that is a decision record: its text, the text that is imported, and the statement in it."""
+    """An ADR file that was read.
+
+    `text` is the whole file and `body` the part that becomes the decision's text; `origin` is all else that an export
+    needs. `head` locates title, status and date, and `statement` holds the status and the files that it supersedes.
+    """
 
     file: str
     text: str
     origin: AdrOrigin
     body: str
     head: Head
-    said: Statement
+    statement: Statement
 
     def line_of(self, text: str) -> int:
-        """Return the first line that contains a text."""
+        """Return the 1-based line of the file on which a text first occurs; 1 if it does not."""
         return self.text.count("\n", 0, max(self.text.find(text), 0)) + 1
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """That one file supersedes another, and which of the two says so."""
+    """One file supersedes another: the file names, and which of the two files says so."""
 
     old: str
     new: str
@@ -216,19 +224,20 @@ class Edge(msgspec.Struct, frozen=True):
     by_new: bool
 
 
-class ImportedFolder(msgspec.Struct, frozen=True):
-    """What an import comes to: the change, the ids by file of what it adds, and what it leaves alone.
+class AdrImport(msgspec.Struct, frozen=True):
+    """The result of importing a folder: the Change to commit, and what happens to each file.
 
-    `known` are files that are decisions already, `changed` those whose decision says something else (with its id),
-    `passed` names that are no record's, `refused` says with file and line what is wrong with those that can't come in;
-    `notes` say what was read in one way where there might be others.
+    `added` maps the files that are imported to the ids of their new decisions. `known` are files that were imported
+    before, and `changed` maps the files that differ from their decision to its id. `skipped` are names of files that
+    are not ADRs. `refused` and `notes` are messages, with file and line, on files that can't be imported and on values
+    that were guessed.
     """
 
     change: Change
     added: dict[str, str]
     known: list[str]
     changed: dict[str, str]
-    passed: list[str]
+    skipped: list[str]
     notes: list[str]
     refused: list[str] = []
 
@@ -241,16 +250,16 @@ def import_folder(
     *,
     allow_secret: bool = False,
     is_strict: bool = False,
-) -> ImportedFolder:
-    """Return the Change that adds the records of a folder as decisions; those that are there already are left alone.
+) -> AdrImport:
+    """Return the Change that adds the ADRs of a folder as decisions. Files that were imported before are left alone.
 
-    Raises MemctlError, naming files and lines, if none of them can be added, and if `is_strict` any.
+    Raises MemctlError, naming files and lines, if no file can be imported; with `is_strict`, if any file can't.
     """
-    names, passed = _listing(folder)
+    names, skipped = _listing(folder)
     if not names:
         raise MemctlError(
-            f"there are no architecture decision records in {folder}",
-            "their files are called such as 0001-title.md, 001-title.md or adr-001-title.md",
+            f"{folder} has no architecture decision records",
+            "their files have names such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
     links_in = LinkRebase(memory)
     found, wrong = _read(folder, names, links_in)
@@ -260,19 +269,19 @@ def import_folder(
         wrong += faults
         sound += [] if faults else [item]
     if is_strict or not sound:
-        batch.refuse(wrong, "correct the files")
+        row_import.refuse(wrong, "correct the files")
     found = sound
     decisions = Decisions(snapshot, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
     new = [item for item in found if item.file not in there]
     known = [item for item in found if item.file in there and _is_same(decisions, there[item.file], item)]
-    statuses = {file: record.status for file, record in there.items()} | {i.file: i.said.status for i in new}
+    statuses = {file: record.status for file, record in there.items()} | {i.file: i.statement.status for i in new}
     fresh = {item.file for item in new}
     links = [e for e in _edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
     added, writes = _records_of(memory, sequence, folder, new, links, there)
     changes = _other_ends(there, decisions, {item.file for item in known}, links, added)
     writes += [rewrite(snapshot, record, values) for record, values in changes]
-    return ImportedFolder(
+    return AdrImport(
         change=Change(
             op="import",
             title=f"{quantity(len(added), 'decision')} of {folder.name or folder}",
@@ -282,14 +291,14 @@ def import_folder(
         added=added,
         known=[item.file for item in known],
         changed={i.file: there[i.file].id for i in found if i.file in there and i not in known},
-        passed=passed,
+        skipped=skipped,
         notes=[note for item in new for note in _notes(item)] + links_in.notes,
         refused=wrong,
     )
 
 
 def _is_same(decisions: Decisions, record: Record, item: AdrFile) -> bool:
-    """Return whether a decision came from just this text, or would be written out as it in one of the forms."""
+    """Return whether a decision was imported from exactly this text, or would be exported as it."""
     origin = decisions.origins.get(record.path)
     if origin is not None and origin.digest == item.origin.digest:
         return True
@@ -304,11 +313,11 @@ def _records_of(
     links: Sequence[Edge],
     there: Mapping[str, Record],
 ) -> tuple[dict[str, str], list[Write]]:
-    """Return the ids of new decisions by file, and their files in the memory."""
+    """Return the ids of the new decisions by file, and the writes that add them."""
     commits = _first_commits(memory, folder, [item.file for item in new])
     drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
     all_values = [complete_values(memory, draft) for _, draft in drafts]
-    batch.allocate(sequence, all_values)
+    row_import.allocate(sequence, all_values)
     added = {item.file: str(values["id"]) for item, values in zip(new, all_values, strict=True)}
     ids = {file: record.id for file, record in there.items()} | added
     writes: list[Write] = []
@@ -321,8 +330,8 @@ def _records_of(
 
 
 def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft:
-    """Return the decision that a file becomes: by whom and of when the file says, or else the first
-    `commit` with it."""
+    """Return the decision that a file becomes. Author and date are those in the file, else those of the first `commit`
+    that has the file."""
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
         item.origin,
@@ -330,8 +339,8 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft
         supersedes=[edge.old for edge in links if edge.new == item.file and not edge.by_new],
     )
     values: dict[str, Any] = {
-        "title": item.head.called,
-        "status": SUPERSEDED if before else item.said.status,
+        "title": item.head.title_text,
+        "status": SUPERSEDED if before else item.statement.status,
         "timestamp": timestamps.parse(item.head.at(item.head.date)) if item.head.date else commit and commit.date,
         "agent_id": adr_text.deciders(item.origin.head) or (commit and commit.author),
         KEY: msgspec.to_builtins(origin),
@@ -344,8 +353,7 @@ def _memory_id(memory: Memory, item: AdrFile) -> str:
 
 
 def _faults(memory: Memory, item: AdrFile) -> list[str]:
-    """Return what is wrong with the decision of a file: it can't be read, or would not be written out as that file
-    again."""
+    """Return what is wrong with a file's decision: an invalid value, or a text that an export would not reproduce."""
     draft = _draft(item, (), None)
     values = complete_values(memory, draft) | {"memory_id": _memory_id(memory, item)}
     values["id"] = record_ids.record_id(DECISION, values["timestamp"][:10], 1)
@@ -358,9 +366,9 @@ def _faults(memory: Memory, item: AdrFile) -> list[str]:
         line = item.line_of("\n" + "<" * 7) + 1 if "\n" + "<" * 7 in item.text else 1
         return [f"{item.file}:{line}: {fault.message}" for fault in error.faults]
     kept, body = frontmatter.read(write.text)
-    origin = adr_text.kept_in(kept)
-    if origin is None or adr_text.put_together(origin, body) != item.text:
-        return [f"{item.file}:1: this text can't be kept so that it could be written out again as it is"]
+    origin = adr_text.read_origin(kept)
+    if origin is None or adr_text.file_text(origin, body) != item.text:
+        return [f"{item.file}:1: an export could not write this file again without changing it"]
     return []
 
 
@@ -371,7 +379,7 @@ def _other_ends(
     links: Iterable[Edge],
     added: Mapping[str, str],
 ) -> list[tuple[Record, dict[str, Any]]]:
-    """Return what changes in decisions that are there already and that new ones are linked to."""
+    """Return the existing decisions to which new ones are linked, each with the values that change in it."""
     changes: dict[str, dict[str, Any]] = {}
     origins = {file: origin for file in known if (origin := decisions.origins.get(there[file].path))}
     for edge in links:
@@ -386,7 +394,7 @@ def _other_ends(
             if name == "superseded_by":
                 values["status"] = SUPERSEDED
             if file in origins and not is_told:
-                # What another file says, its own need not say.
+                # The other file states the link already, so an export does not add it to this one.
                 noted = {name: [*getattr(origins[file], name), other]}
                 origins[file] = msgspec.structs.replace(origins[file], **noted)
                 values[KEY] = msgspec.to_builtins(origins[file])
@@ -395,20 +403,22 @@ def _other_ends(
 
 def _notes(item: AdrFile) -> list[str]:
     notes = []
-    if item.said.unclear:
-        first = item.said.unclear.partition("\n")[0]
+    if item.statement.unclear:
+        first = item.statement.unclear.partition("\n")[0]
         line = item.line_of(first)
-        notes.append(f"{item.file}:{line}: the status {first!r} is not known, and is taken for {item.said.status}")
-    if item.head.odd_date:
-        line = item.line_of(item.head.odd_date)
-        date = "that of the first commit with the file, or now"
-        notes.append(f"{item.file}:{line}: the date {item.head.odd_date!r} can't be read; {date}, is taken")
+        notes.append(f"{item.file}:{line}: unknown status {first!r}; imported as {item.statement.status}")
+    if item.head.invalid_date:
+        line = item.line_of(item.head.invalid_date)
+        date = "the date of the file's first commit, or today, is used instead"
+        notes.append(f"{item.file}:{line}: invalid date {item.head.invalid_date!r}; {date}")
     return notes
 
 
 def _listing(folder: Path) -> tuple[list[str], list[str]]:
-    """Return the names in a folder that are those of records, by their numbers, those without one that read as
-    decisions, and the others but for hidden ones."""
+    """Return the names of a folder's ADRs and of its other files, without hidden ones.
+
+    ADRs with a number in the name come first, by number; then files of other names that read as a decision.
+    """
     try:
         names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     except OSError as error:
@@ -421,7 +431,7 @@ def _listing(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def _reads_as_decision(folder: Path, name: str) -> bool:
-    """Return whether a file without a number says its status, or has two sections of a decision at least."""
+    """Return whether a file without a number states a status, or has at least two sections of a decision."""
     if not adr_text.is_name(name):
         return False
     read, _ = _read(folder, [name])
@@ -430,8 +440,10 @@ def _reads_as_decision(folder: Path, name: str) -> bool:
 
 
 def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -> tuple[list[AdrFile], list[str]]:
-    """Return the records of a folder, and what is wrong with those that are none, with file and line; `links` is what
-    makes their relative links lead from a record."""
+    """Return the ADRs that could be read, and a message with file and line for each that could not.
+
+    With `links`, relative links in the text are rewritten so that they lead from the record to where they led before.
+    """
     found: list[AdrFile] = []
     wrong: list[str] = []
     for name in names:
@@ -439,13 +451,13 @@ def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -
             files.read(folder, name)  # refuses what is not a regular file, too large, or not UTF-8
             text = (folder / name).read_bytes().decode()
             if "\0" in text:
-                raise FrontMatterError(text.count("\n", 0, text.index("\0")) + 1, "", "a NUL character is here")
-            origin, body = adr_text.take_apart(name, text)
-            said = adr_status.statement_of(origin, body)
+                raise FrontMatterError(text.count("\n", 0, text.index("\0")) + 1, "", "this line has a NUL character")
+            origin, body = adr_text.parse_file(name, text)
+            statement = adr_status.statement_of(origin, body)
             if links is not None:
                 body, changed = links.rebase(name, folder, body)
                 origin = msgspec.structs.replace(origin, links=changed)
-            found.append(AdrFile(name, text, origin, body, adr_text.head_of(origin), said))
+            found.append(AdrFile(name, text, origin, body, adr_text.head_of(origin), statement))
         except FrontMatterError as error:
             wrong.append(f"{name}:{error.line}: {error.message}")
         except InvalidRecord as error:
@@ -456,14 +468,14 @@ def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -
 
 
 def _secrets(found: AdrFile) -> list[str]:
-    """Return the lines of a file that look like credentials."""
+    """Return a message with file and line for each credential in a file."""
     spans = find(found.text)
     places = zip(lines(found.text, spans), spans, strict=True)
     return [f"{found.file}:{line}: this {describe(found.text, span)}" for line, span in places]
 
 
 def _first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, Commit]:
-    """Return the first commit with each file; files that Git does not have are left out."""
+    """Return the first commit with each file; files that are not in Git are left out."""
     try:
         below = Path(os.path.realpath(folder)).relative_to(memory.repository.top).as_posix()
     except ValueError:
@@ -471,15 +483,15 @@ def _first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[s
     paths = {f"{below}/{name}".removeprefix("./"): name for name in names}
     if not paths:
         return {}
-    commits = history.commits(memory.repository, list(paths))  # newest first, so that the oldest one counts
+    commits = history.commits(memory.repository, list(paths))  # newest first: the oldest overwrites the others
     return {paths[path]: commit for commit in commits for path in commit.paths if path in paths}
 
 
 def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
-    """Return which of the named files supersedes which, as some of them say it.
+    """Return which of the named files supersedes which, as the files in `found` state it.
 
-    `statuses` are those of all decisions by file. What is only proposed, or was rejected, supersedes nothing; and what
-    was rejected is superseded by nothing.
+    `statuses` are those of all decisions, by file. A proposed or rejected decision supersedes nothing, and a rejected
+    one is not superseded.
     """
     numbered: dict[int, list[str]] = {}
     for name in names:
@@ -493,9 +505,9 @@ def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str
     by_old: dict[tuple[str, str], None] = {}
     by_new: dict[tuple[str, str], None] = {}
     for item in found:
-        by_old.update(dict.fromkeys((item.file, resolve(target)) for target in item.said.by))
+        by_old.update(dict.fromkeys((item.file, resolve(target)) for target in item.statement.superseded_by))
         if statuses.get(item.file) not in ("proposed", "rejected"):
-            by_new.update(dict.fromkeys((resolve(target), item.file) for target in item.said.of))
+            by_new.update(dict.fromkeys((resolve(target), item.file) for target in item.statement.supersedes))
     return [
         Edge(old, new, (old, new) in by_old, (old, new) in by_new)
         for old, new in {**by_old, **by_new}

@@ -1,4 +1,4 @@
-"""What an architecture decision record says of its status, and how a file says what has become of its decision."""
+"""The status of an architecture decision record: read from a file, and brought up to date in it."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from memctl.record.record import Record
 from memctl.text import headings, timestamps
 
 SUPERSEDED = "superseded"
-UNSAID = "accepted"  # what a record is that says nothing: adr-tools writes so, and nobody keeps drafts without a word
-_UNKNOWN = "proposed"  # what nobody may rely on
+UNSAID = "accepted"  # the status of a file that states none, as of new files of adr-tools
+_UNKNOWN = "proposed"  # for a status that is not known: nobody relies on a proposal
 _WORD = re.compile(rf"\b(?:{'|'.join(STATUS_WORDS)})\b", re.IGNORECASE)
-_ASIDE = re.compile(r"~~.*?~~|\[[^\[\]\n]*\]\([^()\n]*\)")  # what is struck out, and the titles of other records
+_ASIDE = re.compile(r"~~.*?~~|\[[^\[\]\n]*\]\([^()\n]*\)")  # struck text and links, whose words are not the status
 _RELATION = re.compile(r"\b(?:supersee?d|superced|replac)(?:(?P<by>ed[ \t]+by)|es)\b", re.IGNORECASE)
-_LINK = re.compile(r"\]\([ \t]*(?:<([^<>\n]{1,255})>|([^()\s]{1,255}))[^()\n]*\)")  # no file has a longer name
+_LINK = re.compile(r"\]\([ \t]*(?:<([^<>\n]{1,255})>|([^()\s]{1,255}))[^()\n]*\)")  # file names have up to 255 bytes
 _BY_NAME = re.compile(r"\bADR[-_ #]*(\d{1,14})\b", re.IGNORECASE)
-_BY_NUMBER = re.compile(r"\W*(\d{1,14})\W*")  # with nothing behind it: `by 3 smaller ones` names no record
-_LINKS = "links"  # the section of MADR 2 that lists them
+_BY_NUMBER = re.compile(r"\W*(\d{1,14})\W*")  # matches all of a text, since `by 3 smaller ones` has no record's number
+_LINKS = "links"  # the section of MADR 2 with links to other records
 
-Target = str | int  # a file's name, or the number of a record
+Target = str | int  # the name or the number of an ADR file
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """What a file says: its status, by which records it is superseded, and which it supersedes.
+    """What an ADR file states: its status, the records that supersede it, and those that it supersedes.
 
-    `unclear` is the text that named no status that is known.
+    `unclear` is the text in the place of the status, if it names no known status.
     """
 
     status: str
-    by: tuple[Target, ...] = ()
-    of: tuple[Target, ...] = ()
+    superseded_by: tuple[Target, ...] = ()
+    supersedes: tuple[Target, ...] = ()
     unclear: str = ""
 
 
-class Other(msgspec.Struct, frozen=True):
-    """Another record, to be linked to: its file and its title."""
+class LinkedDecision(msgspec.Struct, frozen=True):
+    """Another decision that an ADR file links to: the name of its file, and its title."""
 
     file: str
     title: str
@@ -58,7 +58,7 @@ class Other(msgspec.Struct, frozen=True):
 
 
 def statement_of(origin: AdrOrigin, body: str) -> Statement:
-    """Return what a file says in its head or its section `Status`, and in a list of links."""
+    """Return what a file states in its head or its section `Status`, and in its list of links (MADR 2)."""
     head = head_of(origin)
     text = head.at(head.status) or _status_text(origin)
     lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == _LINKS]
@@ -67,32 +67,44 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     status = SUPERSEDED if by else _status(text)
     return Statement(
         status=status or (_UNKNOWN if text.strip() else UNSAID),
-        by=by,
-        of=tuple(target for is_by, target in relations if not is_by),
+        superseded_by=by,
+        supersedes=tuple(target for is_by, target in relations if not is_by),
         unclear="" if status else text.strip(),
     )
 
 
 def _status_text(origin: AdrOrigin) -> str:
-    """Return the text of a file's section `Status`."""
+    """Return the text below the heading `Status`; "" if the file has no such section."""
     return "".join(part.body for part in headings.split(origin.status))
 
 
-def refresh(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> AdrOrigin:
-    """Return the origin of a record with what has become of the record since: its title, date, status and successors.
+def updated_origin(
+    origin: AdrOrigin,
+    body: str,
+    record: Record,
+    successors: Sequence[LinkedDecision],
+    predecessors: Sequence[LinkedDecision],
+) -> AdrOrigin:
+    """Return the origin of an imported decision with the record's current title, date, status and links.
 
-    `by` are the records that supersede it, `of` those that it supersedes.
+    `successors` are the decisions that supersede it, `predecessors` those that it supersedes.
     """
     said = statement_of(origin, body)
-    new_by = [other for other in by if not _names(said.by, other) and other.file not in origin.superseded_by]
-    new_of = [other for other in of if not _names(said.of, other) and other.file not in origin.supersedes]
+    new_by = [
+        other
+        for other in successors
+        if not _names(said.superseded_by, other) and other.file not in origin.superseded_by
+    ]
+    new_of = [
+        other for other in predecessors if not _names(said.supersedes, other) and other.file not in origin.supersedes
+    ]
     meant = SUPERSEDED if origin.superseded_by else said.status
     head = head_of(origin)
     changes = _plain_changes(head, record)
     is_stale = record.status != meant
     status, place = origin.status, origin.place
     if head.status and (is_stale or new_by):
-        changes.append((head.status, _value(head, _in_words(record.status, by, origin.form))))
+        changes.append((head.status, _value(head, _in_words(record.status, successors, origin.form))))
     lines = [f"Superseded by {other.link(origin.form)}" for other in new_by]
     lines += [f"Supersedes {other.link(origin.form)}" for other in new_of]
     if status and (is_stale or lines):
@@ -102,22 +114,29 @@ def refresh(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], o
             status = _rewrite_section("## Status\n\n", record.status, lines)
             place = sum(not part.is_headed for part in headings.split(body))
         else:
-            changes.append(_new_in_front(head, _in_words(record.status, by, origin.form)))
+            changes.append(_new_in_front(head, _in_words(record.status, successors, origin.form)))
     return msgspec.structs.replace(origin, head=head.with_changes(changes), status=status, place=place)
 
 
-def fresh(
-    file: str, form: Form, record: Record, by: Sequence[Other], of: Sequence[Other], old: AdrOrigin | None = None
+def new_head(
+    file: str,
+    form: Form,
+    record: Record,
+    successors: Sequence[LinkedDecision],
+    predecessors: Sequence[LinkedDecision],
+    old: AdrOrigin | None = None,
 ) -> str:
-    """Return what stands above a record's body in a form that it did not come in; what else its `old` head says is
-    kept."""
+    """Return the head of a decision's ADR file (front matter, title, status) in a form that it was not imported in.
+
+    Lines of the `old` head beside title, status and date are kept.
+    """
     front, above, below = _other_parts(old) if old else ("", "", "")
     day = record.timestamp[:10]
     if form == "madr":
-        status = frontmatter.emit("status", _in_words(record.status, by, form))
+        status = frontmatter.emit("status", _in_words(record.status, successors, form))
         return f"---\n{status}date: {day}\n{front}---\n\n{above}# {record.title}\n\n{below}"
-    lines = [f"Superseded by {other.link(form)}" for other in by]
-    lines += [f"Supersedes {other.link(form)}" for other in of]
+    lines = [f"Superseded by {other.link(form)}" for other in successors]
+    lines += [f"Supersedes {other.link(form)}" for other in predecessors]
     front = f"---\n{front}---\n\n" if front else ""
     title = f"# {int(number_of(file) or 0)}. {record.title}"
     section = _rewrite_section("## Status\n\n", record.status, lines)
@@ -125,8 +144,8 @@ def fresh(
 
 
 def _status(text: str) -> str:
-    """Return the status that a text names, "" if none that is known. What a decision has become last outweighs the
-    rest."""
+    """Return the status that a text names; "" if it names no known one. `superseded` at the start of a line wins over
+    others."""
     lines = [_ASIDE.sub("", line) for line in text.split("\n")]
     words = [match for line in lines if (match := _WORD.search(line))]
     for match in words:
@@ -136,7 +155,7 @@ def _status(text: str) -> str:
 
 
 def _relations(line: str) -> Iterable[tuple[bool, Target]]:
-    """Return the records that a line says supersede this one (True) or are superseded by it (False)."""
+    """Yield the records that a line names as successors (True) or predecessors (False)."""
     found = list(_RELATION.finditer(line))
     for match, following in zip(found, [*found[1:], None], strict=False):
         text = line[match.end() : following.start() if following else len(line)]
@@ -152,15 +171,15 @@ def _relations(line: str) -> Iterable[tuple[bool, Target]]:
         yield from ((is_by, int(digits)) for digits in numbers)
 
 
-def _names(targets: Iterable[Target], other: Other) -> bool:
+def _names(targets: Iterable[Target], other: LinkedDecision) -> bool:
     number = int(other.number) if other.number else None
     return any(target in (other.file, number) for target in targets)
 
 
 def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
-    """Title and date, where the record has others than its file."""
+    """Return the changes to a head that give it the record's title and date."""
     changes: list[tuple[Span, str]] = []
-    if " ".join(head.called.split()) != record.title:
+    if " ".join(head.title_text.split()) != record.title:
         has_title = head.title[1] > head.title[0]
         changes.append((head.title, _quote(head, head.title, record.title) if has_title else f"# {record.title}\n\n"))
     if head.date and timestamps.parse(head.at(head.date))[:10] != record.timestamp[:10]:
@@ -168,25 +187,25 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
     return changes
 
 
-def _in_words(status: str, by: Sequence[Other], form: Form) -> str:
-    links = ", ".join(other.link(form) for other in by)
+def _in_words(status: str, successors: Sequence[LinkedDecision], form: Form) -> str:
+    links = ", ".join(other.link(form) for other in successors)
     return f"{status} by {links}" if links and status == SUPERSEDED else status
 
 
 def _value(head: Head, words: str) -> str:
-    """Return the words of a status in place of those that stand in a head: with a capital as there, quoted where need
-    be."""
+    """Return a status as it replaces the one in a head: with a capital if the old one has it, and quoted where YAML
+    needs it."""
     assert head.status is not None
     words = words[0].upper() + words[1:] if head.text[head.status[0]].isupper() else words
     return _quote(head, head.status, words)
 
 
 def _quote(head: Head, span: Span, words: str) -> str:
-    """Return words in place of a span of a head: in front matter as YAML has them."""
+    """Return words as they replace a span of a head, quoted for YAML if the span is in the front matter."""
     start, end = span
     if not head.front[0] <= start < head.front[1]:
         return words
-    quote = head.text[end : end + 1]  # before a title there may be the number
+    quote = head.text[end : end + 1]  # the closing one; a number may stand between the opening one and the title
     if quote in ("'", '"'):
         return words.replace("\\", "\\\\").replace('"', '\\"') if quote == '"' else words.replace("'", "''")
     return _yaml(words)
@@ -197,17 +216,17 @@ def _yaml(words: str) -> str:
 
 
 def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
-    """Return the change that puts a status into the front matter of a head that has none, and the front matter too."""
+    """Return the change that adds a status to the front matter of a head, and the front matter if there is none."""
     start = head.front[0]
     line = f"status: {_yaml(words)}\n"
     return ((start, start), line if start else f"---\n{line}---\n\n")
 
 
 def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
-    """Return a section `Status` with another status ("" for the same) and more lines, each a paragraph as adr-tools has
-    it."""
+    """Return a section `Status` with another status ("" keeps the old one) and more lines, a paragraph each as
+    adr-tools writes them."""
     part = headings.split(section)[0]
-    heading, rest = part.opening.rstrip("\n"), part.body
+    heading, rest = part.heading_text.rstrip("\n"), part.body
     kept = rest.strip("\n")
     if status:
         is_told = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)
@@ -220,9 +239,9 @@ def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
 
 
 def _other_parts(origin: AdrOrigin) -> tuple[str, str, str]:
-    """Return what a head says beside title, status and date: in its front matter, above its title and below it.
+    """Return what a head has beside title, status and date: in its front matter, above its title and below it.
 
-    Lines of the section with the status that say something else stand behind what is below.
+    Lines of the section `Status` that are not about the status follow the part below the title.
     """
     head = head_of(origin)
     told = {head.text.count("\n", 0, span[0]) for span in (head.status, head.date) if span}
@@ -237,5 +256,5 @@ def _other_parts(origin: AdrOrigin) -> tuple[str, str, str]:
 
 
 def _join_lines(lines: Iterable[str | None]) -> str:
-    """Return the lines that are left, without the gaps that others leave."""
+    """Return the lines that are not None, without the gaps that the others leave."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None)).strip("\n")

@@ -1,10 +1,10 @@
-"""The text of an architecture decision record, taken apart into what a decision holds and put together again.
+"""The text of an ADR file: split into a decision's body and the rest, and put together again without a difference.
 
-The parts in between are the decision's body, in their order. What stands above them (front matter, title, lines such
-as `Date: …`) and the section with the status say what memctl keeps as fields; they are kept to the letter beside it.
+The sections become the decision's body, in their order. The text above them (front matter, title, lines such as `Date:
+…`) and the section `Status` are kept unchanged beside it, since the record has fields for what they say.
 
-There are two forms. Nygard's is the one that adr-tools writes, MADR's that of its templates, versions 2 to 4. Both name
-the sections that a decision has otherwise; whatever else a file has keeps its heading and its place.
+A file has one of two forms: Nygard's, which adr-tools writes, or that of MADR's templates, versions 2 to 4. They name
+the sections of a decision differently. Any other section keeps its heading and its place.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from memctl.text.markdown import one_line
 
 Form = Literal["madr", "nygard"]
 FORMS: tuple[Form, ...] = ("madr", "nygard")
-STATUS = "status"  # the heading of Nygard's section, as it is compared
+STATUS = "status"  # the name of the section with the status, in small letters
 
-# What files call their status, in small letters, and what that is here.
+# Words for a status in ADR files, in small letters -> the status of a decision.
 STATUS_WORDS = {
     **dict.fromkeys(("proposed", "proposal", "draft", "pending", "open"), "proposed"),
     **dict.fromkeys(("accepted", "approved", "adopted", "agreed", "decided", "implemented"), "accepted"),
     **dict.fromkeys(("rejected", "declined"), "rejected"),
     **dict.fromkeys(("deprecated", "obsolete", "retired"), "deprecated"),
-    # adr-tools spells it with a c, and MADR 1 with another e
+    # adr-tools writes `superceded`, MADR 1 `superseeded`
     **dict.fromkeys(("superseded", "superceded", "superseeded", "replaced"), "superseded"),
 }
 
@@ -58,48 +58,52 @@ _SECTIONS: dict[Form, dict[str, str]] = {
         "validation_criteria": "Validation criteria",
     },
 }
-_BELOW_OUTCOME = ("expected_impact", "validation_criteria")  # MADR has them as parts of the outcome
+_BELOW_OUTCOME = ("expected_impact", "validation_criteria")  # subsections of `Decision Outcome` in MADR
 _FIELDS = {field.name: field for field in DECISION.fields}
-_NOT_READ = frozenset([labels.DESCRIPTION, labels.STATUS])  # a summary is not a decision, and the status no content
+_NOT_READ = frozenset([labels.DESCRIPTION, labels.STATUS])  # a summary is not a decision, a status is no content
 _ONLY_MADR = {"context and problem statement", "decision drivers", "considered options", "decision outcome"}
 _ONLY_NYGARD = {STATUS, "context", "decision", "consequences"}
 
 
 def detect(parts: Iterable[HeadedPart]) -> Form:
-    """Return the form of a file with these parts."""
+    """Return the form of a file with these sections: `nygard` if it has a section of that form alone, else `madr`."""
     found = {name_of(part) for part in parts}
     return "nygard" if found & _ONLY_NYGARD and not found & _ONLY_MADR else "madr"
 
 
-def for_record(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
-    """Return the body that a file's parts make, and by content field the opening lines that are not the form's own."""
+def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
+    """Return the body of a decision with these sections, and the headings that differ from the form's, by content
+    field."""
     texts: list[str] = []
     wording: dict[str, str] = {}
     taken: set[str] = set()
     for part in parts:
         field = _field_of(name_of(part))
-        if field is None or field.name in taken:  # content is what the first section of a name says
+        if field is None or field.name in taken:  # only the first section of a name is the field's
             texts.append(part.text)
             continue
         taken.add(field.name)
-        if (line := part.opening.rstrip("\n")) != _opening(field, form):
+        if (line := part.heading_text.rstrip("\n")) != _opening(field, form):
             wording[field.name] = line
         texts.append(f"## {field.heading}{_line_end(part)}{part.body}")
     return "".join(texts), wording
 
 
-def for_file(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
-    """Return the texts of the parts that a body has in a file: `for_record` the other way round."""
+def parts_of_body(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
+    """Return the sections of an ADR file for a decision's body, the inverse of `body_of_parts`."""
     texts = []
     for part, field in _with_fields(body):
-        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.opening
+        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.heading_text
         texts.append(opening + part.body)
     return texts
 
 
 def with_outcome(body: str, title: str) -> str:
-    """Return the body of a decision as MADR tells it: what was chosen is one of the options, and the outcome, with its
-    reason where nothing else is said of it."""
+    """Return the body of a decision with the sections that MADR expects.
+
+    The decision's title becomes the first of its options. A reason without a section `Decision` becomes the text of
+    that section: `Chosen option: …, because: …`.
+    """
     content = content_fields.content(DECISION, body)
     options = content.get("alternatives_considered") or []
     if isinstance(options, list) and options:
@@ -114,8 +118,7 @@ def with_outcome(body: str, title: str) -> str:
 
 
 def arrange(body: str, form: Form) -> str:
-    """Return a body in a form that it did not come in: sections in the form's order and under its names,
-    others behind."""
+    """Return a body in another form: its sections under the form's names and in its order, other sections last."""
     places = list(_SECTIONS[form])
     parts = _with_fields(body)
     has_outcome = form == "madr" and any(field and field.name == "decision" for _, field in parts)
@@ -132,14 +135,13 @@ def arrange(body: str, form: Form) -> str:
 
 
 def _field_of(name: str) -> Field | None:
-    """Return the content field that a section is, by what it is called."""
+    """Return the content field of a decision that a section name stands for; None if there is none."""
     role = labels.look_up(name)[0]
     return None if role in _NOT_READ else _FIELDS.get(labels.FIELDS[DECISION.name].get(role, ""))
 
 
 def name_of(part: HeadedPart) -> str:
-    """Return what a section is called, for comparing: MADR 2 has comments such as `<!-- optional -->`
-    behind the names."""
+    """Return the name of a section for comparing: in small letters, without the comments that MADR 2 has there."""
     return part.heading.partition("<!--")[0].strip().removesuffix(":").rstrip().casefold()
 
 
@@ -158,25 +160,25 @@ def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
 
 
 def _line_end(part: HeadedPart) -> str:
-    return "\n" * part.opening.endswith("\n")
+    return "\n" * part.heading_text.endswith("\n")
 
 
 def _opening(field: Field, form: Form) -> str:
     return f"## {_SECTIONS[form][field.name]}"
 
 
-KEY = "adr"  # of the front matter
+KEY = "adr"  # the key of the front matter with an AdrOrigin
 Span = tuple[int, int]
 _ENDS = ("\n", "\ufeff")
 
-# `0012-title.md` as adr-tools and MADR name files, `adr-012-title.md`, and both with nothing but the number.
+# `0012-title.md` as adr-tools and MADR name files, `adr-012-title.md`, and names without a title.
 _FILE = re.compile(r"((?:adr[-_]?)?)(\d{1,14})(?:[-_ .].*)?\.md", re.IGNORECASE)
 _FILE_NUMBER = re.compile(r"(?i)^(?:adr[-_ ]?)?\d{0,14}[-_. ]*")
 _FRONT = re.compile(r"---[ \t]*\n((?:.*\n)*?)---[ \t]*(?:\n|\Z)")
 _FRONT_LINE = re.compile(r"^(status|date|title)[ \t]*:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
 _COMMENT = re.compile(r"(?<![^ \t])#.*")
 _LABEL = re.compile(r"([-*+][ \t]+)?[*_]*([A-Za-z][A-Za-z -]{0,40}?)[*_]*:[*_]*[ \t]*(.*)")
-_OTHER_LABELS = {"consulted", "informed", "technical story"}  # the last of MADR 2
+_OTHER_LABELS = {"consulted", "informed", "technical story"}  # of MADR 3 and 4, and `technical story` of MADR 2
 _DECIDERS = re.compile(
     r"(?im)^(?:[-*+][ \t]+)?[*_]*(?:decision[- ]makers|deciders|authors?)[*_]*:[*_]*[ \t]*(.*)(?:\n|\Z)"
     r"((?:[ \t]*- .*\n)*)"
@@ -193,12 +195,12 @@ _NO_TITLE = "there is no title (a line `# Title`) above the first section; `memc
 
 
 class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a decision keeps of the file it came from, under the key `adr` of its front matter.
+    """What a decision keeps of the file that it was imported from, in the key `adr` of its front matter.
 
-    `digest` is that of the file, `head` the text above its body, `status` its section of that name, behind `place`
-    others. `headings` are opening lines by content field where they are not the form's, `end` the end of the body.
-    `superseded_by` and `supersedes` are files that said so while this one did not. `links` are relative links of the
-    body as the record has them, each with what it was in the file.
+    `digest` is that of the whole file and `head` the text above its first section. `status` is the section `Status`,
+    which follows `place` other sections. `headings` are the headings that differ from the form's, by content field, and
+    `end` the line ends at the end of the body. `superseded_by` and `supersedes` are links that the other file states
+    and this one does not. `links` maps the relative links in the record's text to those in the file.
     """
 
     file: str
@@ -217,11 +219,11 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What a head says, and where: spans of the title without its number, the status, and a date that can be read.
+    """The text of an ADR file above its first section, with the spans (start and end offset) of what it states.
 
-    `front` is the span between the fences of the front matter (empty if there is none), `above` the start of the
-    title's line, `below` its end; they are the same where no line has it: then it is in the front matter, or the span
-    is empty and the file is `named` so.
+    `title` is the title without its number, `date` a date that can be parsed. `front` is the text between the fences of
+    the front matter, (0, 0) if there is none. `above` and `below` are start and end of the title's line; they are equal
+    if no line has it. Then it is in the front matter, or it is `file_title`, taken from the file's name.
     """
 
     text: str
@@ -231,28 +233,28 @@ class Head(msgspec.Struct, frozen=True):
     front: Span = (0, 0)
     status: Span | None = None
     date: Span | None = None
-    odd_date: str = ""  # a date that can't be read
-    named: str = ""
+    invalid_date: str = ""  # a date that can't be read
+    file_title: str = ""
 
     @property
-    def called(self) -> str:
-        """The title."""
-        words = self.at(self.title) or self.named
+    def title_text(self) -> str:
+        """The title without quotes and number."""
+        words = self.at(self.title) or self.file_title
         quote = self.text[self.title[1] : self.title[1] + 1]
         if not self.front[0] <= self.title[0] < self.front[1] or quote not in ("'", '"'):
             return words
         return words.replace('\\"', '"') if quote == '"' else words.replace("''", "'")
 
     def at(self, span: Span | None) -> str:
-        """Return the text of a span, "" for none."""
+        """Return the text of a span; "" for None."""
         return "" if span is None else self.text[span[0] : span[1]]
 
     def line(self, span: Span) -> int:
-        """Return the line of the file on which a span begins."""
+        """Return the 1-based line of the file on which a span begins."""
         return self.text.count("\n", 0, span[0]) + 1
 
     def with_changes(self, changes: Iterable[tuple[Span, str]]) -> str:
-        """Return the head with the text of some spans replaced."""
+        """Return the text of the head with some spans replaced."""
         text = self.text
         for (start, end), new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
@@ -260,24 +262,24 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def is_name(file: str) -> bool:
-    """Return whether a file of a folder may be a record's, and is no path that leads elsewhere."""
+    """Return whether a file name may be that of an ADR: a visible Markdown file, and not a path to another folder."""
     return file.endswith(".md") and file[0] != "." and not {"/", "\\"} & set(file) and file.isprintable()
 
 
 def number_of(file: str) -> str | None:
-    """Return the number in a record's file name, with its zeros; None if no record is named so."""
+    """Return the number in the name of an ADR file, such as "0012" of `0012-use-postgres.md`; None if it has none."""
     match = _FILE.fullmatch(file)
     return match[2] if match and "/" not in file and "\\" not in file and file.isprintable() else None
 
 
 def prefix_of(file: str) -> str:
-    """Return what stands before the number in a record's file name."""
+    """Return the text before the number in the name of an ADR file, such as "adr-" of `adr-012-cache.md`."""
     match = _FILE.fullmatch(file)
     return match[1] if match else ""
 
 
-def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
-    """Return what is kept of a file beside the body of its record, and that body; raises FrontMatterError."""
+def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
+    """Return what a decision keeps of an ADR file, and the decision's body; raises FrontMatterError with the line."""
     digest = digest_of(text)
     has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
     text = _with_line_feeds(text.removeprefix("\ufeff"))
@@ -287,7 +289,7 @@ def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
     named = [number for number, part in enumerate(parts) if name_of(part) == STATUS]
     place = named[0] if named else 0
     status = parts.pop(place).text if named else ""
-    body, wording = for_record(parts, form)
+    body, wording = body_of_parts(parts, form)
     kept = body.rstrip("\n")
     origin = AdrOrigin(
         file=file,
@@ -304,14 +306,14 @@ def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
     return origin, kept + "\n" if kept else ""
 
 
-def put_together(origin: AdrOrigin, body: str) -> str:
-    """Return the text of the file that `take_apart` takes apart."""
+def file_text(origin: AdrOrigin, body: str) -> str:
+    """Return the text of the ADR file that `parse_file` has split into an origin and a body."""
     kept = relative_links.restore(body.strip("\n"), origin.links)
-    parts = for_file(kept + origin.end, origin.form, origin.headings) if kept else []
+    parts = parts_of_body(kept + origin.end, origin.form, origin.headings) if kept else []
     if origin.status:
         parts.insert(min(origin.place, len(parts)), origin.status)
     text = origin.head
-    for part in parts:  # an edit may have put one behind what was the last line
+    for part in parts:  # a file without a last line end may have got another section since
         text += part if not text or text.endswith(_ENDS) else "\n" + part
     if origin.is_crlf:
         text = text.replace("\n", "\r\n")
@@ -319,39 +321,38 @@ def put_together(origin: AdrOrigin, body: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """Return what tells whether a file is still the one that was read: 64 bits are plenty for a folder."""
+    """Return a digest of a file's text, as 16 hexadecimal digits (64 bits are plenty for a folder)."""
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def head_of(origin: AdrOrigin) -> Head:
-    """Return what the head of a file says; raises FrontMatterError if there is no title in it."""
+    """Return the head of a file; raises FrontMatterError if it has no title."""
     return _scan(origin.head, origin.file, is_head=True)[0]
 
 
 def deciders(head: str) -> str:
-    """Who decided, as a head names them in a line or a list of YAML; "" if it names nobody."""
+    """Return the names of those who decided, from a line or YAML list of a head; "" if there are none."""
     match = _DECIDERS.search(head)
     if match is None:
         return ""
     line = _LINKED.sub(r"\1", match[1].partition(" #")[0])
     names = line.strip(" \t*_[]\"'") or ", ".join(name.strip(" \t\"'") for name in _NAME.findall(match[2]))
     said = one_line(names).replace('"', "")
-    return "" if said.startswith(("{", "<")) else said[:_LONGEST_NAMES]  # a template's own words name nobody
+    return "" if said.startswith(("{", "<")) else said[:_LONGEST_NAMES]  # `{names}` and `<names>` are left of templates
 
 
-def kept_in(values: Mapping[str, Any]) -> AdrOrigin | None:
-    """Return what the front matter of a decision keeps of its file; None if it came from none, or is not to be read."""
+def read_origin(values: Mapping[str, Any]) -> AdrOrigin | None:
+    """Return the AdrOrigin in the front matter of a decision; None if it was not imported or the value is invalid."""
     try:
         origin = msgspec.convert(values.get(KEY), AdrOrigin)
         head_of(origin)
     except (msgspec.ValidationError, FrontMatterError):
         return None
-    return origin if is_name(origin.file) else None  # what a record says is no path to be trusted
+    return origin if is_name(origin.file) else None  # a record of another clone must not name a path outside
 
 
 def _with_line_feeds(text: str) -> str:
-    """Return the text with LF line ends; raises FrontMatterError if its lines end in different ways, which could
-    not be kept."""
+    """Return text with LF line ends; raises FrontMatterError if it mixes line ends: no export could restore them."""
     if "\r" not in text:
         return text
     lines = text.split("\n")
@@ -359,18 +360,15 @@ def _with_line_feeds(text: str) -> str:
     for number, line in enumerate(lines, start=1):
         differs = number <= len(ends) and ends[number - 1] != ends[0]
         if differs or "\r" in line.removesuffix("\r" if number <= len(ends) else ""):
-            raise FrontMatterError(
-                number, "", "this line does not end as the first one does (CRLF or LF); make them alike"
-            )
+            raise FrontMatterError(number, "", "the file mixes CRLF and LF line ends; make them alike")
     return text.replace("\r\n", "\n")
 
 
 def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
-    """Return the head of a file, and where its body begins; with `is_head` the text is but a head that was found
-    before."""
+    """Return the head of a file, and the offset at which its body begins; with `is_head` the text is only a head."""
     front = _FRONT.match(text)
     if front is None and text.startswith("---\n"):
-        raise FrontMatterError(1, "", "the front matter is not closed (no second line `---`)")
+        raise FrontMatterError(1, "", "the front matter has no closing line `---`")
     start = front.end() if front else 0
     first = next((one for one in headings.of(text[start:]) if one.level <= 2), None)
     if first is None or first.level != 1 or not first.title:
@@ -382,7 +380,9 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     position, below = start + first.start, start + first.end
     words, start = first.title, text.find(first.title, position, below)
     if start < 0:
-        raise FrontMatterError(text.count("\n", 0, position) + 1, "", "the title has more than one line; put it on one")
+        raise FrontMatterError(
+            text.count("\n", 0, position) + 1, "", "the title has more than one line; write it on one"
+        )
     title = (start + _numbering(words, file), start + len(words))
     end, spans = _labels(text, below)
     head = Head(text=text[:end], title=title, above=position, below=below, front=front.span(1) if front else (0, 0))
@@ -392,8 +392,11 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
 
 
 def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_head: bool) -> tuple[Head, int] | None:
-    """Return the head of a file without a line for its title, and where its body begins: the front matter has the
-    title, or the name of the file says it. None for what has neither, or reads as no decision."""
+    """Return the head of a file without a line for its title, and the offset of its body.
+
+    The title is in the front matter, or made from the file name. Returns None for a file that does not read as a
+    decision.
+    """
     place = front.end() if front else 0
     end, labels = _labels(text, place)
     spans = {**labels, **(_front_spans(text, front.span(1)) if front else {})}
@@ -403,14 +406,14 @@ def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_he
         return None
     if title is not None:
         title = (title[0] + _numbering(text[slice(*title)], file), title[1])
-    named = "" if title else words[:1].upper() + words[1:]
-    head = Head(text=text[:end], title=title or (place, place), above=place, below=place, named=named)
+    file_title = "" if title else words[:1].upper() + words[1:]
+    head = Head(text=text[:end], title=title or (place, place), above=place, below=place, file_title=file_title)
     head = msgspec.structs.replace(head, front=front.span(1) if front else (0, 0), status=spans.get("status"))
     return _with_date(head, spans.get("date")), end
 
 
 def has_sections(text: str) -> bool:
-    """Return whether a text has two sections of a decision at least."""
+    """Return whether a text has at least two sections of a decision."""
     names = {name_of(part) for part in headings.split(text)}
     return sum(name in _ONLY_MADR or name in _ONLY_NYGARD or _field_of(name) is not None for name in names) > 1
 
@@ -422,12 +425,12 @@ def _with_date(head: Head, span: Span | None) -> Head:
     try:
         timestamps.parse(found[0] if found else "")
     except ValueError:
-        return msgspec.structs.replace(head, odd_date=head.at(span))
+        return msgspec.structs.replace(head, invalid_date=head.at(span))
     return msgspec.structs.replace(head, date=(span[0], span[0] + len(found[0] if found else "")))
 
 
 def _numbering(title: str, file: str) -> int:
-    """Return how many characters of a title are the number of the file: `12. `, `ADR-0012: `, `0012 `."""
+    """Return the length of the file's number at the start of a title: of `12. `, `ADR-0012: ` or `0012 `."""
     number = str(int(number_of(file) or 0))
     pattern = rf"ADR[-_ #]*0*{number}\b[ \t]*[.:)–—-]*[ \t]*|0*{number}[ \t]*[.:)–—-]+[ \t]+|0+{number}[ \t]+"  # noqa: RUF001
     match = re.match(rf"(?:{pattern})(?=\S)", title, re.IGNORECASE)
@@ -435,7 +438,7 @@ def _numbering(title: str, file: str) -> int:
 
 
 def _front_spans(text: str, front: Span) -> dict[str, Span]:
-    """Return where the values of status and date stand in the front matter, without the quotes around them."""
+    """Return the spans of status, date and title in the front matter, without the quotes around them."""
     spans: dict[str, Span] = {}
     for match in _FRONT_LINE.finditer(text, *front):
         value = _COMMENT.sub("", match[2]).rstrip(" \t")
@@ -448,7 +451,7 @@ def _front_spans(text: str, front: Span) -> dict[str, Span]:
 
 
 def _is_table_of_labels(lines: Sequence[str]) -> bool:
-    """Return whether a table begins here that has a row with the status or another label of a head."""
+    """Return whether lines begin with a table that has a row for the status or another label of a head."""
     for line in lines:
         if not line.startswith("|"):
             return False
@@ -458,16 +461,15 @@ def _is_table_of_labels(lines: Sequence[str]) -> bool:
 
 
 def _is_label(name: str) -> bool:
-    """Return whether a line above the first section says when, by whom or how far something was decided."""
+    """Return whether a name is a label of a head: a status, a date, an author, or a label of MADR 2."""
     is_of_head = labels.look_up(name)[0] in (labels.STATUS, labels.MOMENT, labels.AGENT)
     return is_of_head or name.casefold() in _OTHER_LABELS
 
 
 def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
-    """Return where the lines such as `* Status: …` below a title end, and where in them the values of status and date
-    stand.
+    """Return the offset after the lines such as `* Status: …` below a title, and the spans of their values by label.
 
-    Lines in between that are labelled too belong to them, and so do indented ones; empty lines behind them as well.
+    Lines in between with other labels belong to them, and so do indented lines and the empty lines after them.
     """
     spans: dict[str, Span] = {}
     position = end = start
@@ -496,6 +498,6 @@ def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
             break
         position += len(line) + 1
         end = min(position, len(text)) if is_known else end
-    while text.startswith(_ENDS, end):  # a body has neither at its beginning
+    while text.startswith(_ENDS, end):  # a body begins with neither an empty line nor a byte order mark
         end += 1
     return end, {name: span for name, span in spans.items() if span[1] <= end}

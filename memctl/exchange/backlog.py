@@ -1,4 +1,4 @@
-"""Tasks of Backlog.md, a Markdown file each, as records."""
+"""Tasks of Backlog.md, one Markdown file each, read as the values of records."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from memctl.text import headings, timestamps
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 
-_FOLDERS = ("tasks", "completed", "archive/tasks", "drafts")  # of a project, with tasks in each
+_FOLDERS = ("tasks", "completed", "archive/tasks", "drafts")  # folders of a project that hold tasks
 _STATUSES = {
     "in progress": "in-progress",
     **dict.fromkeys(("done", "completed"), "resolved"),
     **dict.fromkeys(("won't do", "wont do", "cancelled", "canceled"), "wontfix"),
 }
 _SEVERITIES = ("critical", "high", "medium", "low")
-_FIELDS = {  # headings of a task, and those of an issue that say the same
+_FIELDS = {  # heading of a task -> heading of an issue
     "description": "Description",
     "final summary": "Resolution",
     "implementation plan": "Next actions",
@@ -37,19 +37,20 @@ _UNQUOTED = re.compile(r"^(\s*(?:- |[\w-]+:[ \t]+))([@`%].*)$", re.MULTILINE)
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the tasks in a folder: of one with tasks, or of a project of Backlog.md; raises MemctlError if there are
-    none."""
+    """Return the task files of a folder or of a project of Backlog.md; raises MemctlError if there are none."""
     places = [folder, *(folder / name for name in _FOLDERS), *(folder / "backlog" / name for name in _FOLDERS)]
     found = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
     if not found:
-        hint = "give the folder with files such as `task-1 - x.md`"
+        hint = "name the folder with files such as `task-1 - x.md`"
         raise MemctlError(f"{folder} has no tasks of Backlog.md", hint, USAGE)
     return found
 
 
 def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """Yield the file of each task, and the values of its record, or why it is none; `links` makes its relative links
-    lead from a record."""
+    """Yield the name of each task's file, and the values of its record or, as a text, why it can't be read.
+
+    `links` rewrites relative links so that they lead from the record to where they led before.
+    """
     for path in files(folder):
         try:
             values = _record(path.read_bytes().decode())
@@ -62,15 +63,15 @@ def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] 
 
 
 def _record(text: str) -> dict[str, Any]:
-    """Return the values of a task's record; raises FrontMatterError if the text is none."""
+    """Return the values of the record for a task's text; raises FrontMatterError if the text is not a task."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
-        raise FrontMatterError(1, "", "no task of Backlog.md: there is no front matter")
+        raise FrontMatterError(1, "", "this is not a task of Backlog.md: it has no front matter")
     task = strict_yaml.read(_UNQUOTED.sub(_quote_value, front[1] + "\n"))
     title, identifier = one_line(str(task.get("title") or "")), str(task.get("id") or "")
     if not title or not identifier:
-        raise FrontMatterError(1, "", "no task of Backlog.md: `id` or `title` is missing")
+        raise FrontMatterError(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")
     references = _listed(task, "references") + _listed(task, "documentation")
     paths = list(
         dict.fromkeys(
@@ -104,7 +105,7 @@ def _record(text: str) -> dict[str, Any]:
 
 
 def canonical(identifier: str) -> str:
-    """Return what is the same of all ways to write a task's id: `task-45.02`, `BACK-45.2` and `45.2` are one."""
+    """Return one form of a task's id for all ways to write it: "45.2" for `task-45.02`, `BACK-45.2` and `45.2`."""
     match = _NUMBER.search(identifier.strip())
     return ".".join(str(int(part)) for part in match[1].split(".")) if match else identifier
 
@@ -122,7 +123,7 @@ def _tags(task: Mapping[str, Any]) -> list[str]:
 
 
 def _timestamp(value: Any) -> str | None:
-    """Return a time of a task; None for one that can't be read."""
+    """Return a time of a task in the format of records; None if it can't be parsed."""
     for text in (str(value or ""), str(value or "")[:10]):
         if timestamps.is_moment(text.replace(" ", "T", 1)):
             return text.replace(" ", "T", 1)
@@ -130,7 +131,7 @@ def _timestamp(value: Any) -> str | None:
 
 
 def _body(text: str, references: list[str]) -> str:
-    """Return a task's text with the headings that an issue has for the same, and without the marks for programs."""
+    """Return a task's text under the headings of an issue, without the comments that mark sections for programs."""
     parts = []
     taken: set[str] = set()
     for part in headings.split(_MARK.sub("", text)):
@@ -145,6 +146,6 @@ def _body(text: str, references: list[str]) -> str:
 
 
 def _quote_value(match: re.Match[str]) -> str:
-    """Return a line of YAML with the quotes that a value such as `@ada` needs."""
+    """Return a line of YAML in which a value that needs quotes, such as `@ada`, has them."""
     value = match[2].rstrip().replace("'", "''")
     return f"{match[1]}'{value}'"

@@ -1,4 +1,4 @@
-"""Issues of beads, as its JSON Lines have them, as records."""
+"""Issues of beads, from its JSON Lines, read as the values of records."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from memctl.record.record import TITLE_LIMIT
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 
-SEVERITIES = ("critical", "high", "medium", "low", "low")  # of the priorities 0 to 4
+SEVERITIES = ("critical", "high", "medium", "low", "low")  # by priority, 0 to 4
 _STATUSES = {"in_progress": "in-progress", "hooked": "in-progress", "closed": "resolved"}
 _GONE = "tombstone"  # the status of an issue that was deleted
 _BLOCKS, _PARENT, _SUPERSEDES = "blocks", "parent-child", "supersedes"
-_PLAIN = ("closed",)  # reasons for closing that say nothing
+_PLAIN = ("closed",)  # reasons for closing that beads fills in itself
 
 
 def rows(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """Yield where each issue stands, and the values of its record, or why it is none."""
+    """Yield the place of each issue (`line 3 (bd-1)`), and the values of its record or, as a text, why it can't be
+    read."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             issue = msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.MsgspecError as error:
-            yield f"line {number}", f"no issue of beads: {error}"
+            yield f"line {number}", f"this is not an issue of beads: {error}"
             continue
         if not issue.get("id") or not str(issue.get("title") or "").strip():
-            yield f"line {number}", "no issue of beads: `id` or `title` is missing"
+            yield f"line {number}", "this is not an issue of beads: `id` or `title` is missing"
         elif issue.get("status") != _GONE:
             yield f"line {number} ({issue['id']})", _record(issue)
 
@@ -86,7 +87,8 @@ def _comment(comment: Any) -> str:
 
 
 def _links(issue: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the links of an issue: what it depends on blocks it, and all else but its parent has to do with it."""
+    """Return the links of an issue: dependencies of the type `blocks` block it, and all others but its parent are
+    related."""
     found: dict[str, list[str]] = {"blocked_by": [], "relates_to": [], "supersedes": []}
     parent = issue.get("parent")
     for one in issue.get("dependencies") or ():

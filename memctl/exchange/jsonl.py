@@ -1,9 +1,9 @@
-"""Records as JSON Lines: an object a line, with the front matter under its own names, `body` and `path`.
+"""Records as JSON Lines: one object per line, with the keys of the front matter, `body` and `path`.
 
-Keys that are not memctl's stand in an object `extra`. An export can be imported again: values and texts come back, the
-comments and the order of keys of a hand-written front matter don't. An import takes less: `memory_type` and `title` are
-enough, content fields may stand under the names of rules.md#records (`rationale`, …) instead of a `body`, and an
-`author` is taken for who recorded it. An `id` of another tool's is kept as `source_id`, and finds the record.
+Keys that are not memctl's are in an object `extra`. An import restores all values and texts of an export, but not the
+comments and the order of keys of a hand-written front matter. For an import `memory_type` and `title` are enough;
+content fields may have the names of rules.md#records (`rationale`, …) instead of a `body`, and `author` may name who
+recorded it. An `id` of another tool is kept as `source_id`, by which commands find the record.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange.batch import Batch, Imported
+from memctl.exchange.row_import import ImportResult, RowImport
 from memctl.exchange.rows import SOURCE_ID, row
 from memctl.record import frontmatter, ids
 from memctl.record.kinds import KINDS, Kind
@@ -26,11 +26,11 @@ from memctl.text.markdown import one_line
 from memctl.text.words import nearest
 from memctl.write.create import Draft
 
-_KEYS = ("body", "path", "content", "extra", "author", "parent")  # beside those of the front matter
+_KEYS = ("body", "path", "content", "extra", "author", "parent")  # keys of an object beside those of a front matter
 
 
 def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]:
-    """Yield a line of JSON for each record, as its file has it."""
+    """Yield a line of JSON for each record, with the values of its file."""
     for record in records:
         values, body = frontmatter.read(snapshot.read(record.path))
         known = {name: value for name, value in values.items() if name in ORDER}
@@ -40,17 +40,20 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
 
 
 def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
-    """Return the draft that a JSON object describes; raises MemctlError if it does not say of which type."""
+    """Return the draft of a record that a JSON object describes.
+
+    Raises MemctlError if the type is missing or differs from `kind`, or if a field has a wrong name or value.
+    """
     values = dict(values)
     _refuse_misspelt(values, kind)
     name = values.pop("memory_type", kind.name if kind else None)
     if not isinstance(name, str) or name not in KINDS or (kind and name != kind.name):
         allowed = kind.name if kind else "one of " + ", ".join(KINDS)
-        raise MemctlError(f"memory_type: {name!r} is not {allowed}")
+        raise MemctlError(f"memory_type is {name!r}; it must be {allowed}")
     found = KINDS[name]
     content = values.pop("content", {})
     if not isinstance(content, dict):
-        raise MemctlError("content: this must be an object with content fields")
+        raise MemctlError("content must be an object with content fields")
     for field in found.fields:
         if field.name in values:
             content[field.name] = values.pop(field.name)
@@ -58,12 +61,12 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     if isinstance(author := values.get("author"), str) and author.strip():
         values.setdefault("agent_id", one_line(author))
     if not isinstance(body, str) or not isinstance(extra, dict):
-        raise MemctlError("body must be a text, and extra an object with keys that are not memctl's")
+        raise MemctlError("body must be a string, and extra an object with keys that are not memctl's")
     return Draft(kind=found, values={**extra, **values}, content=_checked(found, content), body=body)
 
 
 def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
-    """Raise MemctlError for a key that is nearly the name of a field; any other that is not memctl's is kept."""
+    """Raise MemctlError for a key that is nearly the name of a field. Other keys that are not memctl's are kept."""
     kind = kind or KINDS.get(str(values.get("memory_type")))
     known = (*ORDER, *_KEYS, *(field.name for field in kind.fields if kind)) if kind else (*ORDER, *_KEYS)
     for key in values:
@@ -75,20 +78,20 @@ def _checked(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
     fields = {field.name: field for field in kind.fields}
     for name, value in content.items():
         if name not in fields:
-            raise MemctlError(f"content: a {kind.name} has no field {name!r}", "it has " + ", ".join(fields))
+            raise MemctlError(f"content: {kind.plural} have no field {name!r}", "their fields are " + ", ".join(fields))
         if fields[name].is_list and isinstance(value, str):
             content[name] = [value]
         elif not isinstance(value, list if fields[name].is_list else str) or any(not isinstance(v, str) for v in value):
-            raise MemctlError(f"{name}: this must be {'a list of texts' if fields[name].is_list else 'a text'}")
+            raise MemctlError(f"{name} must be {'a list of strings' if fields[name].is_list else 'a string'}")
     return content
 
 
-def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str]) -> Imported:
-    """Return what adding all records of JSON Lines comes to; raises MemctlError, naming lines and fields, if any is
+def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str]) -> ImportResult:
+    """Return the result of adding all records of JSON Lines; raises MemctlError, naming lines and fields, if any is
     wrong.
 
-    A record that is there already is passed over: one with an id of memctl's if it has the same text, any other if it
-    has the same memory_id or id elsewhere, or came of just such a line.
+    A record that exists is skipped: one with an id of memctl's if it has the same text, any other if it has the same
+    memory_id or `source_id`, or was imported from an equal line.
     """
     rows, wrong = [], []
     for number, line in enumerate(lines, start=1):
@@ -102,13 +105,13 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
             rows.append(row(memory, f"line {number}", draft_of(_with_source_id(values)), identity))
         except (msgspec.MsgspecError, MemctlError, RecursionError) as error:
             wrong.append(f"line {number}: {error}")
-    coming = Batch(memory, snapshot, rows)
+    coming = RowImport(memory, snapshot, rows)
     coming.problems.wrong[:0] = wrong
     return coming.add(sequence)
 
 
 def _with_source_id(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a line; an id that is none of memctl's is what another tool calls the record."""
+    """Return the values of a line with an `id` of another tool moved to `source_id`."""
     identifier = values.get("id")
     if not isinstance(identifier, str | int) or ids.PATTERN.fullmatch(str(identifier)):
         return values
@@ -118,8 +121,7 @@ def _with_source_id(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _identity(values: dict[str, Any]) -> str:
-    """Return what makes the record of a line the same one when it comes again: its id elsewhere, else all
-    that it says."""
+    """Return a text that is equal whenever the same record is imported again: its id, or else all its values."""
     extra = values.get("extra")
     identifier = values.get("id") or (extra.get(SOURCE_ID) if isinstance(extra, dict) else None)
     if identifier is not None:

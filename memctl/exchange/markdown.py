@@ -1,7 +1,7 @@
-"""Records out of Markdown as people write it: a filled template, or statements under labels in any text.
+"""Records from Markdown as people write it: a filled template, or statements under labels in any text.
 
-A text in memctl's own form, whose headings are those of a record, stays as it is. Of any other the fields are taken
-out; what no field has stays in the record's text, and is named.
+A text whose headings are those of a record is taken as it is. From any other text the fields are read; what belongs to
+no field stays in the record's text, and a note names it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange import jsonl
-from memctl.exchange.batch import Imported
+from memctl.exchange.row_import import ImportResult
 from memctl.exchange.rows import SOURCE_ID
 from memctl.record import content_fields, ids
 from memctl.record.kinds import KINDS, Kind
@@ -29,8 +29,8 @@ from memctl.text.lazy_regex import lazy_regex
 from memctl.text.similar import comparable
 from memctl.write.create import Draft
 
-_SHOWN = 5  # places that are named
-# The link that a label stands for; of a type that is not superseded it relates them.
+_SHOWN = 5  # places to name in one note
+# Label -> relation; `relates_to` replaces `supersedes` for types that are not superseded.
 _RELATIONS = {
     "supersedes": "supersedes", "superseded by": "superseded_by", "blocks": "blocks", "blocked by": "blocked_by",
     "depends on": "blocked_by", "parent": "parent", "part of": "parent", "related": "relates_to",
@@ -38,45 +38,47 @@ _RELATIONS = {
 }  # fmt: skip
 _LINK = lazy_regex(rf"(?i)[\s*_#>-]*({'|'.join(_RELATIONS)})[*_]*:[*_]*\s(.+)")
 _NAME = lazy_regex(r"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*")  # DEC-7, BUG-12, DEC-2025-11-04-001
-_UNTAKEN = {labels.NUMBER: "the id (memctl gives its own)"}
+_UNTAKEN = {labels.NUMBER: "the id (memctl assigns its own)"}
 
 
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
-    """Return the draft that a whole text makes, with values of its front matter, and notes on what was not
-    understood."""
+    """Return the draft of one record for a whole text, and notes on what was not understood.
+
+    `values` are those of the front matter that the caller has; they win over values in the text.
+    """
     own, unread, others = reader.read_record(text, kind.name)
     found = as_record(own) if own else None
     title, body = headings.take_title(text) if "title" not in values else ("", text)
     in_form = content_fields.content(kind, body)
     is_labelled = own is not None and bool(role_of(own.source.split("\n")[0]))
     if own is None or found is None or not (is_labelled or own.values or set(own.content) - set(in_form)):
-        notes = [f"{_article(kind)} has no field for {told}"] if (told := _headings(unread)) else []
+        notes = [f"{_article(kind)} has no field for {names}"] if (names := _headings(unread)) else []
         notes += _hint_of_other_type(others, kind) if not title and "title" not in values else []
         given = {**({"title": title} if title else {}), **values, "body": body}
         return jsonl.draft_of(given, kind), notes
     taken, notes = _accepted(found, kind)
     lines = text.split("\n")
     left = "\n\n".join("\n".join(lines[one.line - 1 : one.end]).strip("\n") for one in _merge_adjacent(unread, lines))
-    notes += [f"in no field, so it stays in the text: {told}"] if (told := _places(unread, lines)) else []
-    notes += [f"line {one.line} begins another {one.kind}: `memctl import` takes several" for one in others[:_SHOWN]]
+    notes += [f"kept in the text, since no field fits: {places}"] if (places := _places(unread, lines)) else []
+    notes += [f"line {one.line} begins another {one.kind}: `memctl import` adds several" for one in others[:_SHOWN]]
     given = {"title": found.title, **taken, **values, "content": dict(found.content), "body": left}
     return jsonl.draft_of(given, kind), notes
 
 
 def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
-    """Return the values that a record may have, and notes on the others."""
+    """Return the values that a record of this type may have, and notes on the others."""
     values: dict[str, Any] = dict(found.values)
-    notes = [f"{_UNTAKEN.get(name, name)} is not taken over" for name in found.untaken]
+    notes = [f"{_UNTAKEN.get(name, name)} is not imported" for name in found.untaken]
     moment = values.get(labels.MOMENT)
     if moment is not None and not timestamps.is_moment(str(moment)):
-        notes.append(f"the time {values.pop(labels.MOMENT)!r} is not understood")
+        notes.append(f"invalid time {values.pop(labels.MOMENT)!r} is left out")
     if "status" in values and values["status"] not in kind.statuses:
-        notes.append(f"the status {values.pop('status')!r} is none of {', '.join(kind.statuses)}")
+        notes.append(f"unknown status {values.pop('status')!r} is left out; it may be {', '.join(kind.statuses)}")
     return values, notes
 
 
 def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
-    """Return a hint if a text without a title is that of another type."""
+    """Return a hint, in a list, if the text reads as a record of another type; else []."""
     other = next((KINDS[one.kind] for one in others if one.kind in KINDS and one.kind != kind.name), None)
     return [f"it reads as {_article(other)}: `memctl {other.verb} --file`"] if other else []
 
@@ -86,7 +88,7 @@ def _article(kind: Kind) -> str:
 
 
 def _headings(unread: Iterable[Unread]) -> str:
-    """Return the headings that are no field, with the nearest; "" if there is none."""
+    """Return the headings that stand for no field, each with the nearest known one; "" if there are none."""
     return "; ".join(_describe(one) for one in list(filter(lambda one: one.name, unread))[:_SHOWN])
 
 
@@ -95,7 +97,7 @@ def _describe(one: Unread) -> str:
 
 
 def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
-    """Yield what was not understood, with what stands right behind it as one."""
+    """Yield the parts that were not understood, with parts that only empty lines separate merged into one."""
     last: Unread | None = None
     for one in unread:
         if last and one.line > last.end and not any(line.strip() for line in lines[last.end : one.line - 1]):
@@ -109,7 +111,7 @@ def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unre
 
 
 def _places(unread: Iterable[Unread], lines: list[str]) -> str:
-    """Return where the text has what was not understood: the labels by name, else the lines."""
+    """Return where the text has parts that were not understood: labels by name, other parts by lines."""
     places = [
         _describe(one) if one.name else f"line{'s' if one.end > one.line else ''} {one.line}"
         + (f" to {one.end}" if one.end > one.line else "")
@@ -119,7 +121,8 @@ def _places(unread: Iterable[Unread], lines: list[str]) -> str:
 
 
 def is_markdown(source: str, text: str) -> bool:
-    """Return whether a source of records is Markdown and not JSON Lines, by its name, or by what is in it."""
+    """Return whether a source of records is Markdown and not JSON Lines, by the file's name, else by its first
+    character."""
     if source.lower().endswith((".md", ".markdown")):
         return True
     return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")
@@ -129,16 +132,17 @@ def _statements(text: str) -> list[tuple[Statement, RecordValues]]:
     return [(one, found) for one in reader.read(text) if (found := as_record(one))]
 
 
-def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str) -> Imported:
-    """Return what adding what a text states under labels comes to; what is a record by its title is passed over.
+def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str) -> ImportResult:
+    """Return the result of adding all records that a text states under labels.
 
-    Raises MemctlError if it states nothing, or, naming lines, if anything of it can't be added.
+    A statement is skipped if a record of its type and title exists. Raises MemctlError if the text states nothing, or,
+    naming lines, if any record can't be added.
     """
     made = _statements(text)
     if not made:
         raise MemctlError(
             f"{source} states nothing under a label",
-            "such as `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` takes it whole",
+            "labels are `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` records it whole",
             USAGE,
         )
     known = {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
@@ -152,7 +156,7 @@ def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: 
         values, untaken = _accepted(found, KINDS[found.type])
         notes += [f"line {one.line}: {note}" for note in untaken]
         notes += [
-            f"no field of its {found.type}: {_describe(more)}"
+            f"no field of a {found.type} fits: {_describe(more)}"
             for more in one.more
             if more.name and found.type == one.kind and more.line not in links.lines
         ]
@@ -164,16 +168,16 @@ def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: 
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
     if rest:
         number = f"{len(rest):,} lines, the first of them {rest[0]}" if len(rest) > 1 else f"line {rest[0]}"
-        notes.append(f"under no label, and not imported: {number}")
+        notes.append(f"not imported, because it has no label: {number}")
     imported = jsonl.import_lines(memory, sequence, snapshot, lines)
     noted = tuple(f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes))
     return msgspec.structs.replace(imported, notes=noted)
 
 
 class _Links:
-    """Links between what a text states, by the numbers that titles begin with: `Blocked by: BUG-9` below `BUG-12: …`.
+    """Links between statements of a text, by the numbers that titles begin with: `Blocked by: BUG-9` below `BUG-12: …`.
 
-    A number that two statements have, or a record of another text, is nobody's name.
+    A number that two statements have, or that an existing record has, links nothing.
     """
 
     def __init__(self, snapshot: Snapshot, text: str, made: list[tuple[Statement, RecordValues]]) -> None:
@@ -196,7 +200,7 @@ class _Links:
         return {number for found in self._found.values() for number, *_ in found}
 
     def of(self, one: Statement, found: RecordValues) -> dict[str, Any]:
-        """Return the values of a statement's record that name it and link it."""
+        """Return the values that give a statement's record its `source_id` and its links."""
         number = _number(found)
         values: dict[str, Any] = {"extra": {SOURCE_ID: number}} if number in self._own else {}
         for line, relation, text in self._found.get(one.line, ()):
@@ -205,7 +209,7 @@ class _Links:
             names = _NAME.findall(text)
             there = [name for name in names if name != number and self._is_there(name)]
             if missing := [name for name in names if name not in there]:
-                self.notes.append(f"line {line}: no link to {', '.join(missing)}: no one record is called so")
+                self.notes.append(f"line {line}: no link to {', '.join(missing)}: not the name of exactly one record")
             if relation == "parent":
                 values |= {"parent": there[0]} if there else {}
             elif there:
@@ -219,6 +223,6 @@ class _Links:
 
 
 def _number(found: RecordValues) -> str:
-    """Return the number that a title begins with, "" if none, or one of memctl's."""
+    """Return the number that a title begins with, such as "BUG-12"; "" if there is none or it is an id of memctl's."""
     match = _NAME.match(found.title)
     return match[0] if match and not ids.PATTERN.fullmatch(match[0]) else ""

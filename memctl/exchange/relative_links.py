@@ -1,6 +1,6 @@
-"""Relative links and images of imported texts: made to lead from a record to where they led before, or named.
+"""Relative links and images of imported texts, rewritten to lead from a record to where they led before.
 
-What lies in the repository is linked to from the record's own folder; what lies elsewhere can't be, and is named.
+A link to a file outside of the repository can't be rewritten; a note names it.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from urllib.parse import quote, unquote
 from memctl.store.memory import Memory
 from memctl.text import markdown
 
-_SAFE = "/:@!$&'*+,;=~"  # of a path, beside letters and digits, what stays as it is in a link
+_SAFE = "/:@!$&'*+,;=~"  # characters of a path that a link need not quote
 
 
 class LinkRebase:
-    """Rewrites the relative links of texts on their way into records, and notes those that can't lead anywhere."""
+    """Rewrites the relative links of imported texts for a memory's records; `notes` name links that lead nowhere."""
 
     def __init__(self, memory: Memory) -> None:
         self._top = Path(os.path.realpath(memory.repository.top))
-        self._records = f"{memory.prefix}/type/month"  # where a record is: as deep, whatever its type and month
+        self._records = f"{memory.prefix}/type/month"  # all records are this deep, which is all that counts here
         self.notes: list[str] = []
 
     def rebase(self, place: str, folder: Path, text: str) -> tuple[str, dict[str, str]]:
-        """Return a text of a folder with its links as they are from a record, and the links that changed: what they
-        were.
+        """Return a text with its links rewritten, and the old target of each new one.
 
-        `place` names the text in a note. A link that leads nowhere where it comes from stays as it is.
+        `folder` is where the text's links lead from, and `place` names the text in notes. A link to no file stays as it
+        is.
         """
         changed: dict[str, str] = {}
         base = Path(os.path.realpath(folder))
@@ -40,11 +40,11 @@ class LinkRebase:
             if not file.exists():
                 return target
             if not file.is_relative_to(self._top):
-                self.notes.append(f"{place}: {target} is not in this repository: the record's link to it leads nowhere")
+                self.notes.append(f"{place}: {target} is outside of this repository: the record's link leads nowhere")
                 return target
             way = posixpath.relpath(file.relative_to(self._top).as_posix(), self._records)
             new = quote(way, safe=_SAFE) + mark + anchor
-            if changed.setdefault(new, target) != target:  # of two ways to write one link, one can be restored
+            if changed.setdefault(new, target) != target:  # `restore` knows only one old target for a new one
                 self.notes.append(f"{place}: {target} leads nowhere from the record; write it as {changed[new]}")
                 return target
             return new
@@ -53,5 +53,6 @@ class LinkRebase:
 
 
 def restore(text: str, changed: Mapping[str, str]) -> str:
-    """Return a record's text with the links as they were before `rebase`."""
+    """Return a record's text with the links that it had before `LinkRebase.rebase`; `changed` maps new targets to old
+    ones."""
     return markdown.rewrite_links(text, lambda target: changed.get(target, target)) if changed else text

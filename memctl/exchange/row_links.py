@@ -1,4 +1,4 @@
-"""The links of records that come in together: by any id, at both ends, and in no circle."""
+"""The links of imported records: resolved from any id, written at both ends, and free of circles."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _CIRCLES = {"superseded_by": "supersedes", "blocked_by": "blocks"}
 
 
 class RowLinks:
-    """Rows that have ids, and the records of a memory, with their links to each other.
+    """The links of rows to each other and to the records of a memory. Each row has an id already.
 
-    `canonical` makes one of the ways in which another tool writes an id.
+    `canonical` returns one form of an id of another tool, for all ways to write it.
     """
 
     def __init__(
@@ -35,10 +35,11 @@ class RowLinks:
         self._by_memory_id = {record.memory_id: record for record in snapshot.records}
         self._by_id = {one.values["id"]: one for one in rows}
         self._names = {name.casefold(): one for one in rows for name in self._names_of(one)}
-        self._changes: dict[str, tuple[Record, dict[str, Any]]] = {}  # of records that are there, by id
+        self._changes: dict[str, tuple[Record, dict[str, Any]]] = {}  # of existing records, by id
 
     def complete(self) -> list[tuple[Record, dict[str, Any]]]:
-        """Resolve the links of all rows and write their other ends; return what changes in records that are there."""
+        """Resolve the links of all rows and add their other ends; return the existing records that change, with new
+        values."""
         for one in self._rows:
             self._resolve(one)
         for one in self._rows:
@@ -47,7 +48,7 @@ class RowLinks:
         return [change for change in self._changes.values() if change[1]]
 
     def _resolve(self, one: Row) -> None:
-        """Put ids of memctl's in place of what the links of a row name."""
+        """Replace the names in a row's links by ids of memctl's."""
         for name in OTHER_END:
             given = one.values.get(name)
             if isinstance(given, list):
@@ -64,15 +65,17 @@ class RowLinks:
                 one.values["parent_memory_id"] = self._memory_id(identifier)
 
     def _note_missing(self, one: Row, relation: str, names: Sequence[str]) -> None:
-        """Note links that lead nowhere: they stay with the record under a key of its own, or are wrong."""
+        """Note links to records that do not exist: kept as `unresolved_links` if the import is lenient, wrong
+        otherwise."""
         if names and self._problems.is_lenient:
             one.values.setdefault(UNRESOLVED, []).extend(f"{relation} {name}" for name in names)
-            self._problems.notes.append(f"{one.place}: {relation}: not among what comes in: {some(names, _NAMED)}")
+            self._problems.notes.append(f"{one.place}: {relation}: not imported: {some(names, _NAMED)}")
         else:
             self._problems.wrong += [f"{one.place}: {relation}: there is no record {name}" for name in names]
 
     def _find_id(self, name: str) -> str | None:
-        """Return the id of the record that a name means, of those that come in first."""
+        """Return the id of the record that a name stands for, of imported rows before existing records; None if there
+        is none."""
         if (found := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
             return str(found.values["id"])
         record = self._snapshot.find(name)
@@ -82,7 +85,7 @@ class RowLinks:
         return record.id if record is not None else None
 
     def _names_of(self, one: Row) -> Iterator[str]:
-        """Yield what a row is called, by anybody."""
+        """Yield the names by which links may refer to a row."""
         yield from (str(one.values["id"]), str(one.values["memory_id"]))
         if source_id := str(one.values.get(SOURCE_ID) or ""):
             yield from (source_id, f"={self._canonical(source_id)}")
@@ -96,21 +99,21 @@ class RowLinks:
         return record.memory_id
 
     def _link(self, one: Row) -> None:
-        """Write the other end of each link of a row."""
+        """Add the other end of each link of a row."""
         own = one.values["id"]
         for relation, other_end in OTHER_END.items():
             for target in list(one.values.get(relation) or ()):
                 other = self._by_id.get(target)
                 if target == own:
                     one.values[relation].remove(target)
-                    self._problems.add_link(f"{one.place}: {relation}: {target} is the record itself")
+                    self._problems.add_link(f"{one.place}: {relation}: {target} links to itself")
                 elif other is not None:
                     ends = other.values.setdefault(other_end, [])
                     ends += [] if own in ends else [own]
                     self._supersede(other if relation == "supersedes" else one, relation)
                 if one.record is None and target != own:
                     record = other.record if other is not None else self._snapshot.find(target)
-                    if record is not None:  # it is in the memory already
+                    if record is not None:  # the link leads to an existing record
                         self._change(record, other_end, own, one.place)
         for relation in OTHER_END:
             if one.values.get(relation) == []:
@@ -121,10 +124,10 @@ class RowLinks:
             if "superseded" in old.draft.kind.statuses:
                 old.values["status"] = "superseded"
             else:
-                self._problems.wrong.append(f"{old.place}: {old.draft.kind.plural} are not superseded")
+                self._problems.wrong.append(f"{old.place}: {old.draft.kind.plural} can't be superseded")
 
     def _change(self, record: Record, relation: str, own: str, place: str) -> None:
-        """Let a record that is there have the end of a link."""
+        """Add an end of a link to an existing record."""
         _, values = self._changes.setdefault(record.id, (record, {}))
         current = values.get(relation, getattr(record, relation))
         if own in current:
@@ -137,7 +140,8 @@ class RowLinks:
         values |= {**ended, relation: [*current, own]}
 
     def _break_circles(self) -> None:
-        """Take out, or complain of, links by which records supersede, block or contain each other in a circle."""
+        """Remove links by which records supersede, block or contain each other in a circle, or refuse them if not
+        lenient."""
         for relation in (*_CIRCLES, "parent_memory_id"):
             while circle := next((c for c in circles_in(self._graph(relation)) if set(c) & self._new()), None):
                 self._problems.add_link(f"{relation}: {' -> '.join([*circle, circle[0]])} is a circle")
@@ -149,7 +153,7 @@ class RowLinks:
         return {str(one.values["id"]) for one in self._rows if one.record is None}
 
     def _graph(self, relation: str) -> dict[str, list[str]]:
-        """Return which records a relation leads to from each, of the memory as it will be."""
+        """Return the ids to which a relation leads from each record, of the memory after the import."""
         found: dict[str, list[str]] = defaultdict(list)
         for record in self._snapshot.records:
             if relation == "parent_memory_id":

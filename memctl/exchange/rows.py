@@ -1,4 +1,4 @@
-"""A record on its way into a memory, and what is wrong with it."""
+"""Rows of an import: records on their way into a memory, and the problems that are found with them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from memctl.record.record import Record
 from memctl.store.memory import Memory
 from memctl.write.create import Draft, complete_values
 
-SOURCE_ID = "source_id"  # the key of the front matter for what another tool calls the record
-UNRESOLVED = "unresolved_links"  # and for its links to what did not come in
+SOURCE_ID = "source_id"  # the key of the front matter for a record's id in another tool
+UNRESOLVED = "unresolved_links"  # the key of the front matter for links to records that were not imported
 
 
 class Row(msgspec.Struct):
-    """A record that comes in: where it was (`line 3`), its draft, its complete values, and what tells it from others.
+    """A record to import: its place in the source (`line 3`), its draft, and the values of its front matter.
 
-    `has_id` says that it brought an id of memctl's. `record` is the one that it is already, None if it is new.
+    `identity` is a text that is equal whenever the same record is imported again. `has_id` tells that the row brought
+    an id of memctl's. `record` is the existing record that it equals, None if it is new.
     """
 
     place: str
@@ -29,9 +30,9 @@ class Row(msgspec.Struct):
 
 
 class Problems:
-    """What is wrong with rows, which keeps all of them out, and what their user should know.
+    """The problems with the rows of an import: `wrong` refuses the import, and `notes` are shown to the user.
 
-    With `is_lenient`, a link that can't be kept is left out, and a note; else it is wrong.
+    With `is_lenient`, a link that can't be kept is left out with a note; otherwise it is wrong.
     """
 
     def __init__(self, *, is_lenient: bool) -> None:
@@ -40,7 +41,7 @@ class Problems:
         self.notes: list[str] = []
 
     def add_link(self, text: str) -> None:
-        """Add what is wrong with a link."""
+        """Add a message on a link that can't be kept, to the notes or to what is wrong."""
         if self.is_lenient:
             self.notes.append(f"{text}: left out")
         else:
@@ -48,5 +49,5 @@ class Problems:
 
 
 def row(memory: Memory, place: str, draft: Draft, identity: str) -> Row:
-    """Return a row of a draft; `identity` is what its memory_id follows from if it brings none."""
+    """Return the row for a draft; its memory_id is derived from `identity` unless the draft has one."""
     return Row(place, draft, complete_values(memory, draft), identity, has_id="id" in draft.values)

@@ -1,6 +1,6 @@
-"""Issues and tasks of other tools, with their ids and links, into the memory.
+"""Import of issues of beads and tasks of Backlog.md, with their ids and links.
 
-What can't be read, and links to what does not come in, are left out and named; an import that is `strict` refuses them.
+What can't be read, and links to what is not imported, are left out and named; a strict import refuses them.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.exchange import backlog, beads
-from memctl.exchange.batch import Batch, Imported
 from memctl.exchange.jsonl import draft_of
 from memctl.exchange.relative_links import LinkRebase
+from memctl.exchange.row_import import ImportResult, RowImport
 from memctl.exchange.rows import SOURCE_ID, row
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 
-Rows = Iterable[tuple[str, dict[str, Any] | str]]  # where each stands, and its values or why it has none
+Rows = Iterable[tuple[str, dict[str, Any] | str]]  # the place of each row, and its values or why it can't be read
 
 
 def import_beads(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str], *, is_strict: bool = False
-) -> Imported:
-    """Return what adding the issues of beads, as JSON Lines, comes to."""
+) -> ImportResult:
+    """Return the result of importing issues of beads from its JSON Lines. With `is_strict`, raises MemctlError for a
+    problem."""
     return _import(memory, sequence, snapshot, beads.rows(lines), str, is_strict)
 
 
 def import_backlog(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, folder: Path, *, is_strict: bool = False
-) -> Imported:
-    """Return what adding the tasks of a folder of Backlog.md comes to."""
+) -> ImportResult:
+    """Return the result of importing a folder of Backlog.md. With `is_strict`, raises MemctlError for a problem."""
     links = LinkRebase(memory)
     found = _import(memory, sequence, snapshot, backlog.rows(folder, links), backlog.canonical, is_strict)
     return msgspec.structs.replace(found, notes=(*found.notes, *links.notes))
@@ -47,7 +48,7 @@ def _import(
     found: Rows,
     canonical: Callable[[str], str],
     is_strict: bool,
-) -> Imported:
+) -> ImportResult:
     rows, unread = [], []
     for place, values in found:
         try:
@@ -57,9 +58,9 @@ def _import(
             rows.append(row(memory, place, draft_of(values), identity))
         except MemctlError as error:
             unread.append(f"{place}: {error}")
-    coming = Batch(memory, snapshot, rows, is_lenient=not is_strict, canonical=canonical)
+    coming = RowImport(memory, snapshot, rows, is_lenient=not is_strict, canonical=canonical)
     if is_strict:
         coming.problems.wrong += unread
     else:
-        coming.problems.notes += [f"{one}: passed over" for one in unread]
+        coming.problems.notes += [f"{one}: skipped" for one in unread]
     return coming.add(sequence)

@@ -152,7 +152,7 @@ def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> b
         return False
     from memctl.store.memory import open_for_agent
 
-    return read_access.closed(open_for_agent(place, os.environ, "agent", folder.key)) is not None
+    return read_access.read_check(open_for_agent(place, os.environ, "agent", folder.key)) is not None
 
 
 def _reason(file: Path, row: FileRecord) -> str | None:

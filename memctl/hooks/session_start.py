@@ -120,7 +120,7 @@ def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) ->
     from memctl.pack import last_work
     from memctl.task import versions
 
-    saved = versions.newest_of(snapshot, versions.to_resume(memory, snapshot))
+    saved = versions.newest_of(snapshot, versions.workflow_to_resume(memory, snapshot))
     if saved is None or not last_work.is_pending(saved, last_work.sessions(snapshot)):
         return ""
     seconds = timestamps.days_between(saved.saved_at, memory.now) * 86_400

@@ -1,4 +1,4 @@
-"""The provider that the user has set up, if any."""
+"""Make the language model provider that the user has set up, if any."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from memctl.providers.program import Program
 from memctl.providers.provider import Provider
 
 
-def chosen(environ: Mapping[str, str], git_settings: Mapping[str, str], *, is_allowed: bool = True) -> Provider | None:
-    """Return the provider of the user's own settings; None without one, or where the project wants none.
+def user_provider(
+    environ: Mapping[str, str], git_settings: Mapping[str, str], *, is_allowed: bool = True
+) -> Provider | None:
+    """Return the provider of the user's settings; None if they name none, or if the project allows none.
 
-    Raises MemctlError if the chosen one can't be used.
+    `git_settings` are Git's settings by name in lower case. Raises MemctlError if the provider can't be used.
     """
     if not is_allowed:
         return None

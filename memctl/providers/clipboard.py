@@ -1,4 +1,4 @@
-"""The clipboard, filled by the program that the system has for it."""
+"""Copy a text to the clipboard, by the program that the system has for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _PROGRAMS = (
 
 
 def program() -> tuple[tuple[str, ...], str]:
-    """Return the command that fills the clipboard and the encoding that it reads; raises MemctlError without one."""
+    """Return the command that fills the clipboard and the encoding that it reads; raises MemctlError if none is
+    there."""
     for command, variable, encoding in _PROGRAMS:
         if (not variable or os.environ.get(variable)) and shutil.which(command[0]):
             return command, encoding
@@ -29,7 +30,7 @@ def program() -> tuple[tuple[str, ...], str]:
 
 
 def copy(text: str) -> None:
-    """Put a text into the clipboard; raises MemctlError if there is none, or its program fails."""
+    """Copy a text to the clipboard; raises MemctlError if there is no clipboard, or if its program fails."""
     command, encoding = program()
     if not programs.feed(command, text.encode(encoding, errors="replace")):
         raise MemctlError(f"{command[0]} could not fill the clipboard", "use --out FILE")

@@ -39,7 +39,7 @@ class _Answer(msgspec.Struct):
 
 
 class Completions:
-    """Asks one model at one address."""
+    """A provider that sends each prompt to one model at one address."""
 
     def __init__(
         self, settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
@@ -49,7 +49,7 @@ class Completions:
             raise MemctlError("no model is set", "`git config --global memctl.llm.model NAME`", USAGE)
         base = http_post.address(settings.base_url, "memctl.llm.baseUrl")
         named = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
-        hint = "memctl.llm.apiKeyEnv names the variable of the environment that has the key"
+        hint = "memctl.llm.apiKeyEnv names the environment variable with the key"
         self._key = http_post.key(environ.get(named, ""), named, hint) if named else ""
         self._host = urlsplit(base).netloc
         self._url = f"{base}/chat/completions"
@@ -58,7 +58,10 @@ class Completions:
         self.name = f"{one_line_message(settings.model, 100)} at {self._host}"
 
     def answer(self, prompt: str) -> str:
-        """Return the model's answer; raises ProviderFailed. A refusal for too many requests is retried."""
+        """Return the model's answer to a prompt; raises ProviderFailed.
+
+        A request refused for too many requests is retried.
+        """
         until = time.monotonic() + self._settings.timeout_seconds
         limit = "max_tokens"
         for attempt in range(_ATTEMPTS):
@@ -136,8 +139,8 @@ def _body_of(error: HTTPError) -> bytes:
 
 
 def _wait(after: str | None, attempt: int) -> float:
-    """Return the seconds to wait before the next attempt: what the server says (seconds or a date, RFC 9110 10.2.3),
-    else longer each time."""
+    """Return the seconds to wait before the next attempt: those in the server's header (seconds or a date, RFC 9110
+    10.2.3), else a longer time for each attempt."""
     usual = _FIRST_WAIT * (1 << attempt)
     if not after:
         return usual

@@ -1,4 +1,4 @@
-"""Send text with an API key: only encrypted or to this machine, without redirects, with a bounded answer."""
+"""Send a text with an API key: only encrypted or to this machine, without redirects, and read a bounded answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECE = 65_536  # bytes
 
 
 class TooLong(OSError):
-    """Raised for an answer with more bytes than allowed."""
+    """Raised for an answer with more bytes than the caller allows."""
 
 
 class _Complaint(msgspec.Struct):
@@ -30,7 +30,7 @@ class _Refusal(msgspec.Struct):
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Refuses redirects, which would send the key to wherever the answer says."""
+    """Refuses redirects, which would send the key to the address in the answer."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -39,7 +39,10 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def address(given: str, setting: str) -> str:
-    """Return a base URL without a final slash: https://, or http:// on this machine; raises MemctlError."""
+    """Return a base URL without a final slash; raises MemctlError unless it is https://, or http:// on this machine.
+
+    `setting` is the name of the setting that holds it, for the message.
+    """
     base = given.strip().rstrip("/")
     try:
         parts = urlsplit(base)
@@ -51,25 +54,30 @@ def address(given: str, setting: str) -> str:
     if not host or not is_safe or not is_plain or parts.username is not None or parts.query or parts.fragment:
         raise MemctlError(
             f"{setting} is not an https:// address",
-            "http:// is for this machine alone, as http://localhost:8080",
+            "give an https:// address; http:// is for this machine alone, as in http://localhost:8080",
             USAGE,
         )
     return base
 
 
 def key(given: str, setting: str, hint: str) -> str:
-    """Return a key that fits into a header; raises MemctlError if there is none."""
+    """Return an API key that fits into an HTTP header; raises MemctlError, with `hint`, if the setting is empty.
+
+    `setting` is the name of the setting that holds the key, for the message.
+    """
     found = given.strip()
     if not found:
         raise MemctlError(f"{setting} is not set", hint, USAGE)
     if not (found.isascii() and found.isprintable()):
-        raise MemctlError(f"{setting} is not a key: it has characters that no header can have", None, USAGE)
+        raise MemctlError(f"{setting} has characters that an HTTP header can't have", None, USAGE)
     return found
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, longest: int) -> bytes:
-    """Return the body of the answer to a POST; raises HTTPError for any status but success, TooLong, TimeoutError,
-    OSError."""
+    """POST JSON, and return the body of the answer, of at most `longest` bytes, within `seconds`.
+
+    Raises HTTPError for any status but success, TooLong, TimeoutError, and OSError if the address can't be reached.
+    """
     request = Request(url, body, {"content-type": "application/json", **headers}, method="POST")
     until = time.monotonic() + seconds
     with _opener(url).open(request, timeout=seconds) as answer:
@@ -84,7 +92,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, long
 
 
 def _opener(url: str) -> OpenerDirector:
-    """Return an opener; on this machine it ignores the environment's proxy, which would see the key."""
+    """Return an opener, for this machine one without the environment's proxy, which would see the key."""
     direct = [ProxyHandler({})] if _is_this_machine(urlsplit(url).hostname or "") else []
     return build_opener(_NoRedirects, *direct)
 
@@ -97,7 +105,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def reason(answer: bytes) -> str:
-    """Return a service's error message: from `{"error": {"message": "…"}}` or `{"error": "…"}`."""
+    """Return the error message in a service's answer: `{"error": {"message": "…"}}` or `{"error": "…"}`."""
     try:
         found = msgspec.json.decode(answer, type=_Refusal).error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -22,14 +22,14 @@ _LONGEST_COMPLAINT = 65_536
 
 
 class Program:
-    """Runs the user's program without a shell and in an empty folder, so that it runs and reads nothing of the
-    repository.
+    """A provider that runs a program of the user's, without a shell and in an empty folder, away from the repository.
 
-    It gets MEMCTL_LLM_PROVIDER=none, so that the hooks of an agent started this way ask no model in turn.
+    The program gets MEMCTL_LLM_PROVIDER=none, so that the hooks of an agent started this way ask no model in turn.
     """
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
-        """Raise MemctlError if there is no such program on the PATH, or at an absolute path."""
+        """Find the program on the PATH or at an absolute path, and wait at most `seconds` for an answer; raises
+        MemctlError."""
         if not command:
             raise MemctlError("no command is set", "`git config --global memctl.llm.command 'claude -p'`", USAGE)
         name = os.path.expanduser(command[0])
@@ -95,9 +95,9 @@ class Program:
 
 
 def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
-    """Feed data to a system program, and return whether it succeeded.
+    """Run a program with `data` on its standard input, for at most `seconds`, and return whether it succeeded.
 
-    Its output is not read: `xclip` leaves a process behind that would keep the pipe open.
+    Its output is discarded: `xclip` leaves a process behind that would keep a pipe open.
     """
     try:
         done = subprocess.run(
@@ -109,7 +109,7 @@ def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
 
 
 class _PipeReader(threading.Thread):
-    """Reads a pipe to its end, or up to `longest` bytes; with `drains` it reads on and discards the rest."""
+    """A thread that reads a pipe to its end, or up to `longest` bytes; with `drains` it discards the rest."""
 
     def __init__(self, pipe: IO[bytes] | None, longest: int, *, drains: bool = False) -> None:
         super().__init__(daemon=True)
@@ -138,7 +138,7 @@ def _give(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program and all that it has started, unless it has ended."""
+    """End a program and all processes that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)  # its group outlives it if it left something behind

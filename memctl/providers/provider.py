@@ -1,4 +1,4 @@
-"""What a provider is: it answers a prompt, or says why it did not."""
+"""The interface of a provider, which answers prompts, and the error that it raises."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ class ProviderFailed(MemctlError):
 
 
 class Provider(Protocol):
-    """Answers prompts. `name` tells people what answers; it contains nothing of a key."""
+    """Something that answers prompts. `name` describes it for people and contains no key."""
 
     @property
     def name(self) -> str: ...
 
     def answer(self, prompt: str) -> str:
-        """Return the answer to a prompt, not empty; raises ProviderFailed."""
+        """Return the answer to a prompt, which is not empty; raises ProviderFailed."""
 
 
 def json_object(answer: str, name: str) -> dict[str, Any]:
-    """Return the JSON object in an answer, whatever else a model writes around it; raises ProviderFailed naming the
-    model."""
+    """Return the JSON object in a model's answer, without the text around it.
+
+    Raises ProviderFailed with the model's `name` if there is none.
+    """
     start, end = answer.find("{"), answer.rfind("}")
     try:
         return msgspec.json.decode(answer[start : end + 1] if 0 <= start < end else "", type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        raise ProviderFailed(f"{name} gave an answer that is not the JSON asked for") from None
+        raise ProviderFailed(f"the answer of {name} is not the requested JSON") from None
 
 
 def one_line_message(text: str, longest: int = 300) -> str:
-    """Return a program's or server's message as one line, without control characters that a terminal would obey."""
+    """Return a program's or server's message on one line of at most `longest` characters, safe to print in a
+    terminal."""
     return cut(printable_line(text), longest)

@@ -1,9 +1,9 @@
-"""The provider that a user has set up, in their own settings and never in the repository's.
+"""The user's settings for a language model provider, which come from the user alone and never from the repository.
 
-The settings come from the environment (`MEMCTL_LLM_BASE_URL`) and then from Git's configuration (`git config --global
-memctl.llm.baseUrl`). A cloned repository brings neither: if it could name a program, looking at it would run that
-program; if it could name an address, a key would be sent there. `.git/config` counts, since no clone brings it, and
-whoever can write it can make Git itself run programs (core.fsmonitor). `.memory/config.yaml` may only say `llm: {use:
+They come from the environment (`MEMCTL_LLM_BASE_URL`), then from Git's configuration (`git config --global
+memctl.llm.baseUrl`). Cloning a repository brings neither. If it did, looking at a clone could run a program that the
+clone names, or send a key to an address that it names. `.git/config` counts as the user's: no clone brings it, and
+whoever writes it can make Git itself run programs (core.fsmonitor). `.memory/config.yaml` may only say `llm: {use:
 false}`: then no model gets sessions of this project.
 """
 
@@ -24,11 +24,11 @@ OPENAI_BASE, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The provider as its user has set it up.
+    """The settings of the user's provider.
 
-    `command` is a program with its arguments; no shell reads it. `api_key_env` names the variable with the key: by
-    default OPENAI_API_KEY for OpenAI's own address and none for another. `timeout_seconds` is for an answer with all
-    retries, `max_tokens` limits the answer.
+    `command` is a program with its arguments; no shell reads it. `api_key_env` names the environment variable with the
+    key: by default OPENAI_API_KEY for OpenAI's own address and none for another. `timeout_seconds` limits one answer
+    with all retries, `max_tokens` its length.
     """
 
     provider: Literal["none", "command", "openai"] = "none"
@@ -41,8 +41,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
-    """Return the settings from the environment and from Git (keys in lower case); raises MemctlError for a wrong
-    one."""
+    """Return the settings from the environment and from Git, whose keys are in lower case.
+
+    Raises MemctlError for an unknown setting, for a wrong value, and if there are settings but none names the provider.
+    """
     given = {**_by_field(_of_git(git_settings)), **_by_field(_of_environment(environ))}
     values: dict[str, object] = {field: value for field, (_, value) in given.items()}
     if "command" in values:
@@ -63,7 +65,7 @@ def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Setting
 
 
 def _of_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return each setting by its field's name without underscores: the name of the setting, and its value."""
+    """Return the settings in Git's configuration: field name without underscores -> (name of the setting, value)."""
     return {
         name[len(_IN_GIT) :].lower(): (name, value)
         for name, value in settings.items()
@@ -80,7 +82,7 @@ def _of_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _by_field(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Return the settings by the names of the fields; raises MemctlError for an unknown one."""
+    """Return settings by the names of the fields; raises MemctlError for an unknown one."""
     fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
     for short, (name, _) in found.items():
         if short not in fields:
@@ -90,7 +92,7 @@ def _by_field(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]
 
 
 def _words(name: str, value: str) -> list[str]:
-    """Split a command line into words like a shell; no shell ever sees it."""
+    """Return the words of a command line as a shell would split it; raises MemctlError for an open quotation mark."""
     try:
         return shlex.split(value)
     except ValueError as error:

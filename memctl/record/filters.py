@@ -1,4 +1,4 @@
-"""Filters that choose records by their fields, and the orders of lists."""
+"""Filter records by their fields, and sort them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that a record must meet; an empty field is no condition. Times are canonical, and `until` is included.
+    """Conditions on records, all of which must hold; an empty field sets no condition (rules.md#search-ranking).
 
-    rules.md#search-ranking has the origin of the conditions.
+    `since` and `until` are canonical UTC times, both inclusive.
     """
 
     types: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
     severities: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()  # all of them
+    tags: tuple[str, ...] = ()  # a record needs all of them
     importance_gte: int = 0
-    section: str = ""  # with what lies below it
+    section: str = ""  # a marker; sections below it match too
     agent: str = ""
     since: str = ""
     until: str = ""
-    archived: bool | None = False  # None: both
+    archived: bool | None = False  # None: archived or not
 
     def keep(self, records: Iterable[Record]) -> list[Record]:
         """Return the records that meet all conditions, in the order given."""
@@ -39,7 +39,10 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         return [record for record in records if all(passes(read(record), value) for read, passes, value in tests)]
 
     def conditions(self) -> Iterator[Condition]:
-        """Yield the condition of each field that is set; first the one that most often fails."""
+        """Yield the conditions as (field, operator, value), such as ("importance", ">=", 7).
+
+        The one that fails most often comes first, which saves the most comparisons.
+        """
         if self.archived is not None:
             yield "is_archived", "is", self.archived
         yield from (condition for condition in self._asked() if condition[2])
@@ -72,7 +75,7 @@ def severity_rank(record: Record) -> int:
     return SEVERITIES.index(record.severity) if record.severity else len(SEVERITIES)
 
 
-# Every order ends in the id, so that it is the same on every machine; the flag says whether large comes first.
+# By name: the sort key, and whether the largest comes first. Each key ends in the id, so that no two records tie.
 ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
     "date": (attrgetter("timestamp", "id"), True),
     "importance": (attrgetter("importance", "timestamp", "id"), True),
@@ -84,6 +87,6 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 
 
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
-    """Return the records that meet a filter, in one of the orders of ORDERS."""
+    """Return the records that a filter accepts, sorted by `order`, one of the names in ORDERS."""
     key, large_first = ORDERS[order]
     return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

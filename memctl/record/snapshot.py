@@ -70,8 +70,8 @@ class Snapshot:
 
     @cached_property
     def outline(self) -> Outline:
-        """The pages of levels 1 to 3."""
-        from memctl.record import pages  # readers of records alone don't need pages
+        """The pages of levels 1 to 3; where the catalogue is open already, it caches them by their texts."""
+        from memctl.record import pages  # what reads records alone needs none
 
         texts: list[tuple[str, str]] = []
         faults: list[Fault] = []
@@ -83,7 +83,9 @@ class Snapshot:
                     faults += error.faults
                 except FileNotFoundError:
                     continue
-        return pages.outline(texts, faults)
+        if faults or "catalogue" not in vars(self):
+            return pages.outline(texts, faults)
+        return pages.cached_outline(texts, self.catalogue)
 
     @cached_property
     def texts(self) -> Texts:

@@ -127,6 +127,15 @@ class Catalogue(Protocol):
     def count(self, memory_type: str, place: str) -> int:
         """Return the number of open records of a type at a place."""
 
+    def statuses(self) -> list[tuple[str, str, str, int]]:
+        """Return how many records of a type have a status and a severity: ("issue", "open", "high", 3).
+
+        The status of an archived record is "archived" here; a record without severity has "".
+        """
+
+    def shared_ids(self) -> list[str]:
+        """Return the ids that several records have, which happens if two clones give out the same one."""
+
     def places(self) -> dict[str, int]:
         """Return the number of open records at each place, without handoffs."""
 
@@ -170,6 +179,9 @@ class Catalogue(Protocol):
 
     def recording_times(self) -> list[int]:
         """Return when records were made, in Unix seconds, earliest first; imported records are left out."""
+
+    def recorded_since(self, moment: int) -> int:
+        """Return how many records were recorded after a moment in Unix seconds; imported ones are left out."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """Return the ids and § markers that the bodies of records refer to, by the record's path."""
@@ -222,6 +234,12 @@ class Files(Protocol):
 
         For few files this is faster than `blobs`. `likely` are ids that the files may have: Git need not hash a file
         whose bytes have one of them.
+        """
+
+    def mark(self, paths: Iterable[str]) -> bytes:
+        """Return what is another as soon as one of some files has other contents, or Git has another file.
+
+        It is b"" if that can't be told. A file that Git does not know counts from when Git knows it.
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:

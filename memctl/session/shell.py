@@ -1,7 +1,7 @@
-"""Shell commands as agents write them: cut into simple commands, with their words, redirections and here-documents.
+"""Parse shell text into simple commands with their words, redirections and here-documents.
 
-Nothing is run, and nothing on the disk is looked at. What only the shell could know (a variable from elsewhere, the
-output of a command) stays unknown: a word with such a part is left out, and counted.
+Nothing is run, and nothing on the disk is read. A word that depends on an unknown variable or on the output of a
+command is left out and counted as unknown.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import product
 
 import msgspec
 
-_MOST = 256 * 1024  # characters of a command that are looked at
-_MOST_WORDS = 200  # that one word with variables may stand for
+_MOST = 256 * 1024  # characters of a command that are parsed
+_MOST_WORDS = 200  # that one word with variables or braces may expand to
 _TOKEN = re.compile(
     r"""(?P<space>(?:[ \t]|\\\n)+)
     |(?P<comment>\#[^\n]*)
@@ -31,10 +31,10 @@ _PIECE = re.compile(
 )
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\$`])')
-# How agents give a message to a command; quotes in it are text, which no pattern for words can know.
+# A message in a here-document, as agents write it: quotes in it are plain text, which the word pattern would misread.
 _MESSAGE = re.compile(r"""\"\$\(cat <<-?[ ]?['"]?(\w+)['"]?\n""")
 _MESSAGE_END = re.compile(r"""\n[ \t]*(\w+)(?=(\n[ \t]*\)\"))""")
-_TOLD = '"$(cat)"'
+_REPLACEMENT = '"$(cat)"'
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _BRACES = re.compile(r"\{([^{}$,]*,[^{}$]*)\}")
 _LITERAL = {"$": "\ue000", "`": "\ue001", "{": "\ue002", "*": "\ue003", "?": "\ue004", "~": "\ue005"}
@@ -43,8 +43,7 @@ _KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "ti
 
 
 def _without_messages(text: str) -> str:
-    """Return a command with each message that it gives in a here-document as `_TOLD`; in one pass, however many it
-    begins."""
+    """Replace each message that a command gives in a here-document, `"$(cat <<EOF … EOF)"`, in one pass."""
     parts, done = [], 0
     ends = list(_MESSAGE_END.finditer(text)) if "<<" in text else []
     waiting: dict[str, deque[re.Match[str]]] = {}
@@ -55,16 +54,17 @@ def _without_messages(text: str) -> str:
         while named and named[0].start() < begin.end():
             named.popleft()
         if named and begin.start() >= done:
-            parts += [text[done : begin.start()], _TOLD]
+            parts += [text[done : begin.start()], _REPLACEMENT]
             done = named[0].end(2)
     return "".join([*parts, text[done:]])
 
 
 class ShellCommand(msgspec.Struct, frozen=True):
-    """A simple command: its words, its redirections as pairs of operator and target, and what it is given to read.
+    """A simple command of the shell.
 
-    `unknown` counts the words that only the shell could have told. `text` is how it was written, without what it is
-    given to read.
+    `words` are its words after expansion, `redirects` pairs of an operator and a target, such as (">", "out.txt").
+    `document` is the text of its here-document. `unknown` counts the words whose value only the shell knows. `text` is
+    the command as written, without the here-document.
     """
 
     words: tuple[str, ...]
@@ -75,7 +75,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 def commands(text: str) -> Iterator[ShellCommand]:
-    """Yield the simple commands of a text, in the order in which they stand there."""
+    """Yield the simple commands of a shell text, in their order."""
     reader = _ShellReader(text[:_MOST])
     yield from reader.commands()
 
@@ -125,7 +125,7 @@ class _ShellReader:
             self._words += words
 
     def _cut_document(self, end: str, place: int) -> None:
-        """Take the here-document out of the text that follows the line which `place` is on; it ends with a line."""
+        """Move the here-document that starts after the line of `place` from the text to the command's document."""
         start = self._text.find("\n", place) + 1 or len(self._text)
         match = re.compile(rf"^[ \t]*{re.escape(end)}[ \t]*$", re.M).search(self._text, start)
         stop = match.start() if match else len(self._text)
@@ -140,12 +140,12 @@ class _ShellReader:
             self._variables[words[1]] = words[3:]
             words = []
         if words or self._redirects:
-            written = self._written.replace(_TOLD, '"…"')
+            written = self._written.replace(_REPLACEMENT, '"…"')
             yield ShellCommand(tuple(words), tuple(self._redirects), self._document, self._unknown, written)
         self._start_afresh()
 
     def _expanded(self, token: str) -> Iterator[str]:
-        """Yield the words that a token stands for: with variables that were set before, and braces."""
+        """Yield the words that a token expands to, by braces and by variables set earlier in the text."""
         text = _unquoted(token)
         names = list(dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(text)))
         known = [self._variables.get(name, []) for name in names]
@@ -164,7 +164,7 @@ class _ShellReader:
 
 
 def _unquoted(token: str) -> str:
-    """Return a token without its quotes; signs that the quotes made plain text are marked as such."""
+    """Return a token without its quotes; quoted special characters are replaced by placeholders of `_LITERAL`."""
     parts: list[str] = []
     for match in _PIECE.finditer(token):
         if match.lastgroup == "single":

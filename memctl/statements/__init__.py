@@ -1,1 +1,1 @@
-"""What a text states: under labels (`reader`), and in sentences of free words (`statements`)."""
+"""Find what a text states: under labels (`reader`), and in sentences of free words (`dialogue`)."""

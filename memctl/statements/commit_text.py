@@ -1,6 +1,6 @@
-"""What the message of a commit states: its subject was chosen, and its body says why.
+"""Find the decision in a commit's message: the subject is the choice, and the body gives the reason.
 
-Only a body with a reason, or with what was not taken, makes a decision of it: most bodies list what was done.
+Most bodies list what was done, so only one with a reason or a rejected alternative makes a decision.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WHY = lazy_regex(
 
 
 def is_step(title: str) -> bool:
-    """Return whether a title is about tests, documents or other work on the way."""
+    """Return whether a title is about tests, documents or other routine work, which decides nothing."""
     return _STEP.match(title, _prefix(title)) is not None or _STEP.match(title) is not None
 
 
@@ -36,9 +36,9 @@ def _prefix(subject: str) -> int:
 
 
 def read(message: str) -> Choice | None:
-    """Return what the message of a commit decides and why, None if it does not say why or is about a mere step.
+    """Return the choice that a commit's message states; None if it gives no reason or is about routine work.
 
-    Of one that addresses a review it is the first thing that was done.
+    For a commit that addresses review comments, the choice is the first thing that its body lists.
     """
     subject, _, body = message.strip().partition("\n")
     parts = [one_line(part) for part in _ITEM.split(_TRAILER.sub("", body)) if part.strip()]

@@ -1,8 +1,8 @@
-"""The words that mark decisions, rejected alternatives and lessons in free text.
+"""Patterns for the words that mark decisions, rejected alternatives and lessons in free text.
 
-Each pattern is for people who speak of themselves: a planner that decides, and a server that rejects, state nothing.
-What they find is measured (`bench/statements.py`). All but `NUMBERED` are for texts in small letters: a
-pattern that ignores case takes more than twice as long to compile.
+They match people who speak of themselves: a "planner that decides" or a "server that rejects" states no decision.
+`bench/statements.py` measures what they find. All but `NUMBERED` expect text in lower case, since a pattern that
+ignores case takes more than twice as long to compile.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from memctl.text.lazy_regex import lazy_regex
 
 
 class Cue(NamedTuple):
-    """A pattern, and words of which every text that it finds has one.
+    """A pattern, and words of which at least one is in every text that the pattern matches.
 
-    It is compiled for a text that has one of them: all patterns take 10 ms, and the host of a hook waits for that.
+    The pattern is compiled only for a text with one of the words: all patterns together take 10 ms, and a hook's host
+    waits for that.
     """
 
     words: tuple[str, ...]
     pattern: str
 
     def matches(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield where a text in small letters has the cue."""
+        """Yield the matches of the cue in a text, which must be in lower case."""
         if any(word in text for word in self.words):
             yield from re.finditer(self.pattern, text)
 
 
 def _cue(before: str, words: str, after: str = r"\b") -> Cue:
-    """Return a cue of what stands before its words, the words themselves, with bars between them, and what stands
-    after."""
+    """Return the cue `before(words)after`; `words` are alternatives with bars between them."""
     return Cue(tuple(words.split("|")), f"{before}(?:{words}){after}")
 
 

@@ -1,7 +1,7 @@
-"""What is stated in a dialogue of a user and an agent, in free words: each thing once, by whom, and in which turn.
+"""Find what a user and an agent state in a dialogue in free words: each statement once, with its speaker and turn.
 
-An assent is joined with what it agrees to, an answer with the question. What is said of the same thing later takes the
-place of what was said of it before, but an agent does not overrule the user. What is taken back is gone.
+An assent is joined with the proposal that it answers. A later statement about the same topic replaces the earlier one,
+except that an agent does not overrule the user. A statement that its speaker takes back is dropped.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _NAME = lazy_regex(r"[a-z][A-Z]|[A-Za-z]_[A-Za-z]|\w/\w|[a-z]\.[a-z]{2,4}\b|\d{3
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What somebody says (USER, AGENT), the message of a commit, or an ACTION, of which only counts that there was one.
+    """One turn of a dialogue. `who` is USER or AGENT, COMMIT (the text is its message), EDIT of a file, or other
+    ACTION.
 
-    `number` is the caller's.
+    `number` identifies the turn in the statements that are found; the caller chooses it.
     """
 
     who: str
@@ -41,9 +42,11 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class FreeStatement(msgspec.Struct, frozen=True):
-    """A statement in free words: its kind, what it says, why, instead of what, by whom, in the turn of which number.
+    """A statement in free words: its kind, its text, its speaker, the number of its turn, its reason, what was
+    rejected.
 
-    It `is_sure` if the user said it in these words, and it holds from now on or files were changed for it at once.
+    `is_sure` says that the user stated it in these words, and that it holds from now on or that files were changed for
+    it at once.
     """
 
     kind: str
@@ -56,9 +59,9 @@ class FreeStatement(msgspec.Struct, frozen=True):
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """What a statement is about, by which two are known for one: the names in it, and the beginnings of its words.
+    """What a text is about, for comparison with another text: the names in it, and the stems of its words.
 
-    A name is what looks like an identifier, a path, a number or something in code: `parse_all`, pool.py, T-12.
+    A name looks like an identifier, a path or a number, or stands in code: `parse_all`, pool.py, T-12.
     """
 
     names: frozenset[str]
@@ -67,13 +70,14 @@ class Topic(msgspec.Struct, frozen=True):
     @staticmethod
     @lru_cache(maxsize=1024)
     def of(text: str) -> Topic:
+        """Return the topic of a text, of which the first 2,000 characters count."""
         text = text[:_LOOKED_AT]
         code = [token for span in _CODE.findall(text) for token in _TOKEN.findall(span)]
         names = [*code, *(token for token in _TOKEN.findall(text) if _NAME.search(token))]
         return Topic(frozenset(name.strip(".:#-/").lower() for name in names), stems(text))
 
     def is_same(self, other: Topic) -> bool:
-        """Return whether two texts are about one thing: half of the names of the one are names of the other."""
+        """Return whether two topics share half of their names, or without enough names 60 % of their words."""
         fewer = min(len(self.names), len(other.names))
         if fewer >= _NAMES:
             return len(self.names & other.names) >= max(_NAMES, _SHARE * fewer)
@@ -82,7 +86,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def read(turns: Iterable[Turn]) -> list[FreeStatement]:
-    """Return what is stated in a dialogue, in the order of its turns."""
+    """Return the statements that are made in a dialogue, in the order of its turns."""
     reader = _DialogueReader()
     for turn in turns:
         reader.take(turn)
@@ -90,7 +94,7 @@ def read(turns: Iterable[Turn]) -> list[FreeStatement]:
 
 
 class _DialogueReader:
-    """Takes turn after turn; holds the statements and actions since the last prompt."""
+    """Takes the turns of a dialogue in order, and keeps the statements found so far."""
 
     def __init__(self) -> None:
         self._found: list[tuple[FreeStatement, Topic] | None] = []
@@ -153,7 +157,8 @@ class _DialogueReader:
         self._said = turn
 
     def _take_commit(self, turn: Turn) -> None:
-        """Take the body of a commit for the reason of the choice that it carries out; else it may be one itself."""
+        """Use the commit's reason for the last choice that no commit has carried out, or add the commit as a choice
+        itself."""
         commit = commit_text.read(turn.text)
         place, self._uncommitted = self._uncommitted, None
         entry = self._found[place] if place is not None else None
@@ -165,14 +170,14 @@ class _DialogueReader:
             self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.reason), entry[1])
 
     def _drop_symptoms(self) -> None:
-        """Drop what the last two prompts say is wrong: files are changed for it."""
+        """Drop the symptoms of the last two prompts, once files are changed because of them."""
         for place in self._symptoms:
             if place is not None:
                 self._found[place] = None
         self._symptoms = [None, None]
 
     def _take_back(self) -> None:
-        """Drop the last thing that the agent found out: it says that it is not so."""
+        """Drop the last cause that the agent stated, since it says now that it was wrong."""
         for place in range(len(self._found) - 1, max(len(self._found) - 4, -1), -1):
             one = self._found[place]
             if one is not None and one[0].by == AGENT and one[0].kind == LEARNING:
@@ -180,9 +185,10 @@ class _DialogueReader:
                 return
 
     def _add(self, new: FreeStatement) -> int | None:
-        """Add a statement, in place of what was said of the same thing; one cause after the other is looked for.
+        """Add a statement in place of an earlier one about the same topic, and return its place.
 
-        Returns its place, None if what was said before holds.
+        Returns None if the earlier one stays, since an agent does not overrule the user. A cause replaces the cause
+        that the agent named before it in the same turn of the user.
         """
         topic = Topic.of(f"{new.text} {new.reason}")
         for place in range(len(self._found) - 1, max(len(self._found) - _LOOKED_BACK, 0) - 1, -1):

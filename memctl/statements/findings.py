@@ -1,6 +1,6 @@
-"""What an agent's message states in free words: a cause, or something that stays wrong.
+"""Find what an agent's message states in free words: the cause of a problem, or a problem that stays open.
 
-Of the causes in a message the last one counts, for those before were steps of thought.
+The last cause in a message counts; earlier ones were steps of thought.
 """
 
 from __future__ import annotations
@@ -64,19 +64,20 @@ _GAP = lazy_regex(r"(?i)\b(?:seems|looks) like a (?:\w+ )?(?:gap|bug|limitation)
 
 @lru_cache(maxsize=1024)
 def _sentences(message: str) -> tuple[Unit, ...]:
-    """Return the sentences of a message that stand under no label: what a label says has another reader."""
+    """Return the sentences of a message that stand under no label; `reader` reads those under labels."""
     return tuple(
         unit for unit in units.sentences(message[:_LOOKED_AT]) if lines.role_of(unit.text) not in labels.OPENERS
     )
 
 
 def is_retraction(message: str) -> bool:
+    """Return whether a message takes an earlier finding back ("I was wrong", "that's not the cause")."""
     return _RETRACTS.search(message[:_LOOKED_AT]) is not None
 
 
 @lru_cache(maxsize=1024)
 def cause(message: str) -> str:
-    """Return the last cause that a message states beyond doubt."""
+    """Return the sentence with the last cause that a message states without doubt, "" if it states none."""
     found = ""
     said = _sentences(message)
     for number, unit in enumerate(said):
@@ -103,7 +104,7 @@ def _is_cause(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def open_issue(message: str) -> str:
-    """Return the first thing that a message says stays wrong, or is put off, "" if it says so of nothing."""
+    """Return the first sentence that says that a problem stays open or is put off, "" if a message has none."""
     low = message[:_LOOKED_AT].lower()
     if "review" in low[:_BEGINNING] and (found := _review_finding(message)):
         return found
@@ -130,8 +131,8 @@ def _is_fine(text: str) -> bool:
 
 
 def _with_referent(said: Sequence[Unit], number: int) -> str:
-    """Return a sentence. If it refers back ("This breaks …"), return it with the sentence before, "" if there is
-    none."""
+    """Return a sentence, with the sentence before if it refers back ("This breaks …"); "" if there is none to refer
+    to."""
     text = said[number].text
     if not units.points_back(text):
         return text

@@ -1,8 +1,8 @@
-"""The labels under which people and models state things, and the statement or field that each one means.
+"""The labels under which people and models state things, and the statement or field that each label means.
 
-Names of kinds and fields are those of rules.md#records; what has no record type of its own (a change of a file, an
-owner) has a kind of its own here. A label is looked up as it is written, in small letters and without marks, so that no
-text takes longer to read than it is long.
+Kinds and fields have the names of rules.md#records. A statement without a record type of its own, such as a file change
+or an owner, has a kind of its own here. A label is looked up in a table, in lower case and without marks, so reading a
+text takes time linear in its length.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _roles() -> dict[str, str]:
 
 
 def look_up(name: str) -> tuple[str, str, str]:
-    """Return the meaning of a label: its role ("" if it is none), the number of a bug or issue, and a severity.
+    """Return the meaning of a label: its role ("" for an unknown label), the number of a bug or issue, and a severity.
 
     `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
     """
@@ -209,11 +209,11 @@ def look_up(name: str) -> tuple[str, str, str]:
 
 
 def action_of(name: str) -> str:
-    """Return what a label of changes says was done to a file: created, modified or deleted."""
+    """Return what a label such as "Files created" says was done to files: created, modified or deleted."""
     return _ACTIONS.get(" ".join(name.lower().split()), MODIFIED)
 
 
 def phrases(kind: str) -> list[str]:
-    """Return the labels of a kind's fields, from which the nearest to an unknown one is suggested."""
+    """Return all labels of the fields of a kind, in lower case, to suggest the nearest one to an unknown label."""
     roles = {*FIELDS.get(kind, ()), *VALUES}
     return [phrase for phrase, role in _roles().items() if role in roles]

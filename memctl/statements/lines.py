@@ -1,8 +1,7 @@
-"""The lines of a text as a reader of labels sees them: their marks, their labels, and how far in they begin.
+"""Parse the lines of a text for a reader of labels: their marks, their labels and their columns.
 
-A label may stand behind marks of any kind and in any order: a quotation's, an item's, a heading's, a time, a step of a
-loop, a sign. A row of a table is a line for each of its cells; below a head of labels a cell has the label of its
-column.
+Any marks in any order may stand before a label: of a quotation, an item, a heading, a time, a numbered step, a symbol.
+Each cell of a table counts as a line; if the table has a head of labels, a cell has the label of its column.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ _LONGEST = 2_000  # characters of a row of a table
 
 
 class Line(msgspec.Struct):
-    """A line: its number, what it says behind its marks, and those marks.
+    """One line: its number, its text behind its marks, and these marks.
 
-    `column` is where it begins: of an item its last mark, else its first character. `level` is that of a heading, 0 for
-    none; `is_code` if it stands in fenced code, where nothing is a mark.
+    `column` is where the text begins; for an item, where its last bullet or number is. `level` is that of a heading, 0
+    for none. `is_code` says that the line is in fenced code, where nothing is a mark.
     """
 
     number: int
@@ -60,11 +59,12 @@ class Line(msgspec.Struct):
 
     @property
     def is_empty(self) -> bool:
+        """Whether the line has neither text nor marks of an item or heading."""
         return not self.text and not self.is_item and not self.level
 
 
 def lines_of(text: str) -> Iterator[Line]:
-    """Yield the lines of a text."""
+    """Yield the lines of a text, parsed; a row of a table yields a line for each cell."""
     found = headings.outside_fences(text)
     head: list[str] = []
     is_of_pairs = False
@@ -93,13 +93,16 @@ def lines_of(text: str) -> Iterator[Line]:
 
 
 def _is_head(cells: Sequence[str]) -> bool:
-    """Return whether the cells name columns: the first what is stated, and another one a field of it."""
+    """Return whether cells are a table's head of labels: the first of a kind of statement, another one of a field."""
     roles = [labels.look_up(cell.strip("*_: "))[0] for cell in cells]
     return (roles[0] in labels.OPENERS and any(roles[1:])) or cells[0].strip("*_: ").lower() in ("file", "path")
 
 
 def _in_columns(cells: Sequence[str], head: Sequence[str]) -> Iterator[str]:
-    """Yield the cells of a row with the labels of their columns; a file has what was done to it for a label."""
+    """Yield each cell of a row as "label of its column: cell".
+
+    For a table of files the first label is what was done.
+    """
     named = dict(zip((name.strip("*_: ") for name in head), cells, strict=False))
     small = {name.lower(): cell for name, cell in named.items()}
     for number, (name, cell) in enumerate(named.items()):
@@ -110,7 +113,7 @@ def _in_columns(cells: Sequence[str], head: Sequence[str]) -> Iterator[str]:
 
 
 def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
-    """Yield the cells of a row; of a table of pairs, the first with the others behind it, as a label and its text."""
+    """Yield the cells of a row; in a table of pairs, one line "first cell: other cells"."""
     name, *others = [cell for cell in cells if cell] or [""]
     if is_of_pairs and others and (labels.look_up(name.strip(_AROUND))[0] or _SHORT.fullmatch(name.strip(_AROUND))):
         yield f"{name.strip(_AROUND)}: {'; '.join(others)}"
@@ -119,7 +122,7 @@ def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
 
 
 def parse(number: int, line: str, raw: str | None = None) -> Line:
-    """Return a line without its marks."""
+    """Return a line with its marks taken apart; `raw` is the row of the table if `line` is a cell of it."""
     found = Line(number, line if raw is None else raw)
     if quote := _QUOTE.match(line):
         line = line[quote.end() :]
@@ -170,7 +173,7 @@ class Label(NamedTuple):
 
 
 def label_of(line: Line) -> Label | None:
-    """Return the label that a line begins with: a known one, or what looks like one."""
+    """Return the label that a line begins with, known or only in the form of a label; None if it begins with none."""
     text = line.text
     found = _LABEL.match(text, 0, _LOOKED_AT)
     if found and (found["closed"] or ":" in found[0]):
@@ -220,9 +223,9 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 
 
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
-    """Yield a line, cut where labels stand in it: such a label has the rest of its sentence, and nothing behind it.
+    """Yield a line, cut before each label within it, and how certain each part is (0 to 1).
 
-    In a line that begins with a label it has all up to the next one.
+    If the line begins with a label, each label's text reaches to the next label; else it ends with the sentence.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

@@ -1,4 +1,7 @@
-"""The text under a label: paragraphs and list items. A list ends where the next line is indented no further."""
+"""The text under a label such as `Rationale:`: its paragraphs and list items.
+
+A list ends where indentation decreases.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _WRAPPED = 60  # characters: a line that ends a sentence before is not cut to a 
 
 
 class Part(NamedTuple):
-    """A paragraph or an item: its lines, and the number of the first."""
+    """A paragraph or a list item: its lines, and the number of its first line."""
 
     is_item: bool
     lines: list[str]
@@ -20,7 +23,7 @@ class Part(NamedTuple):
 
 
 class Passage:
-    """The text under a label: paragraphs and items, each of lines."""
+    """The text under one label, collected line by line into paragraphs and items."""
 
     def __init__(self, label: Label, line: Line, *, is_section: bool) -> None:
         self.label = label
@@ -34,21 +37,22 @@ class Passage:
 
     @property
     def is_below(self) -> bool:
-        """Whether there is no text on the label's own line."""
+        """Whether the text starts in a line below the label, and not in the label's own line."""
         return not self.label.rest
 
     @property
     def has_items(self) -> bool:
+        """Whether the last part so far is a list item."""
         return bool(self.parts) and self.parts[-1].is_item
 
     def takes_item(self, line: Line) -> bool:
-        """Return whether an item belongs to the list below the label, which ends at a dedent or a sibling
-        of the label."""
+        """Return whether a list item belongs to this passage; a dedent or an item beside the label ends the list."""
         if not (self.is_below or self.is_section):
             return False
         return line.column > self.column or (not self.is_item and line.column >= max(self.first_item, self.column))
 
     def add_item(self, line: Line) -> None:
+        """Add a list item, or a nested item to the item before it."""
         if 0 <= self.first_item < line.column and self.has_items:
             self.parts[-1].lines.append(f"- {line.text}")
         else:
@@ -57,7 +61,7 @@ class Passage:
         self.has_gap, self.last = False, line.number
 
     def takes_text(self, line: Line) -> bool:
-        """Return whether a line without marks continues this passage. A value has one line, or one paragraph."""
+        """Return whether a line without marks continues this passage. A value's text is one line or one paragraph."""
         if not self.parts:
             return True
         if self.label.role in VALUES and (self.has_gap or not self.is_below):
@@ -73,6 +77,7 @@ class Passage:
         return not (ended and line.text[:1].isupper() and not self.has_items)
 
     def add_text(self, line: Line, text: str | None = None) -> None:
+        """Add a line to the last part, or as a new paragraph after an empty line."""
         text = line.text if text is None else text
         if not self.parts or (self.has_gap and not (self.has_items and line.column > self.first_item)):
             self.parts.append(Part(False, [text], line.number))
@@ -81,13 +86,14 @@ class Passage:
         self.has_gap, self.last = False, line.number
 
     def items(self) -> tuple[str, ...]:
+        """Return the parts as single texts; one line such as `a (why), b (why)` gives an item for each."""
         found = tuple(plain("\n".join(part.lines)) for part in self.parts)
         if len(found) == 1 and not self.has_items and "), " in found[0] and found[0].rstrip(".").endswith(")"):
             return _explained(found[0])
         return tuple(one for one in found if one)
 
     def whole(self) -> str:
-        """Return all of it in Markdown."""
+        """Return the whole passage as Markdown."""
         blocks: list[str] = []
         was_item = False
         for is_item, lines, _ in self.parts:
@@ -108,7 +114,7 @@ def plain(text: str) -> str:
 
 
 def _explained(text: str) -> tuple[str, ...]:
-    """Return the items of `a (why), b (why)`: parted by commas behind brackets."""
+    """Return the items of `a (why), b (why)`, which commas behind brackets separate."""
     found, depth, start = list[str](), 0, 0
     for place, character in enumerate(text):
         depth += (character == "(") - (character == ")")

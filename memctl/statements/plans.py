@@ -1,6 +1,6 @@
-"""A plan that a user has approved, or gives as a prompt: its title and its steps were decided, its context says why.
+"""Read a plan that a user approves or gives as a prompt: its title and steps are a decision, its context the reason.
 
-What was wrong, where the plan says so, is a lesson.
+A cause that the plan names is a lesson.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _STEP = lazy_regex(r"(?i)(?:step |phase )?\d{1,2}[.:)]\s*(.+)")
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The title of a plan, its steps by their headings, why it is made, what was found to be wrong; "" if unsaid."""
+    """A plan: its title, the headings of its steps, the reason for it, and the cause that it names; "" if it names
+    none."""
 
     title: str
     steps: tuple[str, ...] = ()
@@ -40,14 +41,13 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What the plan decides: its title and its steps."""
+        """The decision as text: "title: step; step"."""
         return f"{self.title}: {'; '.join(self.steps)}" if self.steps else self.title
 
 
 @lru_cache(maxsize=256)
 def read(prompt: str) -> Plan | None:
-    """Return the plan that a prompt consists of, or that the result of a request for approval repeats; None for any
-    other."""
+    """Return the plan in a prompt that asks for it, or in the tool result of an approval; None for any other text."""
     if _APPROVED.match(prompt):
         start = found.end() if (found := _APPROVED_PLAN.search(prompt)) else len(prompt)
     else:

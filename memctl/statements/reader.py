@@ -1,11 +1,11 @@
-"""The reader of statements: what a text states under labels, as kinds and fields of records, with the lines it is from.
+"""Read what a text states under labels, as kinds and fields of records, with the numbers of the lines.
 
-A label stands at the beginning of a line, behind marks of any kind (`lines`), and ends the field before it. What has a
-label was meant to be found: it is certain. What is stated in free words is another reader's (`statements.sentences`).
+A label is at the beginning of a line, behind any marks (`lines`), and ends the field before it. A labelled statement is
+certain. `sentences` and `dialogue` read statements in free words.
 
-A list ends where its items are no further in than its label, or at an empty line with text behind it. A statement ends
-with the next one, and at a line that belongs to none of its fields; one whose label is a heading, at the next heading
-of its level that is not a field of it.
+A list ends where an item is no further in than its label, or at an empty line with text after it. A statement ends with
+the next statement, or at a line that belongs to none of its fields. A statement whose label is a heading ends at the
+next heading of that level that is not a field of it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def read(text: str) -> tuple[Statement, ...]:
 
 
 def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], list[Statement]]:
-    """Return the statement of a kind that a whole text makes, what of the text is none of it, and other statements.
+    """Read a text that describes one record of a `kind`: its statement (or None), unread lines, and other statements.
 
-    A heading of level 1 without a label is its title, and so is what stands behind the first label of the kind.
+    The title is a heading of level 1 without a label, or the text behind the first label of the kind.
     """
     reader = _Reader(text, kind)
     found = reader.statements()
@@ -69,7 +69,7 @@ def _unknown_heading(line: str, kind: str) -> tuple[str, str]:
 
 
 class _Reader:
-    """Takes the lines of a text, and gives the statements in it."""
+    """Reads the statements of one text, line by line."""
 
     def __init__(self, text: str, kind: str = "") -> None:
         self._raw = text.split("\n")
@@ -95,7 +95,7 @@ class _Reader:
         return self._found
 
     def _take_code(self, line: Line) -> None:
-        """Add code to the section that it is in; it ends any other text."""
+        """Add a line of code to the section that it is in; outside of a section code ends the statement."""
         if self._field is not None and self._field.is_section and self._open is not None:
             self._field.add_text(line, line.raw)
             self._open.last = line.number
@@ -135,7 +135,7 @@ class _Reader:
         self._gap = False
 
     def _takes_unknown(self, found: OpenStatement, line: Line) -> bool:
-        """Return whether a label that nobody knows is one of the open statement's."""
+        """Return whether an unknown label belongs to the open statement."""
         is_beside = found.column == line.column if line.is_item else not (self._field and self._field.is_section)
         return is_beside and not self._gap
 
@@ -144,7 +144,7 @@ class _Reader:
             self._open.last = line.number
 
     def _takes_box(self) -> bool:
-        """Return whether boxes are the steps of the task, and not the items of a list that has a name."""
+        """Return whether items with boxes are steps of the task, and not items of another field."""
         field = self._field
         return field is None or field.label.role in (TASK, labels.PROGRESS, labels.STATUS) or not field.is_below
 

@@ -1,4 +1,4 @@
-"""Statements as records: which type, which title, and what of it is a value or a content field (rules.md#records)."""
+"""Turn statements into records: the type, the title, and which parts are values or content (rules.md#records)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _CRITICAL = 8  # of what is called critical: the least that is kept for ever (ru
 
 
 class RecordValues(msgspec.Struct, frozen=True):
-    """A record to be, by the names of rules.md#records: its type, title, front matter values, and content fields.
+    """The values for a new record, by the names of rules.md#records: type, title, front matter values, content fields.
 
-    `untaken` are values of the statement that records have no place for.
+    `untaken` names the values of a statement for which a record has no field.
     """
 
     type: str
@@ -48,7 +48,7 @@ class RecordValues(msgspec.Struct, frozen=True):
 
 
 def as_record(made: Statement) -> RecordValues | None:
-    """Return the record that a statement makes, None if it is of no type, or without a title."""
+    """Return the record that a statement makes; None if its kind makes none, or if it has no title."""
     type_ = RECORD_TYPES.get(made.kind, "")
     whole = made.title or made.text(_FIRST.get(type_, "")).split("\n")[0]
     if not type_ or not whole:
@@ -81,7 +81,8 @@ def as_record(made: Statement) -> RecordValues | None:
 
 
 def _of_detail(made: Statement) -> dict[str, str | list[str]]:
-    """Return what is critical, with the lines under labels of its own, and why."""
+    """Return the content of a learning made of a critical detail: its text with unknown labels, and the reason as
+    context."""
     lines = made.source.split("\n")
     more = [line.strip() for one in made.more for line in lines[one.line - made.line : one.end - made.line + 1]]
     found: dict[str, str | list[str]] = {"lesson": "\n".join([made.title, *filter(None, [made.text("detail"), *more])])}
@@ -91,7 +92,7 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
 
 
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
-    """Return the task, and the remarks on its state, without a bare percentage."""
+    """Return the description of a task with the remarks on its status and phase, without a bare percentage."""
     told = (*_STATUSES[labels.STATE], "")  # which a value says
     said = [line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told]
     said += [f"Phase: {one}" for one in made.items("phase")]

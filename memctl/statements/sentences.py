@@ -1,7 +1,7 @@
-"""What a sentence states: that something was decided (what, why, instead of what), rejected or learned.
+"""Find what a sentence states: a decision (what, why, instead of what), a rejected alternative or a lesson.
 
-Most sentences state none of that: a question does not, nor do code, a quotation, or what is only thought of. It is
-better to miss one than to take a sentence for what it is not: what has to be found has a label.
+Most sentences state none of these; questions, code, quotations and thoughts do not. Missing a statement is better than
+inventing one: whoever wants a statement to be found gives it a label.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ def is_filler(sentence: str) -> bool:
 
 
 def _bare(sentence: str) -> str:
-    """Return a sentence with straight apostrophes, without the number of a step and marks around it, and with nothing
-    in its code and quotations."""
+    """Return a sentence without the number of a step and marks, and with its code and quotations blanked out."""
     text = " ".join(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
     for pattern in (CODE_SPAN, _QUOTATION):
         text = pattern.sub(lambda match: match[0][0] + "\N{BULLET}" * (len(match[0]) - 2) + match[0][-1], text)
@@ -75,9 +74,9 @@ _LONGEST_CHOICE = 2_000  # characters
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What is chosen, in its words, why, and what is not taken; "" and none if that is unsaid.
+    """A choice: what is chosen, why, and what is rejected; "" and () where the text does not say.
 
-    The kind is that of the dialogue: a decision, or a constraint that holds from now on.
+    `kind` is DECISION, or "constraint" for a demand that holds from now on.
     """
 
     text: str
@@ -87,7 +86,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def reason_of(sentence: str) -> tuple[str, str]:
-    """Return a sentence without its reason, and the reason, "" if there is none."""
+    """Split a sentence into what it says and its reason ("" for none): "Use A because B" gives ("Use A", "B")."""
     if bracketed := _BRACKETED_REASON.fullmatch(sentence[:_LONGEST_CHOICE]):
         return f"{bracketed[1]}{bracketed[3]}".rstrip(" ."), bracketed[2]
     what, *why = _BECAUSE.split(sentence, maxsplit=1)
@@ -95,7 +94,7 @@ def reason_of(sentence: str) -> tuple[str, str]:
 
 
 def choice_in(sentence: str) -> Choice:
-    """Return a choice, taken apart: `Since X, we picked A`, `We chose A over B for C because D`, `Used A (not B)`."""
+    """Return the choice in a sentence such as `Since X, we picked A`, `We chose A over B`, or `Used A (not B)`."""
     if first := _REASON_FIRST.fullmatch(sentence[:_LONGEST_CHOICE]):
         what, why = first[2].rstrip(" ."), first[1]
     else:

@@ -1,4 +1,4 @@
-"""Statements: the decisions, issues and tasks that a text states under labels, made of the text below each label."""
+"""Statements under labels: decisions, issues, tasks and others, made from the text below each label."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """Lines that were read and not understood, from `line` to `end`.
+    """Lines that no statement takes, from `line` to `end`.
 
-    Of a label or heading `name` has its words, and `nearest` the most similar one that is known ("" if none is).
+    For a label or heading, `name` has its words and `nearest` the most similar known label ("" if none is similar).
     """
 
     line: int
@@ -38,10 +38,10 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """What a text states: its kind (`labels`), what it is called, its values and content by the names of a record's.
+    """One statement of a text: its kind (a constant of `labels`), its title, and its values and content by field name.
 
-    `line` and `end` are its first and last lines, `source` what stands there. `certainty` is from 0 to 1. `more` are
-    labels within it that stand for nothing: they are part of its source, and of no field.
+    `line` and `end` are its first and last line, and `source` is the text of these lines. `certainty` is from 0 to 1.
+    `more` are lines within it under unknown labels, which belong to no field.
     """
 
     kind: str
@@ -55,18 +55,18 @@ class Statement(msgspec.Struct, frozen=True):
     certainty: float = LABELLED
 
     def text(self, name: str) -> str:
-        """Return a field's content as one text, "" if it has none."""
+        """Return a content field as one text, "" if the field is missing."""
         found = self.content.get(name, "")
         return found if isinstance(found, str) else "\n".join(found)
 
     def items(self, name: str) -> tuple[str, ...]:
-        """Return a field's content as items, none if it has none."""
+        """Return a content field as items, () if the field is missing."""
         found = self.content.get(name, ())
         return (found,) if isinstance(found, str) and found else tuple(found)
 
 
 def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
-    """Return a statement with the values and content that other parts of its text add."""
+    """Return a statement with the values and content of `parts` added where it has none of its own."""
     values, content = dict(whole.values), dict(whole.content)
     for one in parts:
         values = {**one.values, **values}
@@ -77,7 +77,11 @@ def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
 
 
 class OpenStatement:
-    """A statement that is being read."""
+    """A statement whose lines are still being read: its kind and label, and the passages of its title and fields so
+    far.
+
+    `done` and `left` are the steps of a task with ticked and with empty boxes.
+    """
 
     def __init__(self, kind: str, label: Label, line: Line, certainty: float) -> None:
         self.kind = kind
@@ -94,12 +98,15 @@ class OpenStatement:
         self.more: list[Passage] = []  # what stands under labels that nobody knows
 
     def has(self, name: str) -> bool:
+        """Return whether the statement has a passage for the field `name`."""
         return any(own == name for own, _ in self.fields)
 
 
 def statements_of(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
-    """Yield the statements that an open one comes to: of a list below a label that says what is stated, one for each
-    item."""
+    """Yield the statements of an open one that has ended: one, or one for each item if its label stands above a list.
+
+    `raw` are all lines of the text, for the source of the statements.
+    """
     title = found.title
     source = "\n".join(raw[found.line - 1 : found.last]).strip("\n")
     if title is None:
@@ -141,7 +148,7 @@ _OWN_ROLE = {DECISION: DECISION, ISSUE: labels.DESCRIPTION, STATE: TASK, labels.
 def _statement(
     found: OpenStatement, words: str, fields: Iterable[tuple[str, Passage]], source: str
 ) -> Iterator[Statement]:
-    """Yield the statement that an open one comes to, none if it says nothing."""
+    """Yield the finished statement of an open one, nothing if it has neither title nor content."""
     given = {labels.MOMENT: found.moment, labels.SEVERITY: found.label.severity, labels.NUMBER: found.label.number}
     values: Values = {name: value for name, value in given.items() if value}
     title, content = _of_title(found, " ".join(words.split()), values)
@@ -169,7 +176,8 @@ def _statement(
 
 
 def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Content]:
-    """Return what a statement is called, and what else its title says: why, or of a file what was done to it."""
+    """Return the title and the content that the title's line has: the reason of a decision, or what was done to a
+    file."""
     if not found.label.role:  # the title of a whole text, as it is
         return title, {}
     if found.kind == DECISION:
@@ -189,13 +197,13 @@ def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Co
 
 
 def verdict_of(text: str) -> str:
-    """Return how a phase ended, as a text begins that says so: PROCEED, STOP or CLARIFY, else ""."""
+    """Return the verdict on a phase that a text begins with: PROCEED, STOP or CLARIFY; "" if it begins with none."""
     match = _VERDICT.match(text)
     return (match[1] or match[2]).upper() if match else ""
 
 
 def _append(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
-    """Return what a field says, with what stood under an earlier label of it."""
+    """Return a field's text with a further passage of it."""
     said = passage.whole()
     if passage.label.role in (labels.IMPACT, labels.CRITERIA) and name in ("description", "task_description"):
         said = f"{passage.label.name}: {said}"
@@ -209,7 +217,7 @@ def _items(value: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _complete_state(found: OpenStatement, content: Content, values: Values) -> None:
-    """The steps by their boxes, and how far the work is."""
+    """Add the steps that have boxes, the blockers in brackets and the percentage to the content of a state."""
     if found.done:
         content["substeps_completed"] = (*_items(content.get("substeps_completed", ())), *found.done)
     if found.left:
@@ -223,7 +231,7 @@ def _complete_state(found: OpenStatement, content: Content, values: Values) -> N
 
 
 def _path_and_reason(text: str) -> tuple[str, str]:
-    """Return a file and the remark behind it: `src/a.py - adds retries`."""
+    """Split `src/a.py - adds retries`, or `src/a.py (adds retries)`, into the path and the remark."""
     path, *why = _WHY.split(text, maxsplit=1)
     if not why and path.endswith(")") and " (" in path:
         path, _, reason = path.removesuffix(")").partition(" (")
@@ -232,7 +240,7 @@ def _path_and_reason(text: str) -> tuple[str, str]:
 
 
 def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
-    """Return a value as a record has it; None if it is none."""
+    """Return a value in the form that records have; None if the text is not a valid value."""
     said = " ".join(text.whole().split()).strip("`*_ ")
     if name == labels.IMPORTANCE:
         match = _IMPORTANCE.match(said)
@@ -249,6 +257,6 @@ def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
 
 
 def nearest_label(name: str, kind: str) -> str:
-    """Return the label of a kind that is spelled most like another one."""
+    """Return the known label of a kind that is spelled most like `name`, "" if none is similar."""
     near = nearest(name.lower().strip(": "), labels.phrases(kind))
     return near[0].capitalize() if near else ""

@@ -1,6 +1,6 @@
-"""What a text consists of when it is summarised: sentences, code blocks, tables and headings, with their lines.
+"""Cut a text into units for a summary: sentences, code blocks, tables and headings, with the numbers of their lines.
 
-Every line with text in it belongs to one unit, so that whatever a summary leaves out can be named.
+Every line with text belongs to one unit, so a summary can name what it leaves out.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _LOOKED_BACK = 12  # characters, more than an abbreviation has
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A sentence, or a block that is kept or dropped as one: its first line, its text, the heading it stands below.
+    """A sentence, or a block that is kept or dropped as a whole: its first line, its text, the heading above it.
 
-    `item` is the line of the list's item that a sentence is of, 0 if it is of none.
+    `form` is SENTENCE, CODE, TABLE or HEADING. `item` is the line of the list item that holds a sentence, 0 for none.
     """
 
     line: int
@@ -70,11 +70,10 @@ def units(text: str) -> Iterator[Unit]:
 
 
 def sentences(text: str) -> Iterator[Unit]:
-    """Yield the sentences of a text, each on one line without marks; one that ends in a colon has what it announces
-    with it.
+    """Yield the sentences of a text, each on one line without marks.
 
-    That is the beginnings of the items that follow, or the next sentence if none do; one that announces nothing is
-    left out.
+    A sentence that ends with a colon is joined with what follows it: the beginnings of the list items, or else the next
+    sentence. It is left out if nothing follows.
     """
     opened: Unit | None = None
     items: list[Unit] = []
@@ -104,26 +103,28 @@ def sentences(text: str) -> Iterator[Unit]:
 
 
 def without_marks(text: str) -> str:
-    """Return a text on one line, without marks of bold, and without the mark or number of an item before it."""
+    """Return a text on one line, without marks of bold, and without the bullet or number of a list item."""
     line = one_line(text.replace("**", ""))
     match = _ITEM.match(line)
     return line[match.end() :] if match else line
 
 
 def points_back(sentence: str) -> bool:
-    """Return whether a sentence begins with what only the one before it explains, such as "But that is slow."."""
+    """Return whether a sentence begins with a word that only the sentence before explains: "But that is slow."."""
     return _POINTS_BACK.match(sentence) is not None
 
 
 def _announced(opened: Unit, items: list[Unit]) -> Iterator[Unit]:
-    """Yield a sentence that ends in a colon with what it announces, nothing if that is nothing, or the next step."""
+    """Yield a sentence that ends in a colon, joined with what follows it; nothing if only the next step of work
+    follows."""
     if items and not _NEXT_STEP.match(items[0].text):
         text = "; ".join(item.text.rstrip(".:;") for item in items)
         yield msgspec.structs.replace(opened, text=f"{opened.text} {text}")
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Fenced code, tables, headings, and paragraphs or items without their marks: first line, form, lines."""
+    """Yield the blocks of a text as (number of the first line, form, lines), paragraphs and items without their
+    marks."""
     number = 0
     while number < len(lines):
         line, start = lines[number], number
@@ -166,7 +167,7 @@ def _heading(line: str) -> str | None:
 
 
 def _continues(line: str) -> bool:
-    """Return whether a line goes on with the paragraph or item before it. One that begins with a label does not."""
+    """Return whether a line continues the paragraph or item before it; one that begins with a label does not."""
     if ":" in line and _BEGINS.match(line) and role_of(line):
         return False
     if line[:1].isalpha():
@@ -176,11 +177,10 @@ def _continues(line: str) -> bool:
 
 
 def _is_broken(lines: list[str], start: int, number: int) -> bool:
-    """Return whether somebody began a line anew where it need not wrap: its first word would fit into the line before
-    it.
+    """Return whether a line break is deliberate: the first word of the next line would fit into the line before.
 
-    A paragraph is as wide as its longest line, and nobody wraps at less than 72 characters. A line that goes on in
-    small letters goes on with its sentence.
+    A paragraph is as wide as its longest line, but at least 72 characters. A line that begins with a lower-case letter
+    continues the sentence.
     """
     if not _BEGINS.match(lines[number]) or _GOES_ON.search(lines[number - 1]):
         return False
@@ -192,7 +192,7 @@ def _is_broken(lines: list[str], start: int, number: int) -> bool:
 
 
 def _bare(line: str) -> str:
-    """Return a line without what marks it as an item or a quotation."""
+    """Return a line without the marks of a quotation and an item."""
     line = _QUOTE.sub("", line)
     match = _ITEM.match(line)
     return line[match.end() :] if match else line

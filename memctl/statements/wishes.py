@@ -1,6 +1,6 @@
-"""What a user states in a prompt: what is to be, what never is, and which proposal of the agent's they agree to.
+"""Find what a user states in a prompt: a wish, a demand that holds from now on, a symptom, or an assent to a proposal.
 
-A demand for the step at hand (commit, push, look) is not a decision, nor is a question about how something is.
+A demand for the next step of work (commit, push, look) is not a decision, nor is a question about how something is.
 """
 
 from __future__ import annotations
@@ -128,26 +128,25 @@ _SAYS_NOTHING = STOP_WORDS.union(_EMPTY_WORDS.split())
 _INSISTS = lazy_regex(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 
 
-def insists(sentence: str) -> bool:
+def is_insistent(sentence: str) -> bool:
     """Return whether a sentence begins with a word that makes it binding, such as NEVER."""
     return _INSISTS.search(sentence) is not None
 
 
 def constraint_in(prompt: str) -> str:
-    """Return the demand of a prompt that holds from now on, "" if it has none."""
+    """Return the sentence of a prompt with a demand that holds from now on, "" if it has none."""
     wish = wish_in(prompt)
     return wish.text if wish is not None and wish.kind == CONSTRAINT else ""
 
 
 def is_step(text: str) -> bool:
-    """Return whether a text is about what is done next, and leaves nothing that holds later."""
+    """Return whether a text is only about the next step of work, so that nothing in it holds later."""
     return _STEP.search(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def wish_in(prompt: str) -> Choice | None:
-    """Return what a prompt states beyond its step: of several demands or wishes the first, with what it
-    goes on to say."""
+    """Return the first demand that holds from now on, else the first wish in a prompt; None if it has neither."""
     if len(prompt) > _LONGEST_PROMPT:
         return None
     said = [unit.text for unit in units.sentences(prompt)]
@@ -160,7 +159,7 @@ def wish_in(prompt: str) -> Choice | None:
 
 @lru_cache(maxsize=1024)
 def symptom_in(prompt: str) -> str:
-    """Return the symptom that a user reports, "" if a prompt reports none."""
+    """Return the symptom that a user reports in a prompt, "" if there is none."""
     if len(prompt) > _LONGEST_PROMPT:
         return ""
     for text in [unit.text for unit in units.sentences(prompt)][:3]:
@@ -177,7 +176,7 @@ def symptom_in(prompt: str) -> str:
 
 
 def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
-    """Return whether a sentence has a cue that is neither asked, doubted nor about the step at hand."""
+    """Return whether a sentence matches a pattern, and is not a question, a doubt or about the next step."""
     if _HEDGED.search(sentence) or _QUESTION.match(sentence):
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
@@ -197,10 +196,10 @@ def is_assent(prompt: str) -> bool:
 
 
 def agreement(prompt: str, proposed: str) -> Choice | None:
-    """Return what an assent agrees to: the options that it names, or what the message before offers; None for a mere
-    step.
+    """Return the choice that an assent makes: the options that it names, or what the agent's message `proposed` offers.
 
-    A bare "yes" to several questions, or to one with an "or", says nothing: which of them it is for is not known.
+    None if it is only about the next step of work, and for a bare "yes" to several questions or to one with an "or",
+    where nobody knows which is meant.
     """
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed)
@@ -235,7 +234,7 @@ def _proposal(said: Sequence[str]) -> str:
 
 
 def _options_named(names: str, proposed: str) -> Choice | None:
-    """Return the options that somebody names, and those that are not taken."""
+    """Return the choice of the named options, with the others as alternatives; None if one is unknown."""
     options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
     if not wanted or any(name not in options for name in wanted):
@@ -245,8 +244,7 @@ def _options_named(names: str, proposed: str) -> Choice | None:
 
 
 def _sentence_on(name: str, proposed: str) -> str:
-    """Return the last thing that a message says of an option that is called by a word of it; "" for a word that it has
-    not."""
+    """Return the last sentence of a message about an option, "" if none has the option's name."""
     if name.lower() in _SAYS_NOTHING:
         return ""
     said = (unit.text for unit in units.sentences(proposed))
@@ -255,6 +253,6 @@ def _sentence_on(name: str, proposed: str) -> str:
 
 
 def has_object(text: str) -> bool:
-    """Return whether a text says what it is about: it has two words that say something, or a name in code."""
+    """Return whether a text says what it is about: it has two meaningful words, or a name in code."""
     telling = {word for word in words_of(text[:_LONGEST]) if word not in _SAYS_NOTHING}
     return "`" in text or len(telling) >= _OBJECT

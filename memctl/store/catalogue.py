@@ -77,6 +77,14 @@ class StoredCatalogue:
             self._open[place] = dict(self._database.execute(asked, (place,)))
         return self._open[place].get(memory_type, 0)
 
+    def statuses(self) -> list[tuple[str, str, str, int]]:
+        status = "CASE WHEN is_archived THEN 'archived' ELSE status END"
+        asked = f"type, {status}, coalesce(severity, ''), count(*) FROM records WHERE type NOT NULL GROUP BY 1, 2, 3"
+        return self._database.execute(f"SELECT {asked}").fetchall()
+
+    def shared_ids(self) -> list[str]:
+        return self._column("id", "id NOT NULL GROUP BY id HAVING count(*) > 1")
+
     def places(self) -> dict[str, int]:
         asked = "SELECT place, count(*) FROM records WHERE is_open AND type != ? GROUP BY place"
         return dict(self._database.execute(asked, (HANDOFF.name,)))
@@ -145,6 +153,9 @@ class StoredCatalogue:
 
     def recording_times(self) -> list[int]:
         return self._column("recorded", "recorded NOT NULL ORDER BY recorded")
+
+    def recorded_since(self, moment: int) -> int:
+        return int(self._column("count(*)", "recorded > ?", moment)[0])
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         return self._mentions

@@ -267,10 +267,13 @@ def remove_leftovers(folder: Path) -> None:
         os.unlink(folder / path)
 
 
-def leftovers(folder: Path) -> list[str]:
-    """Return the paths of temporary files that are older than a minute, which no running write needs."""
+def leftovers(folder: Path, among: Iterable[str] | None = None) -> list[str]:
+    """Return the paths of temporary files, of all or `among` some paths, that are older than a minute.
+
+    No running write needs such a file.
+    """
     before, found = time.time() - 60, []
-    for path in _temporaries(folder):
+    for path in _temporaries(folder) if among is None else filter(is_temporary, among):
         with suppress(FileNotFoundError):  # a write has just put it in its place
             if os.lstat(folder / path).st_mtime < before:
                 found.append(path)

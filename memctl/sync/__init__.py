@@ -1,1 +1,1 @@
-"""Bringing the memory of a clone and that of a remote together."""
+"""Merge the memory of a clone with that of a remote, and push it."""

@@ -11,8 +11,12 @@ from memctl.sync.result import SyncResult
 _TRIES = 20  # to push, each time after another clone was first
 
 
-def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Merge the batches' ref of this branch with the remote's; push it if `push`. Raises MemctlError or PushRefused."""
+def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+    """Sync the ref with this branch's batches: merge it with the remote's, and push it if `push`. Returns `done`
+    unchanged.
+
+    Raises MemctlError or PushRefused.
+    """
     repository, remote = memory.repository, done.upstream.remote
     there = batches.ref(memory, done.upstream.ref)
     tracking = batches.tracking_ref(memory, done.upstream.ref, remote)
@@ -28,9 +32,9 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
 
 
 def _merge_ref(memory: Memory, branch: str, theirs: str) -> str:
-    """Return the commit that has the changes of both, and let the ref of the branch be at it.
+    """Return the commit with the changes of both sides, and move the branch's ref to it.
 
-    While a batch is open here, the ref stays where it is, and nothing of it is given away.
+    While a batch is open here, the ref stays, and none of its changes are pushed.
     """
     repository, ref = memory.repository, batches.ref(memory, branch)
     with lock.hold(repository.shared / "lock"):

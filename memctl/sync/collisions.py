@@ -1,12 +1,12 @@
-"""Renumber records and pages of this clone whose id the remote has given out as well since the two parted.
+"""Renumber records and pages of this clone whose id another clone has pushed meanwhile for something else.
 
-The mechanism is that of `memctl renumber` (`write/id_collisions.py`, `write/references.py`); one rule differs. That
-command repairs merges that Git made, of which nobody knows what was published, so the record made first keeps the name.
-Here it is known: other clones may refer to the remote's already, while whatever refers to ours is here, in the files
-that our side changed. So ours yields, wherever it is mentioned, before anything is merged.
+The mechanism is that of `memctl renumber` (`write/id_collisions.py`, `write/references.py`) with another rule for who
+keeps the id. `memctl renumber` repairs merges that Git made, where nobody knows what was published, so the older record
+keeps the id. In a sync the remote's record keeps it: other clones may already refer to it, while every reference to
+ours is in the files that our side changed. Ours is renumbered, with all references, before anything is merged.
 
-The new id follows from the `memory_id`, as there. The next free number could be given out by a third clone meanwhile,
-and would have to yield again; and a clone that renumbers the same record after a merge by Git comes to the same id.
+The new id is derived from the record's `memory_id`. So a clone that renumbers the same record after a merge by Git gets
+the same id, and a third clone can't give the id out, as it could with the next free number.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Leaves = Mapping[str, Leaf]
 
 
 def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tuple[Leaves, tuple[Holder, ...]]:
-    """Return our files with new names for what collides with theirs, and the holders of these names.
+    """Return our files with new names for records and pages whose id theirs has too, and what was renumbered.
 
-    A file that can't be read keeps its name: `check` names it.
+    A file that can't be read keeps its name: `memctl check` reports it.
     """
     changed = {path: leaf for path, leaf in ours.items() if base.get(path) != leaf and _is_text(path, leaf)}
     new = [{path: leaf for path, leaf in side.items() if path not in base} for side in (ours, theirs)]
@@ -68,7 +68,7 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
 
 
 class _Ours:
-    """The history of what only this clone has: whoever wrote a shared name in it meant what this clone has by it."""
+    """The history of what only this clone has: a file of ours that names a shared id means our record."""
 
     def times_added(self, _: Collection[Origin]) -> Mapping[Origin, int]:
         return {}
@@ -81,9 +81,9 @@ class _Ours:
 
 
 def _same_names(ours: Leaves, theirs: Leaves) -> dict[str, str]:
-    """Return the new files of ours that go by a name which a new one of theirs goes by too, each with that one's path.
+    """Return our new files that have the name of a new file of theirs: our path -> their path.
 
-    Pages of one path are taken for the same page.
+    Pages with the same path count as one page.
     """
     by_name = {_name(path): path for path in theirs}
     found = {path: by_name[name] for path in ours if (name := _name(path)) and name in by_name}

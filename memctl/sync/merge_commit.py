@@ -1,4 +1,4 @@
-"""Make the merge commit of two histories in the object store: no worktree, index or branch is touched."""
+"""Make the merge commit of two histories in the object store; the worktree, the index and branches do not change."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _NAMED = 5  # ids that it names
 
 
 class MergeCommit(msgspec.Struct, frozen=True):
-    """A commit after both histories, and what was decided in it.
+    """A commit that merges two histories, and what the merge decided.
 
-    `both` are the files of the memory that both sides had changed, `revived` those that one side had deleted.
+    `both` are the paths of files of the memory that both sides had changed; `revived` those that one side had deleted
+    and that are kept. `lost` are values of ours that the remote's replaced.
     """
 
     commit: str
@@ -45,10 +46,10 @@ class MergeCommit(msgspec.Struct, frozen=True):
 def assemble(
     memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]
 ) -> tuple[MergeCommit, Snapshot]:
-    """Merge two commits that come from `bases`, and read what came of it; raises MemctlError if files of the user's
-    conflict.
+    """Merge two commits with the merge bases `bases`, and return the commit and the merged memory.
 
-    The files outside of the memory are merged by Git, those of the memory by memctl, and the documents rendered.
+    Git merges the files outside of the memory, memctl those of the memory, and the documents are rendered. Raises
+    MemctlError if files conflict that only a person can merge.
     """
     repository = memory.repository
     sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
@@ -80,8 +81,8 @@ def assemble(
 
 
 def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
-    """Raise MemctlError if the remote's branch is nothing to merge with: no history in common, its memory is gone, or
-    of a newer format."""
+    """Raise MemctlError if the remote's branch can't be merged: no common history, its memory deleted, or a newer
+    format."""
     if not bases:
         shallow = bool(memory.repository.shallow())
         raise MemctlError(
@@ -89,21 +90,21 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
             + (" that this clone knows of: it is shallow" if shallow else ""),
             f"`git fetch --unshallow {upstream.remote}`"
             if shallow
-            else "see whether it is the right remote; `git merge --allow-unrelated-histories` joins them all the same",
+            else "check that it is the right remote; `git merge --allow-unrelated-histories` merges them anyway",
         )
     name = memory.tracked(CONFIG)
     known, found = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
     if known and not found:
         raise MemctlError(
             f"{upstream.name} has no memory any more: somebody deleted {name} there",
-            f"`git log {theirs[:10]} -- {name}` says who; `git merge {upstream.name}` takes it over",
+            f"`git log {theirs[:10]} -- {name}` shows who; `git merge {upstream.name}` accepts that",
         )
     if found:
         parse_config(found[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
 
 
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """Return the tree of what is not the memory, and what conflicts in it."""
+    """Return the merged tree of all files outside of the memory, and the paths of conflicts."""
     repository = memory.repository
     trees = tree_merge.without(repository, [*bases, ours, theirs], memory.prefix)
     return tree_merge.merge(repository, trees[:-2], trees[-2], trees[-1])
@@ -114,7 +115,7 @@ def _below_top(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, 
 
 
 def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[str, Leaf]:
-    """Return the files in which the other end of a link is fixed: a merge of one file can't know of it."""
+    """Return the files in which the other end of a link has to change, which the merge of a single file can't know."""
     touched = {*merged.both, *merged.revived}
     if not touched:
         return {}
@@ -145,13 +146,13 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
 
 
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
-    """Return what the commit says of itself: a line for each record of which something was decided."""
+    """Return the Change for the commit message, with a deed for each record about which the merge decided."""
     deeds = [
         Deed("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}") for one in made.renamed
     ]
     deeds += [Deed("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
     deeds += [
-        Deed("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other went on with it")
+        Deed("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other used it")
         for path in made.revived
     ]
     identifiers = (*merge_tree.record_ids(made.both), *(one.now for one in made.renamed))
@@ -166,7 +167,7 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
 
 
 def describe(item: LostInFile) -> str:
-    """Return one line: `status: 'open' was replaced by 'resolved'`."""
+    """Describe a replaced value on one line: `status: 'open' was replaced by 'resolved'`."""
     loss = item.loss
     values = [repr(merge_tree.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
     return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} was replaced by {values[1]}"
@@ -175,16 +176,16 @@ def describe(item: LostInFile) -> str:
 def _conflict(
     memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, documents: bool
 ) -> MemctlError:
-    """Return the error for a conflict: what Git does not merge, and what memctl fixes in the merge that the user makes.
+    """Return the error for files in conflict, with the commands that finish a merge by the user.
 
-    `names` are those that both sides gave out; `documents` says whether both have rendered some.
+    `names` are ids that both sides gave out; `documents` says whether both sides rendered documents.
     """
     shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths[:_SHOWN]]
     shown += [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
     then = []
     if names:
         more = " …" if len(names) > _NAMED else ""
-        then.append(f"`memctl renumber` there renames what both have called {', '.join(names[:_NAMED])}{more}")
+        then.append(f"`memctl renumber` there renumbers {', '.join(names[:_NAMED])}{more}")
     if documents and not remotes.setting(memory.repository, "merge.memctl-docs.driver"):
         then.append(f"`memctl render` and `git add {memory.tracked(FOLDER)}` bring rendered documents up to date")
     return MemctlError(

@@ -1,11 +1,10 @@
-"""Merge the files of the memory path by path: a record's path never changes, so nothing is taken for a rename.
+"""Merge the files of the memory path by path, without Git's search for renames.
 
-Git would look for renames, and find them: records are alike, so that one deleted and one added may pass for one moved,
-and what the other side changed in the first would end up in the second.
+The path of a record never changes. Git would find renames all the same: records are alike, so a deleted one and an
+added one may look like one that moved, and a change of the first would end up in the second.
 
-Of one field that both sides changed, the remote's value wins, because others rely on what has reached it
-(rules.md#coordination). A later value would need clocks that agree. What gives way is named, and is in the history
-of this side.
+If both sides changed a field, the remote's value wins, since other clones rely on it (rules.md#coordination); the later
+value could only be found with clocks that agree. A replaced value is reported, and our history still has it.
 """
 
 from __future__ import annotations
@@ -49,9 +48,10 @@ _SHOWN = 300  # characters of a value that gave way; the rest is in the history
 def merge_text(
     path: str, base: str, ours: str, theirs: str, counter: Callable[[], Counter]
 ) -> tuple[str, tuple[LostValue, ...]]:
-    """Return the merge of two versions of a record or page that come from `base` ("" for none), and what gave way.
+    """Return the merge of two versions of a record or page with the common version `base` ("" for none), and what was
+    lost.
 
-    `counter` is asked for the budget of a session's page.
+    `counter` returns the token counter for the budget of a session's page; it is called only if needed.
     """
     if not is_readable(path, theirs) and is_readable(path, ours):
         return ours, (LostValue(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
@@ -71,18 +71,19 @@ def merge_text(
 
 
 def is_handoff(path: str) -> bool:
-    """Return whether a file is the record of a handoff."""
+    """Return whether a path below `.memory/` is that of a handoff's record."""
     return path.startswith(f"{HANDOFF.folder}/") and files.is_record_path(path, BY_FOLDER)
 
 
 def one_line(value: Any) -> str:
-    """Return a value on one line, cut after 300 characters."""
+    """Return a value as text on one line of at most 300 characters."""
     text = " ".join(str(value).encode(errors="surrogateescape").decode(errors="backslashreplace").split())
     return cut(text, _SHOWN)
 
 
 def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[str, tuple[LostValue, ...]]:
-    """Our version of a handoff without its answer, if theirs has another, and what gave way; else as it is."""
+    """Return our version of a handoff without its answer if theirs has a different one, and what was lost; else
+    unchanged."""
     try:
         before, one, other = (handoff.read(text, path) for text in (base, ours, theirs))
     except InvalidRecord:
@@ -120,7 +121,8 @@ _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 
 
 class LostInFile(msgspec.Struct, frozen=True):
-    """What of one file was replaced by the other side: its path below `.memory/`, and its id or § marker."""
+    """A value of one file that the other side replaced, with the file's path below `.memory/` and its id or §
+    marker."""
 
     path: str
     id: str
@@ -128,11 +130,11 @@ class LostInFile(msgspec.Struct, frozen=True):
 
 
 class MergedTree(msgspec.Struct, frozen=True):
-    """A merge of a memory: all its files, those that both sides had changed (but for what is the same on both, and
-    stays so), and what gave way.
+    """The merge of two sides of a memory: all its files, the paths that both sides changed differently, and what was
+    lost.
 
     `revived` were deleted by one side and are kept, since the other side changed or newly refers to them. `conflicts`
-    are files of the user's own, such as the settings, that only a person can merge.
+    are files, such as the settings, that only a person can merge.
     """
 
     files: Leaves
@@ -143,7 +145,7 @@ class MergedTree(msgspec.Struct, frozen=True):
 
 
 class _Merge:
-    """A merge of three trees in progress."""
+    """The state of a merge of three trees."""
 
     def __init__(self, memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> None:
         self.memory = memory
@@ -180,14 +182,14 @@ class _Merge:
 
 
 def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
-    """Return whether a file that both sides made the same of may count accesses: one more by each is two more."""
+    """Return whether an equal change of both sides may be an access counter, whose counts add up."""
     return before is not None and now is not None and files.is_record_path(path, BY_FOLDER)
 
 
 def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> MergedTree:
-    """Merge the files of two sides that come from `base`; nothing is written but blobs.
+    """Merge the files of two sides whose common version is `base`; writes blobs to the object store and nothing else.
 
-    `apart` says that no commit since the base is on both sides, as none is if they have parted at it alone.
+    `apart` says that the base is the only common commit, so that no change since then is on both sides.
     """
     work = _Merge(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))
@@ -201,19 +203,19 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
 
 
 def _is_news(work: _Merge, path: str) -> bool:
-    """Return whether a file that both sides changed is no document, and not gone, nor what both have already."""
+    """Return whether the merge of a path is worth reporting: not a document, and new for at least one side."""
     known = [side.get(path) for side in (work.ours, work.theirs)]
     return path in work.found and not path.startswith(f"{FOLDER}/") and known != [work.found[path]] * 2
 
 
 def name_of(path: str) -> str:
-    """Return what to call a file: the id of its record, the marker of its page, or its path."""
+    """Return the name of a file for people: the id of its record, the § marker of its page, or else its path."""
     number = pages.number_at(path)
     return f"§{number}" if number else ids.id_in_path(path) or path
 
 
 def is_authored(path: str) -> bool:
-    """Return whether a file is a record, a page, or a session's: what is merged by its fields."""
+    """Return whether a path is that of a record, a page or a session's page, which are merged field by field."""
     is_record = files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
     return is_record or (path.startswith(f"{session_page.FOLDER}/") and path.endswith(".md"))
 
@@ -239,7 +241,7 @@ def _merge_path(work: _Merge, path: str) -> None:
 
 
 def _choose_document(work: _Merge, path: str, one: Leaf | None, other: Leaf | None) -> None:
-    """Of a document that will be rendered anew: the version that somebody edited by hand, if there is one."""
+    """Keep a version of a document that will be rendered: the one that somebody edited by hand, if there is one."""
     edited = [leaf for leaf in (one, other) if leaf and not documents.is_intact(work.texts.get(leaf.blob, ""))]
     chosen = next((leaf for leaf in (*edited, one, other) if leaf is not None), None)
     if chosen is not None:
@@ -247,7 +249,7 @@ def _choose_document(work: _Merge, path: str, one: Leaf | None, other: Leaf | No
 
 
 def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) -> None:
-    """Both sides made the same of a record, each by itself: what they counted adds up."""
+    """Take a file that both sides changed equally, with the access counts of both added up."""
     assert now is not None
     work.found[path] = now
     versions = [work.texts.get(leaf.blob, "") if leaf else "" for leaf in (before, now)]
@@ -258,7 +260,7 @@ def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) 
 
 
 def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | None) -> None:
-    """One side deleted the file and the other changed it: it stays, unless somebody has only read it."""
+    """Keep a file that one side deleted and the other changed, unless only its access counts changed."""
     assert left is not None
     if is_authored(path) and differs_only_in_retrievals(work.text(before), work.text(left)):
         return
@@ -267,7 +269,7 @@ def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | No
 
 
 def _merge_lines(work: _Merge, path: str) -> None:
-    """A file that memctl knows nothing about, or the settings."""
+    """Merge line by line a file that is not memctl's, or the settings."""
     before, one, other = (work.text(side.get(path)) for side in (work.base, work.ours, work.theirs))
     try:
         text, conflicts = tree_merge.merge_texts(before, one, other)
@@ -280,7 +282,7 @@ def _merge_lines(work: _Merge, path: str) -> None:
 
 
 def _revive(work: _Merge) -> None:
-    """Keep what one side deleted and the other has newly referred to meanwhile; it gave way in no field."""
+    """Keep files that one side deleted while the other side began to refer to them."""
     gone = [path for path in work.base if path not in work.found and files.is_record_path(path, BY_FOLDER)]
     gone = [path for path in gone if path not in work.open]
     for side, deleting in ((work.ours, work.theirs), (work.theirs, work.ours)):
@@ -298,11 +300,11 @@ def _revive(work: _Merge) -> None:
 
 
 def record_ids(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids of the records among some files."""
+    """Return the ids of the records among some paths, each once."""
     return tuple(dict.fromkeys(found for path in paths if (found := ids.id_in_path(path))))
 
 
 def changes(before: Leaves, after: Leaves) -> Mapping[str, Leaf | None]:
-    """Return what makes one set of files another."""
+    """Return the changes from one set of files to another, by path; None stands for a deleted file."""
     gone: dict[str, Leaf | None] = dict.fromkeys(path for path in before if path not in after)
     return {**gone, **{path: leaf for path, leaf in after.items() if before.get(path) != leaf}}

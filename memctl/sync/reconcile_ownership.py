@@ -1,8 +1,8 @@
-"""Sync the state that agents share, after the branch: the record of a handoff decides who owns its sections.
+"""Sync the coordination state after the branch, and set ownership as the records of handoffs say.
 
-The state itself is merged without a look at records (`team/remote_state.py`). Where that keeps the owner of one answer
-to a handoff while the merge of the branch keeps another answer, the ownership is set as the record says
-(`team/handoffs.py`), in the same push. Sections that the branch's merge has renumbered keep their owner.
+The state is merged without reading records (`team/remote_state.py`). If two clones answered one handoff differently,
+that merge may keep the ownership of one answer while the merge of the branch keeps the other. Then ownership follows
+the record (`team/handoffs.py`), in the same push. Sections that the branch's merge renumbered keep their owner.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import Ownership, State
 
 
-class Agreed(msgspec.Struct, frozen=True):
-    """The merged state, the commit that the remote had ("" for none), what of ours gave way, and what was settled."""
+class MergedCoordination(msgspec.Struct, frozen=True):
+    """The merged coordination state, and the commit that the remote had before ("" for none).
+
+    `lost` describes what of ours the remote's replaced, `settled` which ownership follows a handoff's record now.
+    """
 
     state: State
     theirs: str
@@ -33,11 +36,14 @@ class Agreed(msgspec.Struct, frozen=True):
     settled: tuple[str, ...] = ()
 
 
-def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Bring the coordination state together too. The branch is done: what goes wrong here is a warning."""
+def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+    """Sync the coordination state with the remote, and return the result with what changed.
+
+    An error becomes a warning in it, since the branch is synced already.
+    """
     remote = done.upstream.remote
     try:
-        follow = ownership.follow(owned_before(memory, done)) if dry_run else None  # else the branch has done it
+        follow = ownership.renumber(renumbered_ownerships(memory, done)) if dry_run else None
         before = ref_state.read(memory).state
         before = follow(before).state if follow else before
         agreed = _agree(memory, remote, done, follow, push=push)
@@ -52,20 +58,20 @@ def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
         )
     except MemctlError as error:
         words = [done.warning] if done.warning else []
-        why = f"the coordination state is not in step with {remote}: {error.message}"
+        why = f"the coordination state could not be synced with {remote}: {error.message}"
         return msgspec.structs.replace(done, warning="; ".join([*words, why]))
 
 
-def owned_before(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
-    """Return the ownerships, known only here, of sections of ours that get another number."""
+def renumbered_ownerships(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
+    """Return the ownerships of sections that the sync renumbers, with the new marker, if only this clone knows them."""
     sections = _sections(planned)
     if not sections:
         return ()
     try:
-        published = remote_state.published(memory, planned.upstream.remote).section_ownership_map
+        published = remote_state.fetch_state(memory, planned.upstream.remote).section_ownership_map
         owned = ref_state.read(memory).state.section_ownership_map
     except MemctlError:
-        return ()  # `share` says what is wrong with it
+        return ()  # `sync_ownership` reports the error
     return tuple((owned[old], new) for old, new in sections if old in owned and owned[old] != published.get(old))
 
 
@@ -75,12 +81,12 @@ def _sections(done: SyncResult) -> list[tuple[str, str]]:
 
 
 def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
-    """Ownerships of the acting agent that the remote knows under the old number of a section of ours.
+    """Return a hint for each section of the acting agent whose old number is another section's at the remote.
 
-    Which of the two sections they were taken for, only the agent knows.
+    Only the agent knows which of the two sections it meant.
     """
     return [
-        f"section {old} is yours, and is another section now: if you meant {new}, "
+        f"section {old} is yours, and another section has its number now: if you meant {new}, "
         f"`memctl own release {old[1:]}` and `memctl own acquire {new[1:]}`"
         for old, new in _sections(done)
         if (held := state.live(old, memory.now))
@@ -89,12 +95,11 @@ def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
     ]
 
 
-def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *, push: bool) -> Agreed:
-    """Take in the state of a remote, settle it by the handoffs of the merged branch, and push it; without `push`, only
-    here.
+def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *, push: bool) -> MergedCoordination:
+    """Merge the remote's state, make it follow the answers of handoffs, and push it if `push`.
 
-    For a dry run, `follow` is what the branch would do to ours; then nothing is changed. Raises MemctlError if the
-    state can't be read or brought together.
+    In a dry run, `follow` is the plan that the branch's merge would carry out first, and nothing changes. Raises
+    MemctlError if the state can't be read or merged.
     """
 
     @cache
@@ -102,11 +107,11 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
         return handoff.read_all(load.near_worktree(memory, done.commit))[0]
 
     def plan(state: State) -> Step:
-        step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.concerns(state) else None
+        step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.has_handoffs(state) else None
         return step if step and step.title else Step(state, "sync", "")
 
     before, agreed = _exchange(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
-    lines = team_handoffs.settle_state(handoffs(), before, memory.now)[1] if team_handoffs.concerns(before) else []
+    lines = team_handoffs.settle_state(handoffs(), before, memory.now)[1] if team_handoffs.has_handoffs(before) else []
     # Of records with another status on each side one answer, or other status, was one too many.
     if answered := {item.id for item in done.made.lost if item.loss.key == "status"} if done.made else set():
         lines += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
@@ -115,21 +120,21 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
 
 def _exchange(
     memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool, is_fetched: bool
-) -> tuple[State, Agreed]:
-    """Return the state of both, merged, and what the plan has made of it."""
+) -> tuple[State, MergedCoordination]:
+    """Return the merged state before and after the plan."""
     if follow:
-        taken = remote_state.take_in(memory, remote, is_fetched=is_fetched, preview=follow)
-        return taken.seen.state, Agreed(plan(taken.seen.state).state, taken.theirs, taken.lost)
+        taken = remote_state.fetch_and_merge(memory, remote, is_fetched=is_fetched, preview=follow)
+        return taken.seen.state, MergedCoordination(plan(taken.seen.state).state, taken.theirs, taken.lost)
     if push:
         outcome = remote_state.update(memory, remote, plan, Terms(), is_fetched=is_fetched)
-        return outcome.before, Agreed(outcome.step.state, outcome.theirs, outcome.lost)
-    taken = remote_state.take_in(memory, remote, is_fetched=is_fetched)
+        return outcome.before, MergedCoordination(outcome.step.state, outcome.theirs, outcome.lost)
+    taken = remote_state.fetch_and_merge(memory, remote, is_fetched=is_fetched)
     outcome = ref_state.update(memory, plan, Terms())
-    return outcome.before, Agreed(outcome.step.state, taken.theirs, taken.lost)
+    return outcome.before, MergedCoordination(outcome.step.state, taken.theirs, taken.lost)
 
 
 def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[str]:
-    """Sections that by their handoff's answer would be somebody's, and were given to somebody else since."""
+    """Yield a line for each section that another agent has got since, against the answer to its handoff."""
     for one in handoffs:
         who = one.parties
         if one.record.status == OFFERED:
@@ -139,4 +144,4 @@ def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[
             owner = who.to_agent_id if is_taken else who.from_agent_id
             held = state.live(section, now)
             if held and held.owner_agent_id != owner:
-                yield f"{one.record.id} is {one.record.status}, and stays as it is: {held.told}"
+                yield f"{one.record.id} is {one.record.status}, but ownership has changed since: {held.description}"

@@ -1,6 +1,6 @@
-"""What a sync came to, or would come to: as a value, and in lines for people.
+"""The result of a sync, or the plan in a dry run, as a value and as lines for people.
 
-A sync that is interrupted leaves the lines for the next command, which finishes it.
+An interrupted sync leaves the lines behind, for the command that finishes it to print.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _SHOWN = 5  # records or files that one line names
 
 
 class SyncResult(msgspec.Struct, frozen=True):
-    """What a sync came to, or in a dry run would come to.
+    """The result of a sync, or in a dry run the result that it would have.
 
-    `before` is our commit, `theirs` the remote's, `commit` the one that both are at now; `made` is the merge, None if
-    one side had nothing new. `fetched` counts the commits that are new here, `pushed` those that are new there, and
-    `foreign` those of them that touch something outside of the memory. `coordination` is the commit of the state that
-    agents share, `taken` whether something of it is new here, `given` whether something is new there, `gave_way` what
-    of ours did, or is to be looked at; `settled` what ownership became because handoffs were answered twice.
-    `has_state` says that the state came here together with the branch, and pages of sessions too; `sessions_taken` and
-    `sessions_given` say of these what `taken` and `given` say of the state, and `sessions_redacted` names the files
-    (below the worktree's top) out of which a credential was taken before the push.
+    `before` is our commit, `theirs` the remote's, and `commit` the one that both branches point to now; `made` is the
+    merge, None if one side had nothing new. `fetched` counts the commits that are new here, `pushed` those new at the
+    remote, and `foreign` those of the pushed ones that change files outside of the memory. `coordination` is the commit
+    of the coordination state; `taken` says that something of it is new here, `given` that something is new at the
+    remote. `gave_way` describes what of ours was replaced, or has to be checked, `settled` the ownership that changed
+    because a handoff was answered twice. `has_state` says that the fetch of the branch brought the state and pages of
+    sessions along. `sessions_taken` and `sessions_given` are like `taken` and `given` for pages of sessions;
+    `sessions_redacted` are paths below the worktree's top of which a credential was removed before the push.
     """
 
     upstream: Upstream
@@ -49,10 +49,10 @@ class SyncResult(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
-def branch(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
-    """Return what became of the branch; nothing if there was nothing to do."""
+def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
+    """Describe what happened to the branch, a line each; no lines if there was nothing to do."""
     name = done.upstream.name
-    lines = [f"fetched {commits(done.fetched)} of {name}"] if done.fetched else []
+    lines = [f"fetched {count_commits(done.fetched)} of {name}"] if done.fetched else []
     if (made := done.made) is not None:
         both = list(dict.fromkeys(merge_tree.name_of(path) for path in made.both))
         more = " …" if len(both) > _SHOWN else ""
@@ -64,21 +64,21 @@ def branch(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> lis
         ]
         lines += [f"{item.id} {merge_commit.describe(item)}" for item in made.lost]
         lines += [
-            f"{merge_tree.name_of(path)} is kept: one side deleted it, the other went on" for path in made.revived
+            f"{merge_tree.name_of(path)} is kept: one side deleted it, the other used it" for path in made.revived
         ]
     elif done.commit != done.before:
         lines.append(f"{'would be ' if dry_run else ''}at {done.commit[:10]}, as {name} is")
     if done.pushed:
         outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
-        lines.append(f"{'would push' if dry_run else 'pushed'} {commits(done.pushed)} to {name}{outside}")
+        lines.append(f"{'would push' if dry_run else 'pushed'} {count_commits(done.pushed)} to {name}{outside}")
     elif not push and done.commit != done.theirs:
         lines.append(f"nothing {'would be' if dry_run else 'was'} pushed; `memctl sync` pushes to {name}")
     return lines
 
 
-def coordination(done: SyncResult, *, dry_run: bool = False) -> list[str]:
-    """Return what became of the state that agents share and of pages of sessions; nothing if there was
-    nothing to do."""
+def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
+    """Describe what happened to the coordination state and to pages of sessions, a line each; no lines if nothing
+    did."""
     remote = done.upstream.remote
     lines = [f"coordination: {line}" for line in done.gave_way]
     lines += [f"{'ownership would follow' if dry_run else 'ownership'}: {line}" for line in done.settled]
@@ -97,12 +97,11 @@ def coordination(done: SyncResult, *, dry_run: bool = False) -> list[str]:
     return lines
 
 
-def unfinished(planned: SyncResult) -> tuple[str, ...]:
-    """Return what became of the branch, but for the push, of which nobody knows if the process dies in the middle of
-    it."""
-    return tuple(branch(msgspec.structs.replace(planned, pushed=0)))
+def lines_before_push(planned: SyncResult) -> tuple[str, ...]:
+    """Describe what happens to the branch without its push, whose outcome is unknown if the process dies during it."""
+    return tuple(branch_lines(msgspec.structs.replace(planned, pushed=0)))
 
 
-def commits(number: int) -> str:
-    """Return a number of commits in words."""
+def count_commits(number: int) -> str:
+    """Return a number of commits in words: "1 commit", "3 commits"."""
     return quantity(number, "commit")

@@ -1,6 +1,6 @@
-"""Bring the pages of sessions and checkpoints together that are on a ref of their own (`store.sessions_ref`).
+"""Sync the pages of sessions and checkpoints that are on a ref of their own (`store.sessions_ref`).
 
-They are looked through before a push: rules of before may have let credentials pass into pages of no remote yet.
+They are searched for credentials before a push: older rules may have let some pass into pages that no remote has yet.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _LOCKED = "not readable without what looks like a credential in it"
 
 
 class Publishable(msgspec.Struct, frozen=True):
-    """What may be pushed of a commit.
+    """The commits that may be pushed and kept after a search for credentials.
 
-    `push` is the commit for the remote, `keep` the one for this clone, which comes after it and has all files.
-    `redacted` names what had credentials, `held_back` the files that are in `keep` alone, each with why.
+    `push` is the commit for the remote. `keep` is the commit for this clone: it comes after `push` and has all files.
+    `redacted` are the paths of files that had credentials. `held_back` are files that only `keep` has, each with a
+    reason.
     """
 
     push: str
@@ -39,10 +40,10 @@ class Publishable(msgspec.Struct, frozen=True):
 
 
 def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
-    """Return what may be pushed of what `ours` has that `theirs`, which came before it ("" for none), has not.
+    """Return which commits after `theirs`, an ancestor of `ours` or "", may be pushed.
 
-    If a file or message of a commit in between has a credential, or a file can't be pushed, all of these commits become
-    one: the older ones would bring it along.
+    If a file or message of one of them has a credential, or a file can't be pushed, one commit replaces them all, since
+    the older ones would take it along.
     """
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
@@ -81,10 +82,10 @@ def _redacted_commit(memory: Memory, tree: str, parent: str) -> str:
 
 
 def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Look at all files of some commits.
+    """Search all files of some commits for credentials.
 
-    Returns the texts without credentials of those that have some, by blob; why files can't be pushed, by blob; and the
-    paths of the former below the worktree's top.
+    Returns the redacted texts by blob, the reasons why files can't be pushed by blob, and the paths of redacted files
+    below the worktree's top.
     """
     repository = memory.repository
     listed = git.read(["rev-list", "--objects", *since], repository.top).decode(errors="surrogateescape")
@@ -110,7 +111,7 @@ def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str],
 
 
 def _below_memory(tracked: str) -> str:
-    """Return the path of a file below its `.memory/`, "" for a folder and for what is in no memory."""
+    """Return the path of a file below its `.memory/`, "" for a folder or a file of no memory."""
     name = f"/{tracked}".partition(f"/{FOLDER}/")[2]
     return name if name.endswith((".md", ".json")) else ""
 
@@ -119,8 +120,12 @@ _SHOWN = 5  # pages that are named
 _TRIES = 20  # to push, each time after another clone was first
 
 
-def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Bring them together with those of the remote; raises MemctlError or PushRefused."""
+def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+    """Sync the ref of session pages: merge it with the remote's, and push it if `push`. Returns `done` with what
+    changed.
+
+    Raises MemctlError or PushRefused.
+    """
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)
     before = sessions_ref.head(memory)
@@ -147,7 +152,7 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
 
 
 def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:
-    """Return what may be pushed of a commit; but for a dry run the ref is at what is kept here."""
+    """Return what may be pushed of a commit, and except in a dry run move the ref to the commit kept here."""
     found = publishable(memory, ours, theirs)
     if found.keep != ours and not dry_run:
         with lock.hold(memory.repository.shared / "lock"):
@@ -157,14 +162,15 @@ def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Pu
 
 
 def _held_back(found: Publishable) -> str:
-    """Return what stays in this clone, and why; "" if nothing does."""
+    """Return the warning that names the files which are not pushed, with the reasons; "" if there are none."""
     named = [f"{path} ({why})" for path, why in sorted(found.held_back.items())]
     more = [f"and {len(named) - _SHOWN:,} more"] if len(named) > _SHOWN else []
     return f"pages of sessions that are not pushed: {', '.join([*named[:_SHOWN], *more])}" if named else ""
 
 
 def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
-    """Return the commit that has what both have; but for a dry run the ref is at it. "" if neither has any."""
+    """Return the commit with the pages of both sides ("" if neither has any), and except in a dry run move the ref to
+    it."""
     repository = memory.repository
     with lock.hold(repository.shared / "lock"):
         ours = sessions_ref.head(memory)
@@ -178,8 +184,7 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
 
 
 def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
-    """Return a commit after both: all files of both, and a page that both have changed by the rules for a later
-    summary."""
+    """Return a merge commit with the files of both sides; pages that both changed are merged."""
     repository = memory.repository
     base = next(iter(tree_merge.bases(repository, ours, theirs)), "")
     changes: dict[str, Leaf | None] = {}
@@ -195,7 +200,7 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
 
 
 def _memories(memory: Memory, *commits: str) -> list[str]:
-    """Return the folders of all memories that have files on the ref: a clone may have several."""
+    """Return the folders of all memories with files on the ref, since a clone may have several."""
     found = set()
     for one in commits:
         out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", one], memory.repository.top)

@@ -1,12 +1,11 @@
 """Sync a branch with that of a remote: fetch, merge, render, push, and only then update the worktree.
 
-The merge is made as a commit that no branch has yet, and pushed. If another clone was first, that commit is forgotten
-and the next one made after what the other has pushed, so that a race leaves no trace in the history. If the remote or
-a hook refuses, this clone is as it was before.
+The merge is a commit that is pushed before any local branch has it. If another clone pushes first, the commit is
+dropped and made anew on top of what that clone pushed, so a race leaves no trace in the history. If the remote or a
+hook refuses, this clone stays as it was.
 
-No sync publishes what nobody could read or tell apart afterwards. A merge that Git has made may have brought ids
-together that two clones gave out, or markers of a conflict may have been committed. What the remote has already is not
-held against what is pushed.
+A sync refuses to publish unresolved conflict markers and ids that two records share, which a merge by Git may have
+brought. It does not refuse them if the remote has them already.
 """
 
 from __future__ import annotations
@@ -49,24 +48,27 @@ Report = Callable[[SyncResult], None]
 def sync(
     memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False, report: Report = lambda _: None
 ) -> SyncResult:
-    """Bring the branch of HEAD, the coordination state and pages of sessions together with those of a remote.
+    """Sync the branch of HEAD, the coordination state and pages of sessions with those of a remote.
 
-    `report` is called once the branch is done; the rest may be interrupted. Raises MemctlError if it can't
-    be done; then this clone is as it was, but for what was fetched, and what had waited for its commit. A dry run
-    raises it where the sync would.
+    `report` is called once the branch is synced, since the rest may be interrupted. Raises MemctlError if the branch
+    can't be synced; then this clone is as it was, except for what was fetched and for writes that had waited for their
+    commit. A dry run raises it where the sync would.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
         branch, _ = _head(memory)
         upstream = remotes.upstream(memory.repository, branch, remote)
         done = _branch(memory, upstream, report, push=push, dry_run=dry_run)
-        done = reconcile_ownership.share(memory, done, push=push, dry_run=dry_run)
-        for what, carry in (("pages of sessions", session_pages.carry), ("changes of batches", batch_changes.carry)):
+        done = reconcile_ownership.sync_ownership(memory, done, push=push, dry_run=dry_run)
+        for what, carry in (
+            ("pages of sessions", session_pages.sync_pages),
+            ("changes of batches", batch_changes.sync_batches),
+        ):
             try:
                 done = carry(memory, done, push=push, dry_run=dry_run)
             except (MemctlError, PushRefused) as error:  # the branch is done: what goes wrong here is a warning
                 cause = error.why if isinstance(error, PushRefused) else error.message
                 words = [done.warning] if done.warning else []
-                words.append(f"the {what} are not in step with {upstream.remote}: {cause}")
+                words.append(f"the {what} could not be synced with {upstream.remote}: {cause}")
                 done = msgspec.structs.replace(done, warning="; ".join(words))
         return done
 
@@ -121,9 +123,9 @@ def _try_until_pushed(
 
 
 def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bool:
-    """Return True if the next try is to be made now: a clone that has lost takes a turn, and others wait for it.
+    """Return whether this clone may try now; a clone that lost a race takes a turn, and others wait for it.
 
-    Who has nothing that the remote lacks is in nobody's way.
+    A clone with nothing to push never waits.
     """
     if turn.is_anothers:
         return refs.contains(memory.repository, theirs, memory.repository.branch()[1])
@@ -134,7 +136,7 @@ def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bo
 
 
 def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
-    """Finish what was interrupted; for a sync, add a remark that says whether its push got through."""
+    """Finish an interrupted move of the branch, with a remark that says whether its push succeeded."""
     move = checkout_log.read(memory)
     if dry_run:
         if move:
@@ -142,14 +144,14 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
         return
     recovery.recover(memory)
     if move and move.pushed and refs.contains(memory.repository, theirs, move.new):
-        memory.remarks.append(f"{move.why} had pushed {result.commits(move.pushed)}")
+        memory.remarks.append(f"{move.why} had pushed {result.count_commits(move.pushed)}")
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
-    """Make the commits that wait, as of a write that was killed, and squash the open batch; raises MemctlError if one
-    can't be made.
+    """Make commits that wait, such as that of a killed write, and squash the open batch; raises MemctlError if one
+    fails.
 
-    Asked under the lock: what another process writes right now does not wait.
+    The caller holds the write lock, so that what another process is writing does not count as waiting.
     """
     if dry_run:
         waiting = [entry.change for entry in entry_state.open_entries(memory) if not (entry.held or entry.undone)]
@@ -188,9 +190,9 @@ def _head(memory: Memory) -> tuple[str, str]:
 
 
 def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
-    """Return the commit of the remote's branch, and whether the state that agents share and pages of sessions came
-    along."""
-    state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
+    """Return the commit of the remote's branch, and whether the coordination state and session pages came in the same
+    fetch."""
+    state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
     changes = (batches.ref(memory, upstream.ref), batches.tracking_ref(memory, upstream.ref, upstream.remote))
     theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages, changes))
@@ -208,7 +210,8 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
 
 
 def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> SyncResult:
-    """Return what a sync of two commits will do; a merge commit is made already, and no ref has it yet."""
+    """Return the result that a sync of two commits will have; a merge commit is in the object store already, on no
+    ref."""
     repository, (ours, theirs) = memory.repository, sides
     ahead, behind = remotes.ahead_behind(repository, ours, theirs)
     bases = [theirs] if not behind else [ours] if not ahead else tree_merge.bases(repository, ours, theirs)
@@ -240,15 +243,16 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
 
 
 def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool) -> bool:
-    """Push and update the worktree, journalled; return False if another clone has pushed meanwhile."""
+    """Push, then move the branch and the worktree with a journal; returns False if another clone has pushed
+    meanwhile."""
     upstream, new = planned.upstream, planned.commit
-    why, told = f"the sync with {upstream.name}", result.unfinished(planned)
+    why, told = f"the sync with {upstream.name}", result.lines_before_push(planned)
     move = Move(
         upstream.branch,
         planned.before,
         new,
         why,
-        reconcile_ownership.owned_before(memory, planned),
+        reconcile_ownership.renumbered_ownerships(memory, planned),
         told,
         planned.pushed,
     )
@@ -267,8 +271,8 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
         except PushRefused as error:
             checkout_log.drop(memory)
             raise MemctlError(
-                f"{upstream.name} got no push, and nothing was changed:\n{error.why}",
-                "`memctl sync --no-push` merges what is there all the same",
+                f"{upstream.name} did not accept the push, and nothing was changed:\n{error.why}",
+                "`memctl sync --no-push` merges the remote's changes anyway",
             ) from None
     if goes:
         checkout_log.carry_out(memory, move)
@@ -281,9 +285,10 @@ _RENUMBER = "`memctl renumber` gives each one of its own; then `memctl sync` aga
 
 
 def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
-    """Raise MemctlError if a memory has what is not to be published, and that of the remote's commit does not have it.
+    """Raise MemctlError if a memory has a fault that must not be published, and the remote's commit does not have it.
 
-    Its documents are not looked at: they are rendered from the rest.
+    The faults are unresolved conflicts and ids or page numbers given twice. Documents are not checked: they are
+    rendered.
     """
     found = _unsound(memory, new)
     known = {(one.code, one.path) for one in _unsound(memory, load.near_worktree(memory, theirs))} if found else set()

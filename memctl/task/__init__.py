@@ -1,1 +1,1 @@
-"""What happens in a workflow, and the points from which it can be taken up again: events and checkpoints."""
+"""The state of a task: its progress, events, checkpoints, and the text from which work is resumed."""

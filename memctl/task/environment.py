@@ -1,7 +1,6 @@
-"""Where work is done: branch, commit, files not committed; and how that has drifted since a checkpoint.
+"""The environment of a task: branch, commit, uncommitted files; and how it has drifted since a checkpoint.
 
-Resuming fails mostly because something has changed meanwhile (rules.md#checkpoints). Whether services run is not looked
-at.
+Resuming mostly fails because something has changed meanwhile (rules.md#checkpoints). Running services are not checked.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _ACTIONS = {
 
 
 class EnvironmentDrift(msgspec.Struct, frozen=True):
-    """One way in which the environment is another than it was: its `kind`, what it is, and the files or commits."""
+    """One difference between the environment at a checkpoint and now, with the files or commits that it concerns."""
 
     kind: str
     what: str
@@ -42,12 +41,12 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """It on one line, with some of the files or commits."""
-        return f"{self.what}: {_named(self.items)}" if self.items else self.what
+        """The difference on one line, with the first few of the files or commits."""
+        return f"{self.what}: {_name_some(self.items)}" if self.items else self.what
 
 
 def current(memory: Memory) -> Environment:
-    """Return the environment now; the memory's own files don't count."""
+    """Return the environment as it is now; files of the memory are left out."""
     branch, head = memory.repository.branch()
     changed = differences.changed_in_worktree(memory.repository)
     dirty = [TouchedFile(one.path, _ACTIONS[one.status]) for one in changed if not _is_ours(memory, one.path)]
@@ -57,8 +56,11 @@ def current(memory: Memory) -> Environment:
 def touched_since(
     memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[TouchedFile] = ()
 ) -> tuple[TouchedFile, ...]:
-    """Return the files that the work touched since a checkpoint, as far as Git knows: those that differ from HEAD,
-    those of the user's own commits, and then those that are known already. What others committed is none of it."""
+    """Return the files that the work touched since a checkpoint, as far as Git knows, the latest first.
+
+    They are the files that differ from HEAD, those of the user's own commits since then, and those `known` before.
+    Files of other people's commits are left out.
+    """
     found = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):
         mine = memory.environ.get("GIT_AUTHOR_NAME") or memory.repository.settings().get("user.name")
@@ -69,17 +71,17 @@ def touched_since(
 
 
 def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
-    """Return how the environment differs from what a checkpoint says of it."""
+    """Return the differences between the environment that a checkpoint has and the one `now`."""
     missing = [
         one.path
         for one in saved.files
         if one.action != DELETED and not is_outside(one.path) and not _is_there(memory, one.path)
     ]
-    branches = f"it was on {saved.environment.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}"
+    branches = f"the branch was {saved.environment.branch or 'none'} and is {now.branch or 'none'} now"
     return [
         *([EnvironmentDrift("branch", branches)] if saved.environment.branch != now.branch else []),
         *_of_head(memory, saved, now),
-        *([EnvironmentDrift("missing_files", "gone since", tuple(missing))] if missing else []),
+        *([EnvironmentDrift("missing_files", "missing since then", tuple(missing))] if missing else []),
         *_of_dirt(saved, now),
         *([EnvironmentDrift("under_way", f"{now.under_way} is under way")] if now.under_way else []),
     ]
@@ -120,15 +122,15 @@ def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
     then = {one.path for one in saved.environment.dirty}
     is_whole = len(then) < MOST_DIRTY
     if is_whole and (fresh := [shown for path, shown in dirty.items() if path not in then]):
-        yield EnvironmentDrift("dirty", "not committed, and not so then", tuple(fresh))
+        yield EnvironmentDrift("dirty", "uncommitted since then", tuple(fresh))
     if same := [shown for path, shown in dirty.items() if path in then]:
-        yield EnvironmentDrift("still_dirty", "still not committed", tuple(same))
+        yield EnvironmentDrift("still_dirty", "still uncommitted", tuple(same))
     if clean := [path for path in then if path not in dirty]:
-        yield EnvironmentDrift("clean", "was not committed then, and differs from HEAD no more", tuple(clean))
+        yield EnvironmentDrift("clean", "uncommitted then, and not now", tuple(clean))
 
 
 def _commits(memory: Memory, after: str, until: str) -> list[Commit]:
-    """Return the commits after one up to another, newest first; none if this clone does not have the first."""
+    """Return the commits in `after..until`, newest first; [] if this clone does not have `after`."""
     try:
         return history.commits(memory.repository, [], f"{after}..{until}", _MOST_COMMITS) if until else []
     except GitFailed:
@@ -140,18 +142,18 @@ def _is_ours(memory: Memory, path: str) -> bool:
 
 
 def _is_there(memory: Memory, path: str) -> bool:
-    """Return whether a path of a checkpoint, which is none that leads out, is in the worktree."""
+    """Return whether a path below the worktree's top exists."""
     return any(os.path.lexists(os.path.join(os.fsencode(memory.repository.top), name)) for name in _names(path))
 
 
 def _names(path: str) -> Iterator[bytes]:
-    """The names that a path stands for: bytes that are no UTF-8 are written as `\\xe9`."""
+    """Yield the file names that a path may stand for; bytes that are not UTF-8 are written as `\\xe9`."""
     yield os.fsencode(path)
     if "\\x" in path:
         yield re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), os.fsencode(path))
 
 
-def _named(items: Sequence[str]) -> str:
-    """Return some of many, each within a length, and how many more."""
+def _name_some(items: Sequence[str]) -> str:
+    """Return the first items, each cut to a length, and the number of others."""
     more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
     return ", ".join(one if len(one) <= _WIDTH else f"{one[:_WIDTH]}…" for one in map(one_line, items[:_NAMED])) + more

@@ -1,7 +1,7 @@
-"""Events as XML, in the element names of rules.md#events; every field that an event has stands in it.
+"""Write events as XML, with every field that an event has, in the element names of rules.md#events.
 
-A transition becomes a `context_transition`; the events at the two ends of a phase become an `agent_context`, the
-complete context of whoever takes over.
+A transition becomes a `context_transition`. The events at the two ends of a phase become an `agent_context`, the
+complete context for the agent that takes over.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _META = ("event_id", "timestamp", "source_agent", "target_agent", "workflow_id",
 
 
 def event_xml(event: WorkflowEvent, compressions: int) -> str:
-    """Return one event as XML; `compressions` is how many compression events its workflow has had."""
+    """Return one event as XML. `compressions` is the number of compression events of its workflow so far."""
     return indented(_context(event, compressions) if event.event_type in PHASES else _transition(event))
 
 
@@ -47,7 +47,7 @@ def _context(event: WorkflowEvent, compressions: int) -> Element:
 
 
 def _add_context(parent: Element, event: WorkflowEvent) -> None:
-    """Add what an agent needs that knows nothing else; nothing of what the event does not say."""
+    """Add the fields of an event that an agent needs to take over, as far as the event has them."""
     if event.mission or event.phase or event.critical_decisions or event.constraints:
         compressed = SubElement(parent, "compressed_context")
         add_texts(compressed, {"mission": event.mission, "phase": event.phase})

@@ -1,7 +1,7 @@
-"""Events of workflows: what a workflow is called, and how an event gets into the stream and is shown.
+"""Events of workflows: the name of a workflow, adding an event to the stream, and events as lines.
 
-Events are from one machine and one hour. A handoff that was offered here may be answered on another machine, whose
-events never come here. Its record does.
+The stream is of one machine and one hour. A handoff that is offered here may be answered on another machine; its record
+comes here, its event does not.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compressio
 
 
 def workflow(memory: Memory, given: str) -> str:
-    """Return the workflow that an option names, or the one of the branch that HEAD is on, or the project's.
+    """Return the workflow with a given name; for "" that of HEAD's branch, or else of the project.
 
-    Two tasks at once are on two branches, mostly. Raises MemctlError if no name can be made of what was given, and for
-    a path that leads elsewhere, which is no name.
+    Raises MemctlError for a path, and for a text without a letter or digit.
     """
     if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
         named = slug(given.rpartition("/")[2])
@@ -46,7 +45,7 @@ def workflow(memory: Memory, given: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Return a text as a name that serves in a path: small letters, digits, dots, dashes and underscores.
+    """Return a text as a name for files: lower-case letters, digits, dots, dashes and underscores.
 
     A text that loses letters gets a hash, so that two texts never name the same workflow.
     """
@@ -63,7 +62,8 @@ _SECTIONS = 8  # that an event names
 
 
 def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
-    """Add an event with some fields to the stream; raises MemctlError naming every field that is wrong."""
+    """Add an event with the given fields to the stream, and return the stream; raises MemctlError naming each wrong
+    field."""
 
     def make(sequence: int) -> WorkflowEvent:
         values = {
@@ -84,15 +84,17 @@ def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
 def note_handoff(
     memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **more: Sequence[str]
 ) -> Iterator[str]:
-    """Note in the stream that a handoff was offered or answered, for whoever coordinates; yield a warning if it can't
-    be noted. `more` are other fields of the event, with which it is a complete context."""
+    """Add an event to the stream which says that a handoff was offered or answered (`became`).
+
+    `more` are further fields of the event. Yields a warning if the event can't be added.
+    """
     rest = [f"{len(sections) - _SECTIONS} more"] if len(sections) > _SECTIONS else []
     about = f"{identifier} was {became}" + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
     values = {"event_type": HANDED, "action_taken": " and ".join([about, *rest]), "target_agent": target, **more}
     try:
         emit(memory, workflow(memory, ""), values)
     except MemctlError as error:
-        yield f"warning: no event tells of {identifier}: {error.message}"
+        yield f"warning: no event was added for {identifier}: {error.message}"
 
 
 def _tidy(value: Any) -> Any:
@@ -129,12 +131,13 @@ def since_checkpoint(events: Sequence[WorkflowEvent], workflow: str) -> list[Wor
 
 
 def lines(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
-    """Events as one line each: what happened."""
+    """Return each event as one line: its type and what happened."""
     abouts = ((event, event.action_taken or event.mission or "; ".join(event.deliverables)) for event in events)
     lines = [f"{event.event_type}: {about}" for event, about in abouts]
     return tuple(cut(line, LONGEST_LINE) for line in lines)
 
 
 def is_due(events: list[WorkflowEvent]) -> bool:
-    """Return whether so many events have come that they are to be compressed to a checkpoint (trigger 8: above 50)."""
+    """Return whether a checkpoint is due, since there are more than 50 events (trigger 8,
+    rules.md#compression-triggers)."""
     return len(events) > MOST_EVENTS

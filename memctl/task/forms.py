@@ -1,6 +1,6 @@
-"""The state of a task as Markdown for people and as XML for agents; what is read again is its JSON.
+"""Write the state of a task as Markdown for people and as XML for agents; memctl itself reads its JSON.
 
-The elements of the XML are those of rules.md#checkpoints.
+The XML has the element names of rules.md#checkpoints.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _APART = ("next_actions", "event_stream_summary")  # elements beside the state, 
 
 
 def markdown(state: TaskState) -> str:
-    """Return a state as a page."""
+    """Return the state of a task as a page of Markdown."""
     where = f"{code(state.environment.branch) if state.environment.branch else 'no branch'}"
     where += f", {state.environment.head[:10] or 'no commit yet'}"
     name = f"{inline(state.workflow_id)}: " if isinstance(state, Checkpoint) else ""
@@ -68,7 +68,10 @@ def xml(saved: Checkpoint) -> str:
 
 
 def add_state(parent: Element, state: TaskState) -> None:
-    """Add the elements of a state. Phases are four lists: what is planned or claimed must not be taken for done."""
+    """Add the elements of a state to `parent`.
+
+    Steps are in four lists, so that planned or claimed ones do not look done.
+    """
     add_texts(parent, {"mission": state.goal, "phase": state.phase})
     for part in parts(state):
         if part.tag not in _APART:

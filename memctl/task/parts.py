@@ -1,6 +1,6 @@
-"""The parts that the state of a task has in every form: what they are called, and their lines, what matters most first.
+"""The parts of a task's state in every form: their titles and lines, the most important first.
 
-`forms` writes them as Markdown and XML, `resume_text` as the text with which work goes on.
+`forms` writes them as Markdown and XML, `resume_text` as the text from which work is resumed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SURE = 3  # lines of each part that come before the rest of any: no part takes 
 
 
 class Line(NamedTuple):
-    """A line of a part: its text, and facts of it by their names, which XML has as attributes."""
+    """A line of a part: its text, and facts about it by name, which are attributes in XML."""
 
     text: str
     facts: Mapping[str, str] = {}
@@ -30,10 +30,11 @@ class Line(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part: its title, the elements of the XML, the field of the state and the ids of records that it has, its lines,
-    of which the first `sure` are the last to go (those at the end if it is `from_end`).
+    """A part of a state: its title, its XML elements, the field of the state or the prefix of record ids, and its
+    lines.
 
-    The tag of a part of steps is their status.
+    The `tag` of a part of steps is their status. Where room is short, the first `sure` lines are the last to be left
+    out, the last ones if `from_end`.
     """
 
     title: str
@@ -47,7 +48,7 @@ class Part(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """How a line is marked in Markdown."""
+        """The mark before each line in Markdown: a ticked or an empty box for steps, else ""."""
         return ("[x] " if self.tag == DONE else "[ ] ") if self.item == "step" else ""
 
 
@@ -67,10 +68,10 @@ _PARTS = (
     Part("Open issues", "open_issues", "issue", "issues", "ISS"),
     Part("Done, the latest last", DONE, "step", from_end=True),
     Part("Inputs", "required_inputs", "input", "inputs"),
-    Part("Tasks before, finished", "earlier_missions", "mission", "earlier_goals", from_end=True),
+    Part("Earlier tasks, finished", "earlier_missions", "mission", "earlier_goals", from_end=True),
     Part("Learned", "learnings", "learning", "lessons", "LRN", from_end=True),
-    Part("What came of the last turns", "summary", "line", "summary", from_end=True),
-    Part("Since the checkpoint before", "event_stream_summary", "event", "event_stream_summary"),
+    Part("Results of the last turns", "summary", "line", "summary", from_end=True),
+    Part("Since the previous checkpoint", "event_stream_summary", "event", "event_stream_summary"),
 )
 
 

@@ -1,23 +1,25 @@
-"""How the state of a task changes: what each kind of writer may do to steps and lists.
+"""Change the state of a task: what each kind of writer may do to its steps and lists.
 
-Done steps stay done, whoever writes: a list, a sentence or a state that does not name them changes nothing, and only a
-command drops one (rules.md#checkpoints). The newest next actions replace those of before.
+A done step stays done, whoever writes: a list, a sentence or a state without it changes nothing, and only a command
+drops it (rules.md#checkpoints). New next actions replace the ones before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.required_text import LONGEST_LINE, MOST_LINES
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import (
     CLAIMED,
     CREATED,
     DELETED,
     DONE,
     IN_PROGRESS,
+    LISTS,
     MODIFIED,
     PLANNED,
     PROGRESS,
@@ -28,7 +30,9 @@ from memctl.record.task_state import (
     conflicting,
     key,
 )
+from memctl.text.characters import encodable
 from memctl.text.fit import cut
+from memctl.text.markdown import one_line
 
 TASK_LIST, COMMAND = "task list", "command"  # evidence, beside commits and checks that are named
 MOST_FILES = 50
@@ -39,10 +43,10 @@ _TAKEN = ("task_id", "section", "goal")
 
 
 def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ()) -> TaskState:
-    """Return the state after a command gave some of it; what the command leaves out stays as it was.
+    """Return the state after a command gave some of its fields; the others stay.
 
-    For errors, issues and blockers "none" empties the list. Raises MemctlError for a step that is given twice,
-    that is done already, or that is dropped and not there.
+    The text "none" empties errors, issues and blockers. Raises MemctlError for a step that is given twice, for one that
+    is done already and given as open, and for a dropped one that does not exist.
     """
     before = before or TaskState()
     values = {name: getattr(given, name) or getattr(before, name) for name in (*_TAKEN, *_REPLACED)}
@@ -57,10 +61,8 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 
 
 def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
-    """Return the steps after a command gave some of them and dropped others; raises MemctlError."""
-    if twice := conflicting(given):
-        hint = f"give each step to one of {', '.join(PROGRESS)}"
-        raise MemctlError(f"the step {twice[0]!r} is given more than once", hint, USAGE)
+    """Return the steps after a command gave some of them and dropped others; raises MemctlError as `add` does."""
+    refuse_conflicting(given)
     found = _by_key(before)
     for item in {key(item): item for item in dropped}.values():
         if found.pop(key(item), None) is None:
@@ -75,8 +77,35 @@ def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[
     return limit_steps(found.values())
 
 
+def refuse_conflicting(given: Iterable[Step]) -> None:
+    """Raise MemctlError for a step that is given with several statuses."""
+    if twice := conflicting(given):
+        hint = f"give each step one status of {', '.join(PROGRESS)}"
+        raise MemctlError(f"the step {twice[0]!r} is given more than once", hint, USAGE)
+
+
+def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
+    """Return a state with each text on one line, and each line of a list once.
+
+    With `shorten` texts are cut to their length, empty ones and repeated steps go, and of too many lines the last stay.
+    """
+
+    def line(text: str) -> str:
+        return cut(one_line(encodable(text)), LONGEST_LINE) if shorten else one_line(text)
+
+    values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TAKEN}
+    values |= {name: tuple(dict.fromkeys(map(line, getattr(state, name)))) for name in LISTS}
+    steps = tuple(msgspec.structs.replace(step, text=line(step.text)) for step in state.steps)
+    if shorten:
+        values["goal"] = cut(encodable(values["goal"]), LONGEST_MISSION)
+        values |= {name: tuple(filter(is_meaningful, values[name]))[-MOST_LINES:] for name in LISTS}
+        first = {key(step.text): step for step in reversed(steps) if is_meaningful(step.text)}
+        steps = limit_steps(step for step in steps if step is first.get(key(step.text)))
+    return msgspec.structs.replace(state, **values, steps=steps)
+
+
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return as many steps as a state holds; of those that are done the oldest go first."""
+    """Return at most as many steps as a state holds; the oldest done steps are left out first."""
     steps = tuple(steps)
     if len(steps) <= MOST_LINES:
         return steps
@@ -85,8 +114,7 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps after a task list that is whole: it takes the place of the list before, and done steps stay
-    done."""
+    """Return the steps after a complete task list replaced the one before; done steps stay done."""
     known, named = _by_key(before), _by_key(given)
     kept = [known[name] for name in known if name not in named]
     kept = [one for one in kept if one.status == DONE or one.evidence != TASK_LIST]
@@ -95,7 +123,7 @@ def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]
 
 
 def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
-    """Return the steps after one of them, or a new one, has come as far as `step` says; none goes back."""
+    """Return the steps after the one named `text`, known or new, reached the status of `step`; no step goes back."""
     found = _by_key(before)
     old = found.get(key(text))
     if old is None or PROGRESS.index(step.status) > PROGRESS.index(old.status):
@@ -108,14 +136,14 @@ def _by_key(steps: Iterable[Step]) -> dict[str, Step]:
 
 
 def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
-    """Return the steps of a stored state that another one does not have, or not as done."""
+    """Return the steps of a stored state that a given one lacks, or that it does not have as done."""
     known = _by_key(given.steps)
     found = ((step, known.get(key(step.text))) for step in stored.steps)
     return [step for step, own in found if own is None or (step.status == DONE and own.status != DONE)]
 
 
 def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
-    """Return a whole state that takes the place of a stored one of its task: what was done there is done."""
+    """Return a complete state that replaces the stored one of its task; steps done in the stored one stay done."""
     if stored is None:
         return given
     done, own = _by_key(step for step in stored.steps if step.status == DONE), _by_key(given.steps)
@@ -125,7 +153,8 @@ def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
 
 
 def merge(stored: TaskState, given: TaskState) -> TaskState:
-    """Both states in one: every step of either, as far as either has it; of all else what was given is newer."""
+    """Merge two states of a task: a step gets the further one of its statuses, other fields come from `given` where it
+    has them."""
     steps = stored.steps
     for step in given.steps:
         steps = reach(steps, step.text, step)
@@ -136,13 +165,13 @@ def merge(stored: TaskState, given: TaskState) -> TaskState:
 
 
 def newest(old: Iterable[str], new: Iterable[str], most: int = MOST_LINES) -> tuple[str, ...]:
-    """Two lists as one, each item once, the newest last; an item of both is new."""
+    """Merge two lists, each item once, the newest last. An item of both counts as new."""
     again = {key(item): item for item in new}
     return (*(item for item in dict.fromkeys(old) if key(item) not in again), *again.values())[-most:]
 
 
 def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tuple[TouchedFile, ...]:
-    """Two lists of files as one, each once, the latest first; what is only read stays what it was before."""
+    """Merge two lists of files, each file once, the latest first. A file that is only read keeps its earlier action."""
     known = {one.path: one for one in old}
     found: dict[str, TouchedFile] = {}
     for one in new:
@@ -154,7 +183,7 @@ def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tupl
 
 
 def after(before: str, action: str) -> str:
-    """Return what became of a file that two touches, one after the other, were made of."""
+    """Return the action that two touches of a file make together: created, then modified, is created."""
     if action in (READ, "") and before:
         return before
     if before == CREATED and action == MODIFIED:
@@ -165,7 +194,7 @@ def after(before: str, action: str) -> str:
 
 
 def finish(state: TaskState) -> TaskState:
-    """Return the state of a task that is over: open steps are dropped, and there are no next actions."""
+    """Return the state of a finished task: open steps are dropped, and the next action is "none"."""
     done = tuple(step for step in state.steps if step.status == DONE)
     whole = Step(cut(state.goal, LONGEST_LINE), DONE, evidence=COMMAND)
     return msgspec.structs.replace(state, steps=done or (whole,), next_actions=("none",))
@@ -174,9 +203,10 @@ def finish(state: TaskState) -> TaskState:
 def set_steps(
     state: TaskState, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str, by: str
 ) -> TaskState:
-    """Return the state after a program reported its progress: steps done, the current one, and those planned besides.
+    """Return the state after a program reported its progress: steps done, the `current` one, and those planned.
 
-    Steps that were planned and are not named any more are dropped if `planned` is given (None: they stay).
+    If `planned` is given, planned steps that it does not name are dropped; with None they stay. `now` and `by` are the
+    time and author of steps that become done.
     """
     steps = state.steps
     for text in done:

@@ -1,4 +1,4 @@
-"""Taking up a task from a checkpoint: whether that can be done, and the text to do it with. Nothing is written."""
+"""Resume a task from a checkpoint: whether that is possible, and the text for it. Writes nothing."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from memctl.text.fit import LIMIT
 from memctl.text.lazy_regex import lazy_regex
 
 _WHY = {
-    "goal": "what it is all for (--task)",
-    "inputs": "what is needed for it (--input)",
-    "success_criteria": "what is to come out (--expect)",
-    "constraints": "what binds, or none (--constraint)",
+    "goal": "what the work is for (--task)",
+    "inputs": "what the work needs (--input)",
+    "success_criteria": "what the result must be (--expect)",
+    "constraints": "what constrains the work, or none (--constraint)",
 }
 
 
-class Missing(msgspec.Struct, frozen=True):
-    """Something that a state does not say, and whether without it nobody can go on."""
+class MissingField(msgspec.Struct, frozen=True):
+    """A field that a state lacks, why it is needed, and whether nobody can go on without it."""
 
     what: str
     why: str
@@ -39,34 +39,34 @@ class Missing(msgspec.Struct, frozen=True):
         return f"{self.what}: {self.why}"
 
 
-def missing(state: TaskState) -> list[Missing]:
-    """Return all that is missing; nothing means that it can be resumed from the state alone, or that it is finished.
+def missing_fields(state: TaskState) -> list[MissingField]:
+    """Return all that a state lacks for somebody to resume it from the state alone; [] for a finished task.
 
-    It has to say what for, from what, to what end and what binds, and to hide nothing (rules.md#parallel-work). Without
-    a goal it is useless, without a current step doubtful (rules.md#checkpoints).
+    A state has to say its purpose, inputs, outcome and constraints, and must not refer to what only its author knows
+    (rules.md#parallel-work). It is useless without a goal, doubtful without a current step (rules.md#checkpoints).
     """
     if state.next_actions and state.is_finished:
         return []
     begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
-    found = [] if is_meaningful(state.goal) else [Missing("goal", _WHY["goal"], essential=True)]
+    found = [] if is_meaningful(state.goal) else [MissingField("goal", _WHY["goal"], essential=True)]
     if not any(map(is_meaningful, (*begun, *state.planned))):
         why = "what comes next (--next); nothing is planned or in progress either"
-        found.append(Missing("next_actions", why, essential=True))
+        found.append(MissingField("next_actions", why, essential=True))
     elif not any(map(is_meaningful, begun)):
-        found.append(Missing("in_progress", "where to begin (--doing, --next): there are only plans"))
+        found.append(MissingField("in_progress", "where to begin (--doing, --next): there are only plans"))
     # The files worked on are inputs, too.
     inputs = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
     needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
-    found += [Missing(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_meaningful, texts))]
+    found += [MissingField(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_meaningful, texts))]
     return [*found, *_hidden(state)]
 
 
-def _hidden(state: TaskState) -> Iterator[Missing]:
+def _hidden(state: TaskState) -> Iterator[MissingField]:
     for name in ("goal", "inputs", "success_criteria", "constraints", "next_actions"):
         value = getattr(state, name)
         for text in (value,) if isinstance(value, str) else value:
             if words := hidden_reference(text):
-                yield Missing(name, f"what {words!r} refers to")
+                yield MissingField(name, f"what {words!r} refers to")
 
 
 _HIDDEN = lazy_regex(
@@ -79,68 +79,70 @@ _HIDDEN = lazy_regex(
 
 
 def hidden_reference(text: str) -> str:
-    """Return the words by which a text refers to what only those know who were there; "" if it has none."""
+    """Return the words, such as "as discussed", by which a text refers to an earlier conversation; "" if there are
+    none."""
     match = _HIDDEN.search(text)
     return match[0] if match else ""
 
 
 class Resumption(msgspec.Struct, frozen=True):
-    """A checkpoint and all that speaks for or against going on from it.
+    """A checkpoint and what speaks for or against resuming from it.
 
-    `newer` makes it stale; `twins` are of the same version, and neither is newer.
+    `newer` is a later version, which makes it stale. `twins` are ids of the same version, saved at the same time
+    elsewhere.
     """
 
     checkpoint: Checkpoint
-    missing: list[Missing]
+    missing: list[MissingField]
     drift: list[EnvironmentDrift]
     newer: Version | None
     twins: list[str]
     text: ResumeText
-    closed: int = 0  # files and records of it that are kept from the reader
+    withheld: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Return why it can't be resumed; with `strict` whatever is missing is a reason."""
+        """Return the reasons why it can't be resumed; with `strict`, every missing field is one."""
         found = []
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")
         if self.twins and not allow_stale:
-            found.append(f"{', '.join(self.twins)} was saved at once with it, and neither is newer")
+            found.append(f"{', '.join(self.twins)} was saved at the same time, and neither is newer")
         found += [f"{one.what} is missing: {one.why}" for one in self.missing if one.essential or strict]
         return found
 
 
 def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
-    """Return what speaks for and against resuming from a checkpoint: the one that `reference` names, or the newest of
-    the workflow.
+    """Return the checkpoint that `reference` names, or for "" the newest of the workflow, with all that bears on
+    resuming it.
 
-    Raises MemctlError if there is none, or if it can't be read. One named by its whole id has no twins to mind.
+    Raises MemctlError if there is none, or if it can't be read. `twins` is empty for a checkpoint given by `reference`.
     """
-    saved, closed = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
+    saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
-    lacking = missing(saved)
+    lacking = missing_fields(saved)
     drift = drift_since(memory, snapshot, saved)
     return Resumption(
         checkpoint=saved,
         missing=lacking,
         drift=drift,
-        newer=versions.newer(versions.everywhere(memory, snapshot, saved.workflow_id), saved.number),
+        newer=versions.newer_version(versions.all_versions(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
         text=text(memory, saved, drift),
-        closed=closed,
+        withheld=withheld,
     )
 
 
 def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
-    """Return the text with which work goes on from a checkpoint.
+    """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
-    It names references that only somebody who was there understands; what else is missing, the commands say.
+    Of the fields that the state lacks, it names only references to earlier conversations; commands print the others.
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)
 
 
 def drift_since(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:
-    """Return how the environment and the events have gone on since a checkpoint."""
+    """Return how the environment and the event stream have changed since a checkpoint."""
     now = environment.current(memory)
     withheld = snapshot.withheld.among(one.path for one in now.dirty)
     now = msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in withheld))

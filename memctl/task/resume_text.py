@@ -1,8 +1,9 @@
-"""The text with which a task goes on, wherever that is: after a compaction, in a new session, by another agent.
+"""The text from which a task is resumed: after a compaction, in a new session, or by another agent.
 
-Labels of memctl's begin in the first column; what people and agents recorded follows a label or a dash, each text on
-one line, so that it can't pose as another label. Lines are whole or left out, and none repeats an earlier one. The most
-important come first (rules.md#checkpoints). The room is filled; each part has a few lines before any part has all.
+Only memctl's own labels begin in the first column. What people and agents recorded follows a label or a dash, each text
+on one line, so that no text looks like a label. A line is whole or left out, and no line repeats an earlier one. The
+most important lines come first (rules.md#checkpoints). The text fills its room; each part gets a few lines before any
+part gets all of its lines.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _REASON = " \N{EM DASH} "
 
 
 class ResumeText(msgspec.Struct, frozen=True):
-    """The text, its length as hosts count it, and how many lines it has no room for."""
+    """A resume text, its length in characters as hosts count them, and the number of lines left out for lack of
+    room."""
 
     text: str
     characters: int
@@ -39,10 +41,9 @@ def write(
     is_trusted: bool = True,
     limit: int = LIMIT,
 ) -> ResumeText:
-    """Return the text for a state, how the environment has drifted since, and what is missing; at most `limit`
-    characters.
+    """Return the resume text of a state, with its drift and what is missing, at most `limit` characters long.
 
-    It says so if the state is of a clone that is not trusted.
+    Without `is_trusted` the text says that the state comes from a clone that is not trusted.
     """
     head = _head(state, is_trusted=is_trusted)
     tail = _tail(state)
@@ -81,8 +82,7 @@ def _tail(state: TaskState) -> list[str]:
 
 
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:
-    """Yield the parts of the text: those of the state as far as they are shown, and what the reader has to
-    know of it."""
+    """Yield the parts of the text: those of the state, shortened, with the drift and what is missing among them."""
     yield Part("Missing, ask for it", lines=[*map(Line, missing)])
     early: list[Line] = []
     for part in parts(state):
@@ -94,21 +94,21 @@ def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> It
         elif part.item == "step":
             part = part._replace(lines=[_step_line(line) for line in part.lines])
         elif part.tag == "critical_decisions":
-            yield Part("Drift, the environment is not as it was", lines=[*map(Line, drift)])
+            yield Part("Drift, what has changed around the work", lines=[*map(Line, drift)])
             drift = ()
         yield part
-    yield Part("Drift, the environment is not as it was", lines=[*map(Line, drift)])
+    yield Part("Drift, what has changed around the work", lines=[*map(Line, drift)])
     yield Part("The user said before that", lines=early, from_end=True)
 
 
 def _step_line(line: Line) -> Line:
-    """Return a step with a commit or check that shows that it is done; the checkpoint has the rest."""
+    """Return the line of a step with its evidence if that is a commit or a check."""
     evidence = line.facts.get("evidence", "")
     return Line(line.text, {"evidence": evidence} if evidence.startswith(("commit", "check")) else {})
 
 
 def _without_repeats(given: Iterable[Part], before: Sequence[str]) -> Iterator[Part]:
-    """Yield the parts without lines that say what an earlier one has said, or the head. A file may be a step, too."""
+    """Yield the parts without lines that repeat an earlier line or the goal; files are never left out."""
     known = [_words(text) for text in before]
     for part in given:
         if part.item == "file":
@@ -124,7 +124,7 @@ def _without_repeats(given: Iterable[Part], before: Sequence[str]) -> Iterator[P
 
 
 def _words(line: str) -> str:
-    """Return what a line says, without its reasons."""
+    """Return the comparable words of a line, without its reason."""
     return key(one_line(line).removesuffix("…").partition(_REASON)[0])
 
 
@@ -135,7 +135,7 @@ def _is_repeated(words: str, known: Sequence[str]) -> bool:
 
 
 def _fitting(parts: Iterable[Part], room: int) -> tuple[list[str], int]:
-    """Return the lines that fit, each with its label above the first of them; and how many don't."""
+    """Return the lines that fit into the room, labels among them, and the number of lines left out."""
     given = list(parts)
     chosen: list[dict[int, str]] = [{} for _ in given]
     for is_first in (True, False):

@@ -1,24 +1,23 @@
-"""The state of a task as a record of the memory holds it.
+"""Read the state of a task from its record in the memory, and write its fields.
 
-`record/task_state.py` has the value, `progress` what changes it, `write/task_state.py` saves it, and `resume_text`
-has the text with which work goes on.
+`record/task_state.py` defines the value, `progress` changes it, `write/task_state.py` saves it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from memctl.record import task_state
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import CLAIMED, IN_PROGRESS, TaskState
+from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, PROGRESS, Status, Step, TaskState, key
+from memctl.task import progress
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 
@@ -27,7 +26,7 @@ _MARKED = re.compile(r"\s*\((in progress|claimed)\)\W*$", re.IGNORECASE)
 
 
 def of_record(snapshot: Snapshot, record: Record) -> TaskState:
-    """Return the state that a record of a state holds; where its text can't be read, what its front matter says."""
+    """Return the state in a record of the type state; if its text can't be read, what its front matter has."""
     try:
         values = content(record.kind, snapshot.body(record))
     except (InvalidRecord, OSError):  # it changed just now
@@ -44,28 +43,36 @@ def of_record(snapshot: Snapshot, record: Record) -> TaskState:
 
 
 def of_values(values: Mapping[str, Any]) -> TaskState:
-    """Return what the fields of a state's text say; a step that remains may be marked "(in progress)" or
-    "(claimed)"."""
-    left: dict[str, list[str]] = {"": [], "in progress": [], "claimed": []}
-    for text in _lines(values, "substeps_remaining"):
-        match = _MARKED.search(text)
-        left[match[1].lower() if match else ""].append(text[: match.start()] if match else text)
+    """Return the state in the fields of a state's text. A remaining step may end in "(in progress)" or "(claimed)"."""
+    steps: dict[str, Step] = {}
+    for step in sorted(_stated_steps(values), key=lambda step: PROGRESS.index(step.status), reverse=True):
+        steps.setdefault(key(step.text), step)
     return TaskState(
         goal=cut(one_line(str(values.get("task_description") or "")), LONGEST_MISSION),
-        steps=task_state.steps(
-            done=_lines(values, "substeps_completed"),
-            claimed=left["claimed"],
-            in_progress=left["in progress"],
-            planned=left[""],
-        )[:MOST_LINES],
+        steps=tuple(steps.values())[:MOST_LINES],
         next_actions=_lines(values, "next_actions"),
         blockers=_lines(values, "blockers"),
     )
 
 
+def _stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
+    """Yield the steps in the fields of a state's text; one that stands in both lists comes twice."""
+    for text in _lines(values, "substeps_completed"):
+        yield Step(text, DONE)
+    for text in _lines(values, "substeps_remaining"):
+        match = _MARKED.search(text)
+        status: Status = PLANNED if match is None else IN_PROGRESS if " " in match[1] else CLAIMED
+        yield Step(text[: match.start()] if match else text, status)
+
+
+def refuse_conflicting(values: Mapping[str, Any]) -> None:
+    """Raise MemctlError if the fields of a state's text have a step both as done and as remaining."""
+    progress.refuse_conflicting(_stated_steps(values))
+
+
 def record_values(state: TaskState) -> dict[str, Any]:
-    """Return what a record of a state says of a state's progress, as the fields of its text; `of_record` reads it."""
-    left = [step for step in state.steps if step.status != task_state.DONE]
+    """Return the progress of a state as fields of a record's text; `of_values` reads them."""
+    left = [step for step in state.steps if step.status != DONE]
     return {
         "task_description": state.goal,
         "substeps_completed": list(state.done),
@@ -76,5 +83,6 @@ def record_values(state: TaskState) -> dict[str, Any]:
 
 
 def _lines(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    given: Sequence[Any] = values.get(name) if isinstance(values.get(name), list) else ()  # type: ignore[assignment]
-    return tuple(cut(one_line(str(text)), LONGEST_LINE) for text in given if is_meaningful(str(text)))[:MOST_LINES]
+    given = values.get(name)
+    texts = [str(text) for text in given] if isinstance(given, list | tuple) else []
+    return tuple(cut(one_line(text), LONGEST_LINE) for text in texts if is_meaningful(text))[:MOST_LINES]

@@ -1,6 +1,6 @@
-"""Which checkpoints there are, and which of a workflow is the newest: in this worktree and anywhere in Git.
+"""Find the checkpoints of a workflow, and the newest of them, in this worktree and anywhere in Git.
 
-If an old checkpoint is read or written again, newer progress is lost. So a stale one is refused (rules.md#checkpoints).
+Whoever resumes or continues an old checkpoint loses newer progress, so a stale one is refused (rules.md#checkpoints).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _MARK = 8  # characters of a session's id in the name of its workflow
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
-    """The checkpoints of a Snapshot, newest first, and the faults of files that are none."""
+    """The checkpoints of a snapshot, newest first, and the faults of checkpoint files that can't be read."""
 
     checkpoints: tuple[Checkpoint, ...]
     faults: tuple[Fault, ...]
 
 
 def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
-    """Return the checkpoints of one workflow, or of all (then by time)."""
+    """Return the checkpoints of one workflow by version, or with "" those of all workflows by time, newest first."""
     checkpoints: list[Checkpoint] = []
     faults: list[Fault] = []
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
@@ -48,9 +48,8 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     return Checkpoints(tuple(newest), tuple(faults))
 
 
-def everywhere(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
-    """Return all versions of a workflow: in this worktree, and those that any commit of any branch, local or remote,
-    added."""
+def all_versions(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
+    """Return all versions of a workflow: in this worktree, and in any commit of any local or remote branch."""
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
     paths = (*snapshot.names(folder), *(path[len(memory.prefix) + 1 :] for path in tracked))
@@ -58,12 +57,12 @@ def everywhere(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version
 
 
 def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
-    """Return the workflow of whoever is at work: the branch's, unless somebody else is at another task there.
+    """Return the workflow of the agent at work: the branch's, or one of its own if another agent is at work on the
+    branch.
 
-    An agent or session that says that it is at another task than the one of the branch's newest checkpoint gets a
-    workflow of its own, such as `main-codex`, and stays with it; without a pause of the other's
-    (`session_pause_hours`) two tasks would else take each other's place. Who says nothing of the task, or the same,
-    asks to share it.
+    An agent whose `goal` differs from that of the branch's newest checkpoint gets a workflow of its own, such as
+    `main-codex`, and keeps it; else two tasks would replace each other's checkpoints. It gets the branch's if the other
+    agent has paused (`session_pause_hours`), if the goals are equal, or if it gives no goal.
     """
     branch = events.workflow(memory, "")
     own = events.slug(f"{branch}-{memory.session[:_MARK] or memory.actor}")
@@ -89,8 +88,8 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
     return None
 
 
-def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
-    """Return the versions of a workflow, or of all, that history has and the memory has not, newest first."""
+def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
+    """Return the versions of a workflow, for "" of all workflows, that are in history only, newest first."""
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))
     beside = sessions_ref.head(memory)
@@ -100,13 +99,14 @@ def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Vers
     return sorted(found, key=lambda version: (version.workflow, version), reverse=True)
 
 
-def newer(known: Iterable[Version], than: Version) -> Version | None:
-    """Return the newest of some versions of a workflow if it makes `than` stale."""
+def newer_version(known: Iterable[Version], than: Version) -> Version | None:
+    """Return the newest of the `known` versions of a workflow if it makes `than` stale, else None."""
     return max((version for version in known if than.is_behind(version)), default=None)
 
 
 def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
-    """Other checkpoints of the same version: two clones made them at once, and neither is newer."""
+    """Return the other checkpoints with the version of a given one: two clones saved them at once, and neither is
+    newer."""
     return [
         one
         for one in found.checkpoints
@@ -115,8 +115,7 @@ def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
-    """Return the checkpoint that an id or a unique beginning of one names; the newest of a workflow if `reference` is
-    "".
+    """Return the checkpoint with an id, or a unique beginning of one; for "" the newest of a workflow.
 
     Raises MemctlError if there is none, if there are several, or if it can't be read.
     """
@@ -126,7 +125,7 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
         if found.checkpoints:
             return found.checkpoints[0]
         others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
-        hint = f"there are some of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
+        hint = f"there are checkpoints of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
         raise MemctlError(f"there is no checkpoint of {workflow}", hint, kind="not-found")
     wanted = reference.strip().lower()
     matching = [one for one in found.checkpoints if one.checkpoint_id.startswith(wanted)]
@@ -141,20 +140,20 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
 
 
 def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
-    """Return what `resolve` does, or the checkpoint that only another branch has; of a workflow there the newest."""
+    """Return a checkpoint as `resolve` does, or else from any branch; for "" the newest of the workflow there."""
     try:
         return resolve(snapshot, reference, workflow)
     except MemctlError as error:
-        found = elsewhere(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
+        found = on_any_branch(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
         if found is None:
             raise
         return found
 
 
-def elsewhere(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
-    """Return the checkpoint with this id, or the newest of a workflow, as any branch has it; None if none has."""
+def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
+    """Return the checkpoint with an id, or for "" the newest of a workflow, as any branch has it; None if none has."""
     named = checkpoint.version_in(reference)
-    known = [named] if named else [] if reference else sorted(everywhere(memory, snapshot, workflow))[-1:]
+    known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
     for version in known:
         if there := objects.newest_with(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
@@ -162,9 +161,11 @@ def elsewhere(memory: Memory, snapshot: Snapshot, reference: str, workflow: str 
     return None
 
 
-def to_resume(memory: Memory, snapshot: Snapshot) -> str:
-    """Return the workflow that goes on in this worktree: that of whoever is at work; if it has no checkpoint, that of
-    the task saved last and not finished, from which the branch was made."""
+def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
+    """Return the workflow to resume in this worktree.
+
+    That is the workflow of the agent at work; if it has no checkpoint, the one saved last that is not finished.
+    """
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:
         return own
@@ -172,7 +173,8 @@ def to_resume(memory: Memory, snapshot: Snapshot) -> str:
 
 
 def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:
-    """Raise MemctlError for a file that can't be read, if it may be the one that is meant, or the newest."""
+    """Raise MemctlError for a checkpoint file that can't be read, if `reference` may be its id; for any such file if it
+    is ""."""
     for fault in found.faults:
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):
@@ -182,9 +184,9 @@ def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -
 
 
 def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
-    """Return a checkpoint without what is withheld from the reader of a snapshot, and how many files and records it is.
+    """Return a checkpoint without the files and records that are withheld from the snapshot's reader, and their number.
 
-    What the one who saved it says in words of its own is for whoever takes over, and stays.
+    The texts that its author wrote are for whoever takes over, and stay.
     """
     files = snapshot.withheld.among({one.path for one in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}

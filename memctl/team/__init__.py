@@ -1,1 +1,1 @@
-"""What the agents on one project must agree on at once: who owns which section, who is at work, on what."""
+"""The coordination state, which the agents on a project share: who owns which section, and who is at work on what."""

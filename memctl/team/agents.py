@@ -1,7 +1,7 @@
-"""Who is at work, on what, and what keeps everybody from going on: from one state to the next.
+"""Operations on the coordination state about agents at work, their tasks, blockers and shared resources.
 
-These are `active_agents`, `agent_task_assignments`, `global_blockers` and `shared_resources` of the shared state
-(rules.md#coordination).
+These are `active_agents`, `agent_task_assignments`, `global_blockers` and `shared_resources` (rules.md#coordination).
+Each function returns a Plan, which makes the next state from one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ID = 4  # bytes of a blocker's id: the same words are the same blocker, whoever
 
 
 def join(agent: str, now: str, task: str = "") -> Plan:
-    """Be at work; who is already may say a new task."""
+    """Return the plan that notes an agent as at work, or gives an agent at work another `task`."""
     name = agent_name(agent)
 
     def plan(state: State) -> Step:
@@ -34,7 +34,7 @@ def join(agent: str, now: str, task: str = "") -> Plan:
 
 
 def leave(agent: str, *, release: bool = False) -> Plan:
-    """No longer be at work; with `release` the agent's sections are given back, else they stay its own."""
+    """Return the plan that ends an agent's work; with `release` its sections become free, else it keeps them."""
     name = agent_name(agent)
 
     def plan(state: State) -> Step:
@@ -51,7 +51,8 @@ def leave(agent: str, *, release: bool = False) -> Plan:
 
 
 def assign(agent: str, task: str, *, remove: bool = False) -> Plan:
-    """Give an agent a task, or take one from it; it need not be at work yet."""
+    """Return the plan that assigns a task to an agent, which need not be at work yet, or with `remove` takes it
+    back."""
     name, line = agent_name(agent), _line(task)
 
     def plan(state: State) -> Step:
@@ -69,7 +70,7 @@ def assign(agent: str, task: str, *, remove: bool = False) -> Plan:
 
 
 def block(text: str, agent: str, now: str) -> Plan:
-    """Say what keeps everybody from going on; saying it again changes nothing."""
+    """Return the plan that adds a blocker of all work. The same text gives the same blocker."""
     line = _line(text)
     blocker_id = f"B-{blake2b(line.encode(), digest_size=_ID).hexdigest()}"
     blocker = Blocker(text=line, agent_id=agent_name(agent), since=now)
@@ -85,7 +86,7 @@ def block(text: str, agent: str, now: str) -> Plan:
 
 
 def unblock(reference: str) -> Plan:
-    """Take a blocker out, by its id, a beginning of that, or its words."""
+    """Return the plan that removes a blocker, named by its id, the beginning of its id, or its whole text."""
 
     def plan(state: State) -> Step:
         known = state.global_blockers
@@ -104,7 +105,7 @@ def unblock(reference: str) -> Plan:
 
 
 def share(name: str, value: str) -> Plan:
-    """Let all know where a resource is, or in what state; an empty value takes it out."""
+    """Return the plan that notes where a shared resource is, or its status; an empty value removes it."""
     key, text = _line(name), _line(value) if value.strip() else ""
 
     def plan(state: State) -> Step:
@@ -127,9 +128,10 @@ def _line(text: str) -> str:
 
 
 def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
-    """Return a state in which an agent is at work by some handoffs, and no others.
+    """Return a state in which an agent has exactly the given work by handoffs: id of the handoff -> work.
 
-    A task that it had by another one goes with that; an agent that only others had brought to work leaves.
+    If its task came from a handoff that it loses, it gets the task of the latest handoff left. An agent that joined
+    only through a handoff that it loses leaves.
     """
     one = state.active_agents.get(agent)
     if one is None:
@@ -145,9 +147,9 @@ def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:
-    """Return a state in which nobody but `agent` is at work on some sections by a handoff.
+    """Return a state in which only `agent` keeps work on `sections` that came by handoffs; other agents lose it.
 
-    Work that has none of its sections left is over; a handoff of no section goes on.
+    A handoff whose last section an agent loses is over for it; a handoff without sections stays.
     """
     for name, one in state.active_agents.items():
         if name != agent:

@@ -1,4 +1,4 @@
-"""Where the state that agents share is."""
+"""The names of the refs that hold the coordination state."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 _REF = "refs/memctl/coordination"
 
 
-def tracking(memory: Memory, remote: str) -> str:
-    """Return where memctl keeps what it has fetched of a remote's."""
+def tracking_ref(memory: Memory, remote: str) -> str:
+    """Return the ref that holds the coordination state as it was last fetched from a remote."""
     return ref(memory).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
 def ref(memory: Memory) -> str:
-    """Return the ref of a memory; one that is not at the worktree's top has its own."""
-    return named(memory.prefix)
+    """Return the ref that holds the coordination state of a memory."""
+    return ref_at(memory.prefix)
 
 
-def named(prefix: str) -> str:
-    """Return the ref of the memory at a place below the worktree's top."""
+def ref_at(prefix: str) -> str:
+    """Return the ref for the memory at `prefix` below the worktree's top; one that is not at the top has its own."""
     if prefix == ".memory":
         return _REF
     from hashlib import blake2b  # 3 ms

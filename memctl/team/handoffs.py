@@ -1,11 +1,11 @@
-"""Sections that change hands in a handoff: from one state to the next.
+"""Operations on the coordination state about handoffs, which move the ownership of sections.
 
 The taker owns the sections from the offer on, with the giver as previous owner and the handoff as the reason
-(rules.md#handoffs). What the taker declines goes back to whoever had it.
+(rules.md#handoffs). Sections that the taker declines go back.
 
-An answer and the ownership of sections may contradict each other, for two clones may answer one handoff before either
-knows of the other. The record's merge leaves one answer, and the merge of the shared state, which knows nothing of
-records, perhaps the ownership of the other. The record decides.
+Two clones may answer one handoff before either knows of the other. The merge of the handoff's record keeps one answer,
+and the merge of the coordination state, which does not read records, may keep the ownership of the other. Then the
+record decides.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\d-]+)(?: from .
 
 
 class Transfer(msgspec.Struct, frozen=True):
-    """What changes hands: which handoff (its id), between whom, which sections, and when.
+    """A transfer of ownership: the id of its handoff, the giver, the taker and the sections (`who`), and the time.
 
-    `aliases` are ids that the handoff had when ownership moved, before another clone turned out to have given them out
-    too.
+    `aliases` are earlier ids of the handoff, from before it was renumbered because another clone had given out the same
+    id.
     """
 
     handoff: str
@@ -39,28 +39,31 @@ class Transfer(msgspec.Struct, frozen=True):
 
     @property
     def giver(self) -> str:
+        """The agent that hands over."""
         return self.who.from_agent_id
 
     @property
     def taker(self) -> str:
+        """The agent that takes over."""
         return self.who.to_agent_id
 
     @property
     def why(self) -> str:
-        """The `lock_reason` of the ownership that it gives."""
+        """The `lock_reason` of an ownership that the handoff gives to the taker."""
         return f"Handoff {self.handoff} from {self.giver}"
 
     @property
     def why_back(self) -> str:
-        """The `lock_reason` of an ownership that came back."""
+        """The `lock_reason` of an ownership that went back to the giver."""
         return f"Transfer back: handoff {self.handoff}"
 
     def is_by(self, held: Ownership) -> bool:
-        """Return whether the taker owns a section by this handoff, and not by something since."""
+        """Return whether the taker owns a section by this handoff, and not by a later claim."""
         return held.owner_agent_id == self.taker and self._is_reason(held, self.why)
 
     def is_back(self, held: Ownership) -> bool:
-        """Return whether the giver owns a section, or did to the end, because it came back of this handoff."""
+        """Return whether a section is the giver's because it went back from this handoff, even if that ownership has
+        expired."""
         return held.owner_agent_id == self.giver and self._is_reason(held, self.why_back)
 
     def _is_reason(self, held: Ownership, why: str) -> bool:
@@ -68,9 +71,10 @@ class Transfer(msgspec.Struct, frozen=True):
         return held.section_id in self.who.sections and held.lock_reason in reasons
 
     def work(self, state: State) -> dict[str, Work]:
-        """Return what the taker is at work on by this handoff, by the id under which the state has it.
+        """Return the taker's work by this handoff, by the handoff's id in the state.
 
-        Under an earlier id another handoff may be meant by now, so the sections have to be of this one.
+        Work under an alias counts only if it has a section of this handoff, since the id may be another handoff's by
+        now.
         """
         active = state.active_agents.get(self.taker)
         found = {name: active.handoffs.get(name) for name in (self.handoff, *self.aliases)} if active else {}
@@ -82,20 +86,20 @@ class Transfer(msgspec.Struct, frozen=True):
 
 
 def handoff_in(reason: str) -> str:
-    """Return the handoff that an ownership has as its reason, "" if there is none."""
+    """Return the id of the handoff in a `lock_reason`, "" if it names none."""
     match = _REASON.fullmatch(reason)
     return match[1] if match else ""
 
 
 def transfer_of(one: Handoff, now: str) -> Transfer:
-    """Return what changes hands by the handoff of a record."""
+    """Return the transfer of ownership that a handoff's record describes."""
     return Transfer(one.record.id, one.parties, now, tuple(one.record.aliases))
 
 
 def offer(given: Transfer) -> Plan:
-    """Return the plan by which all sections become the taker's, or none: each must be the giver's or nobody's.
+    """Return the plan that makes the taker the owner of all sections; raises MemctlError if another agent owns one.
 
-    The way of owning, its end and its readers stay as they are; a section that nobody owned becomes exclusive.
+    The ownership type, its expiry and its readers stay; a section that nobody owned becomes exclusive.
     """
     taker = agent_name(given.taker)
 
@@ -104,7 +108,7 @@ def offer(given: Transfer) -> Plan:
         if foreign := [held for held in live if held.owner_agent_id != given.giver]:
             owners = ", ".join(dict.fromkeys(held.owner_agent_id for held in foreign))
             hint = f"only {owners} can hand that over: leave it out, or ask for it"
-            raise MemctlError("\n".join(held.told for held in foreign), hint)
+            raise MemctlError("\n".join(held.description for held in foreign), hint)
         unowned = {name: Ownership(section_id=name, owner_agent_id=given.giver) for name in given.who.sections}
         owned = {**unowned, **{held.section_id: held for held in live}}
         moved = {name: held.passed(taker, given.now, given.why) for name, held in owned.items()}
@@ -115,9 +119,9 @@ def offer(given: Transfer) -> Plan:
 
 
 def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
-    """Return the plan by which the taker is at work, at the task of the handoff; sections that it declines go back.
+    """Return the plan that notes the taker as at work on `task`, and gives declined sections back.
 
-    It raises MemctlError if the handoff was answered elsewhere, which this branch's record does not say.
+    The plan raises MemctlError if the state shows that the handoff was answered in another clone or on another branch.
     """
     taker, join = agent_name(given.taker), agents.join(given.taker, given.now, task)
 
@@ -126,7 +130,7 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
         if back := [name for name in given.who.sections if name in owned and given.is_back(owned[name])]:
             raise _answered_elsewhere(given, f"{', '.join(back)} went back to {given.giver}")
         if given.work(state):
-            raise _answered_elsewhere(given, f"{taker} is at work by it")
+            raise _answered_elsewhere(given, f"{taker} works on it")
         state = join(give_back_sections(state, given, declined)).state
         accepted = tuple(s for s in given.who.sections if (held := state.live(s, given.now)) and given.is_by(held))
         state = agents.only_working(state, accepted, taker)
@@ -140,14 +144,14 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
 
 
 def give_back(given: Transfer, op: str) -> Plan:
-    """Return the plan by which all sections go back, as far as the taker has them still by this handoff.
+    """Return the plan that gives all sections back that the taker still owns by this handoff. `op` is for its commit.
 
-    It raises MemctlError if the taker accepted it elsewhere, which this clone's record does not say.
+    The plan raises MemctlError if the state shows that the taker accepted in another clone or on another branch.
     """
 
     def plan(state: State) -> Step:
         if given.work(state):
-            raise _answered_elsewhere(given, f"{given.taker} is at work by it")
+            raise _answered_elsewhere(given, f"{given.taker} works on it")
         return Step(give_back_sections(state, given, given.who.sections), op, given.handoff)
 
     return plan
@@ -160,16 +164,17 @@ def _answered_elsewhere(given: Transfer, why: str) -> MemctlError:
     )
 
 
-def moved_on(state: State, given: Transfer, sections: Collection[str]) -> list[Ownership]:
-    """Return the ownerships of sections that are no longer what the handoff made them: these don't go back."""
+def moved_elsewhere(state: State, given: Transfer, sections: Collection[str]) -> list[Ownership]:
+    """Return the live ownerships of sections that are no longer the taker's by this handoff, so that they can't go
+    back."""
     found = (state.live(section, given.now) for section in sections)
     return [held for held in found if held is not None and not given.is_by(held)]
 
 
 def give_back_sections(state: State, given: Transfer, sections: Collection[str]) -> State:
-    """Return the state in which sections are the giver's again, as far as the taker has them by this handoff.
+    """Return the state in which the giver owns sections again, as far as the taker owns them by this handoff.
 
-    What nobody owned before is over at once: so nobody owns it, and the state tells that it was not taken.
+    The ownership of a section that nobody owned before ends at once.
     """
     owned = dict(state.section_ownership_map)
     for section in sections:
@@ -181,8 +186,8 @@ def give_back_sections(state: State, given: Transfer, sections: Collection[str])
 
 
 class Contradiction(msgspec.Struct, frozen=True):
-    """A handoff's answer that the shared state does not follow: what is wrong, what becomes of it, both in words, and
-    the state that follows the answer."""
+    """An answer to a handoff that the coordination state does not follow: the fault and its effect in words, and the
+    state that follows the answer."""
 
     handoff: Handoff
     problem: str
@@ -191,11 +196,12 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[Contradiction]:
-    """Yield every contradiction between the answers of some handoffs and a state; each has those before it settled.
+    """Yield the contradictions between the answers of handoffs and a state; each is found after those before are
+    settled.
 
-    Only what the state has by the very handoff counts: a section that was given to somebody else since, or taken anew,
-    has gone on. A handoff that waits for its answer may have one on another branch. Of handoffs with the same id, until
-    `renumber` distinguishes them, nobody knows which the state means: they are left out.
+    Only ownership and work by the handoff itself count: a section that was given away or taken since is no
+    contradiction. Offered handoffs are left out, as another branch may have their answer, and so are handoffs that
+    share an id.
     """
     for one in _distinct(handoffs):
         if one.record.status in (ACCEPTED, DECLINED, WITHDRAWN):
@@ -205,7 +211,7 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Itera
 
 
 def settle_state(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
-    """Return a state with ownership, and who is at work, as the answers of handoffs say, and a line for each change."""
+    """Return a state whose ownership and work follow the answers of handoffs, and a line for each change."""
     state, lines = _renamed(handoffs, state, now)
     for one in contradictions(handoffs, state, now):
         state = one.after
@@ -214,7 +220,7 @@ def settle_state(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[S
 
 
 def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
-    """Return the plan that settles a state."""
+    """Return the plan that makes the state follow the answers of handoffs, with the changes as its title."""
 
     def plan(state: State) -> Step:
         after, lines = settle_state(handoffs, state, now)
@@ -223,8 +229,11 @@ def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
     return plan
 
 
-def concerns(state: State) -> bool:
-    """Return whether a state has anything of a handoff; mostly it has not, and then nobody needs to read records."""
+def has_handoffs(state: State) -> bool:
+    """Return whether a state has ownership or work by any handoff.
+
+    If not, there is no need to read handoffs' records.
+    """
     reasons = (held.lock_reason for held in state.section_ownership_map.values())
     return any(map(handoff_in, reasons)) or any(agent.handoffs for agent in state.active_agents.values())
 
@@ -235,7 +244,7 @@ def _distinct(handoffs: Sequence[Handoff]) -> list[Handoff]:
 
 
 def _renamed(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
-    """Return the state with the ids that handoffs have now, where it has those that another clone gave out too."""
+    """Return the state with the present ids of handoffs in place of aliases, and a line for each changed one."""
     lines: list[str] = []
     for one in _distinct(handoffs):
         given, before = transfer_of(one, now), state
@@ -253,7 +262,7 @@ def _renamed(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State
 
 
 def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradiction]:
-    """Yield what of a state is not as the answer of a handoff says."""
+    """Yield the contradictions between a state and the answer to one handoff."""
     status, who = one.record.status, one.parties
 
     def contradiction(why: str, after: str, made: State, answer: str = "") -> Contradiction:
@@ -272,14 +281,14 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
         if not is_taken and given.is_by(held) and is_live:
             owner = "" if is_free else given.giver
             made = agents.only_working(give_back_sections(state, given, (section,)), (section,), owner)
-            yield contradiction(held.told, _becomes(section, owner, given.taker), made, answer)
+            yield contradiction(held.description, _becomes(section, owner, given.taker), made, answer)
         elif is_taken and given.is_back(held) and (is_live or is_free):
             again = held.passed(given.taker, given.now, given.why)
             again = msgspec.structs.replace(again, expires_at=None) if is_free else again
             # What nobody owned before went back to nobody, with an end that is its beginning.
             was = held.owner_agent_id if held.acquired_at != held.expires_at else ""
             made = state.with_(section_ownership_map={**state.section_ownership_map, section: again})
-            why = held.told if was else f"nobody owns {section}"
+            why = held.description if was else f"nobody owns {section}"
             yield contradiction(why, _becomes(section, given.taker, was), made)
         elif is_taken and is_live and any(section in work.sections for work in at_work.values()):
             is_offered_on = held.previous_owner == given.taker and handoff_in(held.lock_reason)
@@ -290,7 +299,7 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
     if status != ACCEPTED and (at_work := given.work(state)):
         work = state.active_agents[given.taker].handoffs
         made = agents.set_work(state, given.taker, {name: work[name] for name in work if name not in at_work})
-        yield contradiction(f"{given.taker} is at work by it", f"{given.taker} is no longer at work by it", made)
+        yield contradiction(f"{given.taker} works on it", f"{given.taker} no longer works on it", made)
 
 
 def _becomes(section: str, owner: str, was: str) -> str:

@@ -1,4 +1,4 @@
-"""What an agent can begin now, best first, and why."""
+"""Choose the open work that an agent can begin now, best first, with reasons."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _LATELY = 24 * 3_600
 
 
 class WorkItem(msgspec.Struct, frozen=True):
-    """A piece of work that can be begun: why it is here, the command to begin it or to read on, and what waits for it.
+    """An open record that can be begun: why it is chosen, a command to begin or read it, and the ids that wait for it.
 
-    `is_own`: the agent is at it already, or it was assigned to the agent.
+    `is_own` says that the agent is at work on it already, or that it is assigned to the agent.
     """
 
     record: Record
@@ -41,8 +41,11 @@ class WorkItem(msgspec.Struct, frozen=True):
 
 
 class NextWork(msgspec.Struct, frozen=True):
-    """The best of what can be begun, and how much that is in all; what somebody else has, and how; how much is blocked
-    by other work; and what keeps everybody from going on."""
+    """The work that can be begun, best first, and how much there is of it in all.
+
+    `elsewhere` are records that another agent has, each with the reason; `blocked` counts records that other work
+    blocks; `everywhere` are the blockers of all work.
+    """
 
     choices: tuple[WorkItem, ...]
     total: int
@@ -52,7 +55,10 @@ class NextWork(msgspec.Struct, frozen=True):
 
 
 def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = True) -> NextWork:
-    """Choose the work to begin: the `limit` best of it (0: all). Who has what counts only for what is `now`."""
+    """Choose the best `limit` pieces of work to begin, all for 0.
+
+    Ownership and assignments count only if `is_now`: they are not known for an earlier snapshot.
+    """
     work = OpenWork(snapshot.open_records)
     state = ref_state.read(memory).state if is_now else State()
     elsewhere = {record.memory_id: who for record in work.ready if (who := _elsewhere(memory, snapshot, state, record))}
@@ -81,7 +87,7 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
 
 
 def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record) -> str:
-    """Who else has a piece of work, in words; "" if nobody has, or if it was assigned to this agent."""
+    """Return which other agent has a record, in words; "" if none has, or if it is assigned to this agent."""
     if memory.actor in (assigned := _assigned(state, record)):
         return ""
     if assigned:
@@ -97,7 +103,7 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
 
 
 def _assigned(state: State, record: Record) -> list[str]:
-    """Return the agents that have a task in which the id of a record stands."""
+    """Return the agents with an assigned task that names the record's id."""
     tasks = state.agent_task_assignments.items()
     return [agent for agent, some in tasks if any(record.id in task for task in some)]
 
@@ -107,8 +113,11 @@ def _is_own(memory: Memory, state: State, record: Record) -> bool:
 
 
 def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) -> Mapping[str, Record]:
-    """Return what was done lately that work goes on from, by memory_id: what it waited for, or another part of the
-    same."""
+    """Return the record closed within the last day that a record follows: one it was blocked by, or one of the same
+    parent.
+
+    The result is by the `memory_id` of the record that follows.
+    """
     related = [record for record in records if record.parent_memory_id or record.blocked_by]
     if not related:
         return {}

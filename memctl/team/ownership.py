@@ -1,4 +1,4 @@
-"""Taking, giving back and handing on sections: from one state to the next."""
+"""Operations on the coordination state about the ownership of sections: acquire, release, transfer, renumber."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _REASON = 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent asks for: sections in one of the ways of owning, until when, why; `force` takes from others.
-    Of what the agent has already, None for the way, the reason or the readers lets them stay as they are.
+    """A claim of an agent on sections: the type of ownership, its expiry, its reason and its readers.
 
-    `parents` says of which section a page of details is, since who owns that has the page too.
+    None for the type, the reason or the readers keeps what an ownership of the agent's has already. `force` takes
+    sections from other agents. `parents` maps pages of details to their sections, since the owner of a section owns
+    them too.
     """
 
     sections: tuple[str, ...]
@@ -35,9 +36,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def acquire(claim: Claim) -> Plan:
-    """Return all sections of a claim, or none: each that is free, expired or already the agent's own.
+    """Return the plan that gives all sections of a claim to its agent; raises MemctlError if another agent owns one.
 
-    A section that is owned as shared-write may be written by all, so asking for that is granted and changes nothing.
+    A claim for shared-write on a section that is owned as shared-write succeeds and changes nothing.
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
@@ -59,7 +60,7 @@ def acquire(claim: Claim) -> Plan:
             if foreign and not claim.force:
                 if foreign.ownership_type == SHARED_WRITE == claim.ownership_type:
                     continue
-                raise refusal(foreign)
+                raise not_available(foreign)
             taken += [foreign.owner_agent_id] if foreign else []
             owned[section] = _new_ownership(claim, section, name, owned.get(section), held)
             granted.append(section)
@@ -76,7 +77,7 @@ def acquire(claim: Claim) -> Plan:
 
 
 def release(sections: Sequence[str], agent: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Give sections back; those of others only by `force`, with a reason."""
+    """Return the plan that ends the ownership of sections; with `force` and a reason also that of other agents."""
     refuse_no_reason(force, reason)
 
     def plan(state: State) -> Step:
@@ -90,7 +91,7 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
 
 
 def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Return a plan that hands sections to another agent, all or none.
+    """Return the plan that gives sections to another agent, all or none.
 
     The type of ownership, its expiry and its readers do not change.
     """
@@ -114,8 +115,11 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
     return plan
 
 
-def follow(moved: Sequence[tuple[Ownership, str]]) -> Plan:
-    """Ownerships of sections that have got another number, each with that; one that has changed meanwhile stays."""
+def renumber(moved: Sequence[tuple[Ownership, str]]) -> Plan:
+    """Return the plan that moves ownerships to new markers, after sections were renumbered.
+
+    An ownership that has changed meanwhile stays.
+    """
 
     def plan(state: State) -> Step:
         owned = dict(state.section_ownership_map)
@@ -128,16 +132,16 @@ def follow(moved: Sequence[tuple[Ownership, str]]) -> Plan:
     return plan
 
 
-def refusal(held: Ownership) -> MemctlError:
-    """Return what to say to somebody who wants a section that another has."""
+def not_available(held: Ownership) -> MemctlError:
+    """Return the error for an agent that wants a section which another agent owns."""
     return MemctlError(
-        held.told,
+        held.description,
         f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",
     )
 
 
 def section_id(text: str) -> str:
-    """Return the marker of a section that can be owned; raises MemctlError for anything else."""
+    """Return the § marker of a section that can be owned; raises MemctlError for anything else."""
     marker = "§" + text.strip().removeprefix("§")
     if SECTION.fullmatch(marker) is None:
         raise MemctlError(
@@ -149,7 +153,7 @@ def section_id(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return why somebody has a section, on one line; raises MemctlError if that is a whole story."""
+    """Return a reason on one line; raises MemctlError if it is longer than 500 characters."""
     line = printable_line(text)
     if len(line) > _REASON:
         raise MemctlError(f"the reason has {len(line):,} characters", f"give one of at most {_REASON}", USAGE)
@@ -157,14 +161,17 @@ def _reason(text: str) -> str:
 
 
 def refuse_no_reason(force: bool, reason: str) -> None:
-    """Going over what is another's is recorded with its reason, so there must be one."""
+    """Raise MemctlError if `force` is given without a reason, since overriding another's ownership is recorded with
+    one."""
     if force and not is_meaningful(reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 
 
 def _new_ownership(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:
-    """Return the new ownership; one that the agent has already keeps what is not given anew, when it began, who was
-    before."""
+    """Return the ownership that a claim makes of a section.
+
+    An ownership that the agent has already keeps its beginning and former owner, and whatever the claim does not give.
+    """
     own = held if held and held.owner_agent_id == name else None
     former = own.previous_owner if own else last.owner_agent_id if last else None
     readers = claim.readers if claim.readers is not None or own is None else own.agents_with_read_access
@@ -182,7 +189,8 @@ def _new_ownership(claim: Claim, section: str, name: str, last: Ownership | None
 
 
 def _by_force(holders: Sequence[str], agent: str) -> str:
-    """Return ", from bob by force", which names the former owners of sections in a step's title; "" without any."""
+    """Return ", from bob by force" with the former owners of sections, for a step's title; "" if they were all the
+    agent's."""
     others = ", ".join(dict.fromkeys(holder for holder in holders if holder != agent))
     return f", from {others} by force" if others else ""
 
@@ -192,9 +200,9 @@ def _own(state: State, section: str, agent: str, now: str, force: bool) -> Owner
     if held is None:
         raise MemctlError(f"nobody owns {section}", "`memctl own list` shows what is owned")
     if held.owner_agent_id != agent and not force:
-        raise refusal(held) if held.is_live(now) else MemctlError(_over(held))
+        raise not_available(held) if held.is_live(now) else MemctlError(_over(held))
     return held
 
 
 def _over(held: Ownership) -> str:
-    return f"{held.section_id} is no longer owned: {held.told}"
+    return f"{held.section_id} is no longer owned: {held.description}"

@@ -1,7 +1,7 @@
-"""Which sections agents may read: what ownerships say of readers.
+"""Decide which sections an agent may read, by the readers that ownerships name.
 
-Every command that reads asks, and mostly no ownership names any: then the commit that the shared state is at, and a
-note that nothing is kept from anybody there, are all that is read. The note can be deleted at any time.
+Every command that reads asks this, and mostly no ownership names readers. A note in the clone then has the commit of
+the coordination state without readers, so that the state itself is not read. The note can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from memctl.team.state import State
 
 # Says why an agent may not read what is in some sections, given innermost first; "" if it may.
-Closed = Callable[[tuple[str, ...]], str]
+ReadCheck = Callable[[tuple[str, ...]], str]
 
 
-def closed(memory: Memory) -> Closed | None:
-    """Return what is closed to the agent that MEMCTL_AGENT names; None if nothing is, or if there is none.
+def read_check(memory: Memory) -> ReadCheck | None:
+    """Return the check for the agent that MEMCTL_AGENT names; None if it may read all, or if the variable is not set.
 
-    People read all: they open the files anyway. Raises MemctlError if the shared state can't be read.
+    People may read all, since they can open the files. Raises MemctlError if the coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
-    return None if state is None else closed_to(state, memory.actor, memory.now)
+    return None if state is None else check_for(state, memory.actor, memory.now)
 
 
-def closed_to(state: State, agent: str, now: str) -> Closed | None:
-    """Return what is closed to an agent by a shared state, None if nothing is."""
+def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
+    """Return the check for an agent by a given state; None if the agent may read all."""
     if all(held.lets_read(agent) for held in state.section_ownership_map.values() if held.is_live(now)):
         return None
 
     def why(markers: tuple[str, ...]) -> str:
         held = next((held for marker in markers if (held := state.live(marker, now))), None)
-        return "" if held is None or held.lets_read(agent) else f"is read by {held.readers} only; {held.told}"
+        return "" if held is None or held.lets_read(agent) else f"is read by {held.readers} only; {held.description}"
 
     return why
 
 
 def _restricting(memory: Memory) -> State | None:
-    """Return the shared state if an ownership in it names readers, be it over; else None."""
+    """Return the coordination state if any ownership in it, also an expired one, names readers; else None."""
     if is_known_open(memory.repository, memory.prefix):
         return None
     name = coordination_ref.ref(memory)
@@ -61,8 +61,8 @@ def _restricting(memory: Memory) -> State | None:
 
 
 def is_known_open(repository: Repository, prefix: str) -> bool:
-    """Return whether it is known, by a note, that nothing of the memory at `prefix` is kept from anybody."""
-    name = coordination_ref.named(prefix)
+    """Return whether every agent may read the whole memory at `prefix`, as far as a note in the clone says so."""
+    name = coordination_ref.ref_at(prefix)
     commit = repository.tip(name)
     with suppress(OSError, UnicodeDecodeError):
         return not commit or _note(repository, name).read_text("ascii") == commit
@@ -70,5 +70,5 @@ def is_known_open(repository: Repository, prefix: str) -> bool:
 
 
 def _note(repository: Repository, name: str) -> Path:
-    """Return the file that names the commit of the shared state in which nothing is kept from anybody."""
+    """Return the file with the commit of the coordination state in which no ownership names readers."""
     return repository.shared / f"open-{name.rpartition('/')[2]}"

@@ -1,8 +1,8 @@
-"""The shared state on its ref: read it, and change it so that of several writers at once each sees what was before.
+"""Read and change the coordination state on its ref, so that each of several writers at once sees the change before.
 
-The ref belongs to the clone, not to a branch, so all worktrees see it at once. Every change is a commit on it, whose
-message says who did what and why. The ref moves by compare-and-swap: whoever comes second looks again at what the
-first has made of the state, and is refused by that or goes on from there.
+The ref belongs to the clone and not to a branch, so all worktrees see it. Every change is a commit on it, whose message
+says who did what and why. The ref moves by compare-and-swap: a writer that comes second plans its change anew on the
+newer state, or is refused by it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TRIES = 50  # of other programs that move the ref all the while; those of memct
 
 
 class ReadState(msgspec.Struct, frozen=True):
-    """A state as it was read: at which commit ("" if there is none yet), and its files there."""
+    """The coordination state as read: its commit ("" if there is none yet), and the commit's files by name."""
 
     state: State
     commit: str = ""
@@ -34,7 +34,7 @@ class ReadState(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What an operation makes of a state: the state after it, and what its commit says."""
+    """The result of a plan: the next state, and the operation and title for its commit."""
 
     state: State
     op: str
@@ -42,7 +42,8 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """How a step is to be made: why; whether only to try it; the version that the caller has seen, if it insists."""
+    """How a step is carried out: its reason, whether it is only tried, and the `sync_version` that the caller
+    expects."""
 
     reason: str = ""
     dry_run: bool = False
@@ -50,9 +51,10 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class StateOutcome(msgspec.Struct, frozen=True):
-    """What became of a step: the `commit` ("" if nothing changed or it was only tried), and the state before it.
+    """The outcome of a step: its `commit` ("" if nothing changed or in a dry run), and the state before it.
 
-    `lost` says what of this clone was replaced by what a remote had; `theirs` is the commit that it had ("" for none).
+    `lost` describes what of this clone the remote's state replaced; `theirs` is the remote's commit before ("" for
+    none).
     """
 
     step: Step
@@ -62,7 +64,8 @@ class StateOutcome(msgspec.Struct, frozen=True):
     theirs: str = ""
 
     @property
-    def changed(self) -> bool:
+    def is_changed(self) -> bool:
+        """Whether the step changed the state, apart from its version and time."""
         return content(self.step.state) != content(self.before)
 
 
@@ -71,12 +74,12 @@ Prepare = Callable[[StateOutcome], None]  # called with the commit of a step bef
 
 
 def read(memory: Memory) -> ReadState:
-    """Return the state as it is now, empty if nobody has written any; raises MemctlError if it can't be read."""
+    """Return the current coordination state, an empty one if there is none; raises MemctlError if it can't be read."""
     return at(memory, memory.repository.tip(ref(memory)))
 
 
 def at(memory: Memory, commit: str) -> ReadState:
-    """Return the state as a commit has it; "" stands for the time before the first."""
+    """Return the coordination state at a commit of its ref, an empty one for ""."""
     if not commit:
         return ReadState(State(project_id=memory.config.project))
     files = refs.read(memory.repository, commit, FILES)
@@ -84,33 +87,35 @@ def at(memory: Memory, commit: str) -> ReadState:
 
 
 @contextmanager
-def alone(memory: Memory) -> Iterator[None]:
-    """Keep other memctl processes of this clone from changing the state meanwhile."""
+def locked(memory: Memory) -> Iterator[None]:
+    """Hold the lock that keeps other memctl processes of this clone from changing the coordination state."""
     with lock.hold(memory.repository.shared / "coordination.lock"):
         yield
 
 
 def update(memory: Memory, plan: Plan, terms: Terms) -> StateOutcome:
-    """Change the state by what `plan` makes of it; raises MemctlError if that, or the expected version, forbids it.
+    """Change the coordination state by a plan; raises MemctlError if the plan refuses, or if the version is not the
+    expected.
 
-    Where another program moves the ref in between, the plan is asked anew about the newer state.
+    If another program moves the ref meanwhile, the plan runs again on the newer state.
     """
-    with alone(memory):
-        return update_alone(memory, plan, terms)
+    with locked(memory):
+        return update_locked(memory, plan, terms)
 
 
-def update_alone(
+def update_locked(
     memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None, *, is_locked: bool = False
 ) -> StateOutcome:
-    """The same for a caller that keeps others away by `alone`; `prepare` is called before the ref moves.
+    """Change the coordination state by a plan, like `update`, for a caller that holds `locked`.
 
-    A caller that keeps every write of the memory away (`is_locked`) can't wait for one.
+    `prepare` is called with the outcome before the ref moves, and may refuse. `is_locked` says that the caller holds
+    the memory's write lock, too.
     """
     for _ in range(_TRIES):
         seen = read(memory)
-        step = planned(memory, seen, plan, terms)
+        step = next_step(memory, seen, plan, terms)
         outcome = StateOutcome(step, seen.state)
-        if not terms.dry_run and outcome.changed:
+        if not terms.dry_run and outcome.is_changed:
             outcome = msgspec.structs.replace(outcome, commit=commit_step(memory, seen, step, terms.reason))
         if prepare:
             prepare(outcome)
@@ -119,9 +124,9 @@ def update_alone(
     raise MemctlError(f"{ref(memory)} keeps being moved by other processes", "try again")
 
 
-def planned(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
-    """Return what a plan makes of a state, with the next version if that differs; raises MemctlError for a stale
-    writer."""
+def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
+    """Return the step that a plan makes of a state, with the next version; raises MemctlError for an unexpected
+    version."""
     if terms.expected is not None and terms.expected != seen.state.sync_version:
         raise _stale(memory, seen, terms.expected)
     step = plan(seen.state)
@@ -134,7 +139,8 @@ def planned(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
 
 
 def _refuse_credentials(before: State, after: State, said: Iterable[str]) -> None:
-    """What is new in a state goes to a remote, and into the history of the ref; so does what its commit says."""
+    """Raise MemctlError if a new text of a state, or of its commit message, has a credential: a push would publish
+    it."""
     known = set(_texts(before))
     for text in (*said, *(text for text in _texts(after) if text not in known)):
         for span in find(text):
@@ -146,7 +152,8 @@ def _texts(state: State) -> list[str]:
 
 
 def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *others: str) -> str:
-    """Store a step as a commit after what was seen (and after `others`, where histories meet); the ref stays."""
+    """Store a step as a commit on top of the state that was read, and of `others`; returns its id and leaves the
+    ref."""
     known = {file.data: file.blob for file in seen.files.values()}
     contents = encode(step.state)
     new = [data for data in dict.fromkeys(contents.values()) if data not in known]
@@ -158,16 +165,16 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
 
 
 def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:
-    """Let the ref be at a commit if it is still at the one that was seen.
+    """Move the ref from the commit `seen` to another; returns False if it has moved meanwhile.
 
-    No write of the memory is under way then: none that was let through before comes out after it.
+    The memory's write lock is held for it, so that a write which the old state permitted is finished before.
     """
     with nullcontext() if is_locked else lock.hold(memory.repository.shared / "lock"):
         return refs.swap(memory.repository, ref(memory), commit, seen)
 
 
 def content(state: State) -> State:
-    """Return a state without its version and time, to tell whether anything differs."""
+    """Return a state without its version, time and project, to compare it with another."""
     return state.with_(sync_version=0, last_sync_timestamp="", project_id="")
 
 

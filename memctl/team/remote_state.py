@@ -1,12 +1,12 @@
-"""The shared state between machines: fetched, merged and pushed, and only when a remote is named.
+"""The coordination state between machines: fetched, merged and pushed, and only if a remote is named.
 
-A change is made on top of what the remote has, and pushed with a lease on that: if another machine was first, the
-push is refused, its state is fetched, and the change is planned anew. So a section is granted only if the remote has
-taken the claim; what this clone did alone gives way to what the remote had.
+A change is made on top of the remote's state and pushed with a lease on it. If another machine pushes first, the push
+is refused, the state is fetched again, and the change is planned anew. So an agent gets a section only once the remote
+has the claim, and what this clone did alone gives way to what the remote had.
 
-Two states that grew apart are merged entry by entry: what only one side changed, and the remote's where both did. What
-has reached the remote is what other machines rely on (rules.md#coordination). Tasks are merged as lists. Whatever
-gives way is named.
+Two states that differ are merged entry by entry: a change of one side is kept, and where both changed an entry the
+remote's stays, since other machines rely on it (rules.md#coordination). Tasks are merged as lists. Replaced entries are
+reported.
 """
 
 from __future__ import annotations
@@ -30,38 +30,42 @@ _PAUSE = 0.02  # seconds, longer with each try
 
 
 class Unfinished(MemctlError):
-    """The remote has taken a change, or nobody knows whether it has, and this clone has not."""
+    """Raised when the remote has a change, or may have it, and this clone does not."""
 
 
-class Taken(msgspec.Struct, frozen=True):
-    """The state merged with a remote's, the remote's commit ("" if it has none), and what the remote's replaced."""
+class MergedState(msgspec.Struct, frozen=True):
+    """The state merged with a remote's, the remote's commit ("" if it has none), and descriptions of entries that the
+    remote's replaced."""
 
     seen: ReadState
     theirs: str
     lost: tuple[str, ...] = ()
 
 
-def take_in(memory: Memory, remote: str, *, is_fetched: bool = False, preview: Plan | None = None) -> Taken:
-    """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that can't be done.
+def fetch_and_merge(
+    memory: Memory, remote: str, *, is_fetched: bool = False, preview: Plan | None = None
+) -> MergedState:
+    """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that fails.
 
-    Where it `is_fetched` just now, as with a branch, it is not fetched again. With a `preview` nothing is changed: the
-    result is what it would come to after such a step of ours.
+    With `is_fetched` the state fetched last is used. With a `preview` nothing changes, and the result is what the merge
+    would be after that plan.
     """
-    with ref_state.alone(memory):
-        return take_in_alone(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
+    with ref_state.locked(memory):
+        return fetch_and_merge_locked(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
 
 
 def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
-    """Change the state of this clone and of a remote, both or neither; raises MemctlError as `shared.update` does.
+    """Change the coordination state of this clone and of a remote, both or neither.
 
-    What this clone has and the remote lacks is pushed along. A process that dies right after the push leaves the
-    change at the remote, and the next fetch brings it here.
+    Raises MemctlError if the plan refuses, if the version is not the expected one, or if the remote can't be changed.
+    Whatever this clone has and the remote lacks is pushed too. If the process dies right after the push, the remote has
+    the change, and the next fetch brings it here.
     """
-    with ref_state.alone(memory):
-        return update_alone(memory, remote, plan, terms, is_fetched=is_fetched)
+    with ref_state.locked(memory):
+        return update_locked(memory, remote, plan, terms, is_fetched=is_fetched)
 
 
-def update_alone(
+def update_locked(
     memory: Memory,
     remote: str,
     plan: Plan,
@@ -70,16 +74,20 @@ def update_alone(
     *,
     is_fetched: bool = False,
 ) -> StateOutcome:
-    """The same for a caller that keeps others away by `shared.alone`; `prepare` is called before each push."""
+    """Change the coordination state of this clone and of a remote, like `update`, for a caller that holds
+    `ref_state.locked`.
+
+    `prepare` is called with the outcome before each push, and may refuse.
+    """
     lost: list[str] = []
     tips: set[str] = set()
     for number in range(_TRIES):
-        taken = take_in_alone(memory, remote, dry_run=terms.dry_run, is_fetched=is_fetched and number == 0)
+        taken = fetch_and_merge_locked(memory, remote, dry_run=terms.dry_run, is_fetched=is_fetched and number == 0)
         lost += taken.lost
         tips.add(taken.theirs)
-        step = ref_state.planned(memory, taken.seen, plan, terms)
+        step = ref_state.next_step(memory, taken.seen, plan, terms)
         outcome = StateOutcome(step, taken.seen.state, lost=tuple(lost), theirs=taken.theirs)
-        if outcome.changed and not terms.dry_run:
+        if outcome.is_changed and not terms.dry_run:
             commit = ref_state.commit_step(memory, taken.seen, step, terms.reason)
             outcome = msgspec.structs.replace(outcome, commit=commit)
         if prepare:
@@ -101,9 +109,9 @@ def update_alone(
 
 
 def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
-    """Return whether the remote has taken a commit, False if another machine was first.
+    """Return whether the remote took a commit; False if another machine pushed first.
 
-    Raises MemctlError if it has not; Unfinished if it can't be asked.
+    Raises MemctlError if the remote refused it, and Unfinished if that can't be found out.
     """
     try:
         return refs.push(memory.repository, remote, coordination_ref.ref(memory), commit, theirs)
@@ -115,7 +123,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
             now = _fetched(memory, remote)
         except MemctlError:
             raise Unfinished(
-                f"whether {remote} has taken it is not known, and it can't be asked:\n{why}",
+                f"{remote} may have taken the change, but can't be reached now:\n{why}",
                 f"once it can be reached, `memctl own list --remote {remote}` brings here what it has",
             ) from None
         if refs.contains(memory.repository, now, commit):
@@ -127,31 +135,31 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
 
 
 def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
-    """Let this clone have what the remote has taken; raises Unfinished, as where another write goes on for a minute."""
+    """Move this clone's ref to the commit that the remote took; raises Unfinished if that fails."""
     try:
         if not ref_state.move(memory, commit, seen):
-            take_in_alone(memory, remote)
+            fetch_and_merge_locked(memory, remote)
     except MemctlError as error:
         raise Unfinished(
-            f"{remote} has taken the change, and this clone has not:\n{error.message}",
+            f"{remote} has the change, but this clone does not have it yet:\n{error.message}",
             f"`memctl own list --remote {remote}` brings here what it has",
         ) from None
 
 
-def published(memory: Memory, remote: str) -> State:
-    """Return the state that a remote has, empty if it has none; raises MemctlError if it can't be asked."""
+def fetch_state(memory: Memory, remote: str) -> State:
+    """Return the state that a remote has, an empty one if it has none; raises MemctlError if it can't be fetched."""
     return ref_state.at(memory, _fetched(memory, remote)).state
 
 
-def take_in_alone(
+def fetch_and_merge_locked(
     memory: Memory, remote: str, *, dry_run: bool = False, first: Plan | None = None, is_fetched: bool = False
-) -> Taken:
-    """Merge what the remote has, and let the ref be at that; in a dry run the ref stays, and `first` may be tried.
+) -> MergedState:
+    """Fetch and merge a remote's state as `fetch_and_merge` does, for a caller that holds `ref_state.locked`.
 
-    For a caller that keeps others away by `shared.alone`.
+    In a dry run the ref stays, and the plan `first` may be tried before the merge.
     """
     repository, ref = memory.repository, coordination_ref.ref(memory)
-    theirs = repository.tip(coordination_ref.tracking(memory, remote)) if is_fetched else _fetched(memory, remote)
+    theirs = repository.tip(coordination_ref.tracking_ref(memory, remote)) if is_fetched else _fetched(memory, remote)
     for _ in range(_TRIES):
         ours = ref_state.read(memory)
         planned = first(ours.state).state if first else ours.state
@@ -159,26 +167,26 @@ def take_in_alone(
         ours = msgspec.structs.replace(ours, state=planned)
         base = refs.base(repository, ours.commit, theirs) if ours.commit and theirs else ""
         if not theirs or base == theirs:
-            return Taken(ours, theirs)
+            return MergedState(ours, theirs)
         new = ref_state.at(memory, theirs)
         lost: tuple[str, ...] = ()
         if base != ours.commit or is_changed:
-            new, lost = _merged(memory, remote, ref_state.at(memory, base).state if base else State(), ours, new)
+            new, lost = _merge(memory, remote, ref_state.at(memory, base).state if base else State(), ours, new)
         if dry_run or ref_state.move(memory, new.commit, ours.commit):
-            return Taken(new, theirs, lost)
+            return MergedState(new, theirs, lost)
     raise MemctlError(f"{ref} keeps being moved by other processes", "try again")
 
 
 def _fetched(memory: Memory, remote: str) -> str:
     return refs.fetch(
-        memory.repository, remote, coordination_ref.ref(memory), coordination_ref.tracking(memory, remote)
+        memory.repository, remote, coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, remote)
     )
 
 
-def _merged(
+def _merge(
     memory: Memory, remote: str, base: State, ours: ReadState, theirs: ReadState
 ) -> tuple[ReadState, tuple[str, ...]]:
-    """Return a commit after both histories."""
+    """Return the merge commit of two states as read, and what of ours was replaced."""
     state, lost = merge_states(base, ours.state, theirs.state)
     step = Step(state, "merge", f"the state of {remote}")
     commit = ref_state.commit_step(memory, ours, step, "; ".join(lost), theirs.commit)
@@ -195,7 +203,8 @@ _ENTRIES = {
 
 
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
-    """Return the state that comes of both, with a version above either's, and what of ours was replaced by theirs."""
+    """Return the merge of two states with the common state `base`, with a higher version, and what of ours was
+    replaced."""
     lost: list[str] = []
     values: dict[str, Any] = {
         name: _each(what, lost, *(getattr(state, name) for state in (base, ours, theirs)))
@@ -218,20 +227,20 @@ def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[
 def _each(
     what: str, lost: list[str], base: Mapping[str, V], ours: Mapping[str, V], theirs: Mapping[str, V]
 ) -> dict[str, V]:
-    """Return what either side made of each entry; of an entry that both changed differently, theirs."""
+    """Return the merge of entries by key; if both sides changed an entry differently, theirs."""
     merged: dict[str, V] = {}
     for key in {**base, **ours, **theirs}:
         before, one, other = base.get(key), ours.get(key), theirs.get(key)
         kept = one if other == before else other
         if kept != one and one != before:
-            given_up = _shown(one) if one is not None else "that it was taken out here"
-            lost.append(f"{what} {key}: {given_up} was replaced by {_shown(other)}")
+            given_up = _show(one) if one is not None else "its removal here"
+            lost.append(f"{what} {key}: {given_up} was replaced by {_show(other)}")
         if kept is not None:
             merged[key] = kept
     return merged
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     if isinstance(value, Ownership):
-        return f"`{value.told}`"
-    return "its being taken out there" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"
+        return f"`{value.description}`"
+    return "its removal there" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"

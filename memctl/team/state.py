@@ -1,6 +1,6 @@
-"""The state that agents share, as values, and the files it is kept in.
+"""The coordination state as values, and as the files of its ref.
 
-Where the names of the fields come from: rules.md#coordination and rules.md#ownership-and-access.
+The names of the fields are those of rules.md#coordination and rules.md#ownership-and-access.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ TYPES: tuple[str, ...] = get_args(OwnershipType)
 
 
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
-    """Who owns a section, in what way, since when and until when; all times are canonical.
+    """The ownership of one section: its owner, type, times and reason; all times are canonical UTC.
 
-    With `agents_with_read_access` only those and the owner read levels 3 and 4 of it; None means that everybody does.
+    If `agents_with_read_access` is given, only these agents and the owner may read levels 3 and 4 of the section.
     """
 
     section_id: str
@@ -40,12 +40,11 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     agents_with_read_access: tuple[str, ...] | None = None
 
     def is_live(self, now: str) -> bool:
-        """Return whether it counts: an ownership ends by itself at `expires_at`."""
+        """Return whether the ownership has not expired at the time `now`."""
         return self.expires_at is None or self.expires_at > now
 
     def lets_write(self, agent: str) -> bool:
-        """Return whether an agent may write; in a read-only section not even the owner may
-        (rules.md#ownership-and-access)."""
+        """Return whether an agent may write; a read-only section not even its owner (rules.md#ownership-and-access)."""
         if self.ownership_type == EXCLUSIVE:
             return agent == self.owner_agent_id
         return self.ownership_type == SHARED_WRITE
@@ -56,19 +55,19 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         return readers is None or agent == self.owner_agent_id or agent in readers
 
     def passed(self, to: str, now: str, why: str) -> Ownership:
-        """Return the ownership as another agent has it from now on; its way, its end and its readers stay."""
+        """Return the ownership after it passed to another agent; its type, expiry and readers stay."""
         return msgspec.structs.replace(
             self, owner_agent_id=to, acquired_at=now, previous_owner=self.owner_agent_id, lock_reason=why
         )
 
     @property
     def readers(self) -> str:
-        """Who alone reads levels 3 and 4, in words; "" if everybody does."""
+        """The agents that may read levels 3 and 4, joined by commas; "" if everybody may."""
         readers = self.agents_with_read_access
         return "" if readers is None else ", ".join(dict.fromkeys((self.owner_agent_id, *readers)))
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The ownership in words, as refusals have it."""
         until = f"until {self.expires_at}" if self.expires_at else "with no end"
         why = f": {self.lock_reason}" if self.lock_reason else ""
@@ -77,20 +76,22 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agent_name(text: str) -> str:
-    """Return the name of an agent: one line of at most 100 printable characters; raises MemctlError.
+    """Return the name of an agent, one line of at most 100 printable characters; raises MemctlError for anything else.
 
-    What begins like an option is one whose own value is missing: `--to --section 2.1` hands nothing to "--section".
-    What leads out of a folder is a path that slipped in; "team/bob" is a name.
+    A name that begins like an option is refused, since in `--to --section 2.1` the name is missing. A name that looks
+    like a path out of a folder is refused; "team/bob" is a name.
     """
     from unicodedata import normalize  # every write reads a state, and few name an agent
 
     name = normalize("NFC", " ".join(text.split()))
     if name.startswith("-"):
         raise MemctlError(
-            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "it begins like an option", USAGE
+            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "a name does not begin with a dash", USAGE
         )
     if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
-        raise MemctlError(f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "it reads like a path", USAGE)
+        raise MemctlError(
+            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "give a name, not a path", USAGE
+        )
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise MemctlError(
             f"{text[:_LONGEST_NAME]!r} is not a valid name for an agent",
@@ -101,7 +102,7 @@ def agent_name(text: str) -> str:
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent took over with a handoff: since when, the task in words, and the sections that it has still."""
+    """What an agent took over by a handoff: the time, the task in words, and the sections that it still has."""
 
     since: str
     task: str = ""
@@ -109,7 +110,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent at work: since when, at what, in its own words or those of a handoff, and by which handoffs (ids)."""
+    """An agent at work: since when, on which task, and its work by handoffs, by their ids."""
 
     joined_at: str
     task: str = ""
@@ -117,7 +118,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that keeps everybody from going on, and who said so when."""
+    """A reason why no agent can go on, with who noted it and when."""
 
     text: str
     agent_id: str
@@ -125,7 +126,10 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole state. `sync_version` rises by one with every change, and last changed at `last_sync_timestamp`."""
+    """The whole coordination state.
+
+    `sync_version` rises by one with every change; `last_sync_timestamp` is its time.
+    """
 
     project_id: str = ""
     sync_version: int = 0
@@ -137,12 +141,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     shared_resources: dict[str, str] = {}
 
     def live(self, section: str, now: str) -> Ownership | None:
-        """Return the ownership of a section, if it has one that still counts."""
+        """Return the ownership of a section if it has one that has not expired, else None."""
         found = self.section_ownership_map.get(section)
         return found if found and found.is_live(now) else None
 
     def with_(self, **values: Any) -> State:
-        """Return the state with other values."""
+        """Return a copy of the state with some fields replaced."""
         return msgspec.structs.replace(self, **values)
 
 
@@ -166,7 +170,7 @@ FILES = (_HEAD, *_PARTS)
 
 
 def encode(state: State) -> dict[str, bytes]:
-    """Return the files of a state: JSON with sorted keys, so that equal states have equal files."""
+    """Return the files of a state by name: JSON with sorted keys, so that equal states have equal files."""
     head = _Head(FORMAT, state.project_id, state.sync_version, state.last_sync_timestamp)
     values = {_HEAD: head, **{name: getattr(state, field) for name, (field, _) in _PARTS.items()}}
     encoded = {name: msgspec.json.encode(value, order="sorted") for name, value in values.items()}
@@ -174,9 +178,10 @@ def encode(state: State) -> dict[str, bytes]:
 
 
 def decode(files: Mapping[str, bytes], where: str) -> State:
-    """Read a state back; raises MemctlError for files that are not of this form, or of a newer one.
+    """Return the state in the files of its ref; raises MemctlError if they have another form, or one of a newer memctl.
 
-    A state without its ownerships is damaged: memctl writes that file always, and took as empty everybody could write.
+    Without the file of ownerships, which memctl always writes, the state is damaged: read as empty, it would let
+    everybody write. `where` is the name of the ref, for messages.
     """
     name = _HEAD
     if _HEAD not in files:
@@ -211,13 +216,13 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
 
 def _lacking(name: str, where: str) -> MemctlError:
     return MemctlError(
-        f"{where} can't be read: it has no {name}, and is nothing that memctl has written",
+        f"{where} can't be read: it has no {name}, so memctl did not write it",
         f"`git log -p {where}` shows what it is; `git update-ref` moves it back",
     )
 
 
 def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
-    """Refuse what memctl does not write. Times are compared as texts: one of another form would never end."""
+    """Raise ValueError for an ownership that memctl does not write, such as one with a time in another form."""
     for section, ownership in ownerships.items():
         if SECTION.fullmatch(section) is None:
             raise ValueError(f"{section!r} is not a section")

@@ -1,4 +1,4 @@
-"""Fit text into limited room: cut it, or find how much fits. The limits of hosts for a hook's output are here too."""
+"""Fit a text into limited room: cut it, or find how much of it fits. It also has the hosts' limits for hook output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LIMIT = 9_500
 
 
 def length(text: str) -> int:
-    """Return the length in UTF-16 units, as JavaScript counts, in which hosts are written; never less than Python's."""
+    """Return the length of a text in UTF-16 units, as the hosts count, which are written in JavaScript."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -24,9 +24,9 @@ def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
 
 
 def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
-    """Return the largest number from `least` to `greatest` that fits, `least` if none does.
+    """Return the largest number from `least` to `greatest` for which `fits` is true, `least` if there is none.
 
-    It searches by halves, so if a number fits, every smaller one must fit, too.
+    It searches by halves: if a number fits, every smaller one must fit.
     """
     while least < greatest:
         middle = (least + greatest + 1) // 2

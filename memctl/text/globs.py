@@ -1,9 +1,9 @@
-"""Patterns as in `.gitignore`, matched in time linear in pattern and path instead of exponential.
+"""Match paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
 
 A pattern becomes a regular expression that never backtracks: between two `*` the leftmost match is as good as any
-other, and a lookahead with a back reference keeps it (as `fnmatch` does it). The signs mean what gitignore(5) and Git's
-wildmatch.c say. One thing differs: a file can be included again (`!src/made.py`) below an excluded folder, as in the
-lists of globs that pages have.
+other, and a lookahead with a back reference keeps it, as in `fnmatch`. The characters mean what gitignore(5) and Git's
+wildmatch.c say. One thing differs, for the lists of globs of pages: a file below an excluded folder can be included
+again (`!src/made.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANY_FOLDERS, _ANY, _SLASH = "(?:[^/]+/)*?", "[^/]*?", "/"
 
 
 class Globs:
-    """Patterns in order; the last one that matches a path decides."""
+    """A list of patterns; the last one that matches a path decides."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._patterns = [_Pattern(line) for line in lines]
@@ -39,7 +39,7 @@ class Globs:
         self._folders: dict[str, tuple[int, ...]] = {"": ()}
 
     def match(self, path: str) -> int | None:
-        """Return the index of the pattern that decides about the file at `path`, None if none matches.
+        """Return the index of the last pattern that matches the file at `path`, None if none matches.
 
         A pattern matches a file by itself or through a folder above it.
         """
@@ -77,7 +77,7 @@ class Globs:
 
 
 class _Pattern:
-    """One line. `is_exception` if it begins with `!`; one that is empty, a comment or malformed fits nothing."""
+    """One line of a list of globs. An empty line, a comment and a malformed pattern match nothing."""
 
     __slots__ = ("_is_for_folders", "expression", "is_exception", "is_for_names")
 
@@ -106,12 +106,12 @@ def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
 
 
 def is_pattern(line: str) -> bool:
-    """Return whether a line is a pattern that a file can match."""
+    """Return whether a line of a list of globs can match a file; comments, empty and malformed lines can't."""
     return _Pattern(line).expression is not None
 
 
 def _trimmed(line: str) -> str:
-    """Return a line without the blanks at its end that no backslash keeps; "" for a comment."""
+    """Return a line without trailing blanks, unless a backslash keeps one; "" for a comment."""
     if line.startswith("#"):
         return ""
     kept = line.rstrip(" ")
@@ -160,7 +160,7 @@ def _split(parts: list[str], at: str) -> list[list[str]]:
 
 
 def _parts(pattern: str, is_for_names: bool) -> Iterator[str]:
-    """Yield an expression for each sign; raises ValueError if the pattern is malformed."""
+    """Yield an expression for each character of a pattern; raises ValueError if the pattern is malformed."""
     place = 0
     while place < len(pattern):
         sign = pattern[place]
@@ -185,7 +185,7 @@ def _parts(pattern: str, is_for_names: bool) -> Iterator[str]:
 
 
 def _bracket(pattern: str, place: int) -> tuple[int, str]:
-    """Return the end of the set of characters whose `[` is before a place, and its expression."""
+    """Return the end of a set of characters whose `[` is right before `place`, and its expression."""
     is_negated = pattern[place : place + 1] in ("!", "^")
     first = place = place + is_negated
     found, before = "", ""

@@ -1,4 +1,4 @@
-"""Headings and code in a Markdown text, as CommonMark defines them."""
+"""Find headings and code in a Markdown text, as CommonMark defines them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class Heading(NamedTuple):
-    """A heading: its level, its text in Markdown, where it begins, and where the text after it begins."""
+    """A heading: its level, its text as Markdown, the offset where it begins, and the offset where the text after it
+    begins."""
 
     level: int
     title: str
@@ -35,19 +36,20 @@ class Heading(NamedTuple):
 
 
 class HeadedPart(NamedTuple):
-    """A part of a body: its heading ("" before the first one), its text with the heading, and without."""
+    """A part of a Markdown text: its heading ("" before the first one), its text with the heading, and without it."""
 
     heading: str
     text: str
     body: str
 
     @property
-    def opening(self) -> str:
-        """The lines of the heading."""
+    def heading_text(self) -> str:
+        """The heading as it is written, with its line ends; "" for the part before the first heading."""
         return self.text[: len(self.text) - len(self.body)]
 
     @property
     def is_headed(self) -> bool:
+        """Whether the part has a heading."""
         return len(self.body) < len(self.text)
 
 
@@ -56,15 +58,16 @@ def _is_odd(text: str) -> bool:
 
 
 def of(text: str) -> list[Heading]:
-    """Return the headings of a text as CommonMark has them, but for those in quotations and list items.
+    """Return the headings of a Markdown text, without those in quotations and list items.
 
-    A line in fenced code or in a comment is none; a line with `---` below it is one of level 2.
+    A line in fenced code or in a comment is not a heading; one with `---` below it is a heading of level 2.
     """
     return _by_markdown_it(text) if _is_odd(text) else _by_lines(text)
 
 
 def _by_lines(text: str) -> list[Heading]:
-    """Return the headings of a text in which only `#` at the beginning of a line makes one: ten times as fast."""
+    """Return the headings of a text whose only headings are lines that begin with `#`: ten times as fast as a
+    parser."""
     found = []
     fence = ""
     for match in _FENCES_AND_HEADINGS.finditer(text):
@@ -86,7 +89,7 @@ def _by_markdown_it(text: str) -> list[Heading]:
 
 
 def _tokens(text: str) -> list[Token]:
-    """Return the blocks of a text."""
+    """Return the block tokens of a text."""
     return _parser().parse(text.replace("\r", " "))
 
 
@@ -100,7 +103,7 @@ def _parser() -> MarkdownIt:
 
 
 def _title(line: str) -> str:
-    """Return the text of a heading, without the signs that open and close it."""
+    """Return the text of a heading line without its `#`."""
     title = line.lstrip("#").rstrip(" \t")
     text = title.rstrip("#")
     return (text if text[-1:] in ("", " ", "\t") else title).strip()
@@ -108,7 +111,7 @@ def _title(line: str) -> str:
 
 @lru_cache(maxsize=8)  # a page is asked for its parts by many rules and documents, one after the other
 def split(body: str) -> tuple[HeadedPart, ...]:
-    """Cut a body at its headings of level 2; joining the texts gives the body back."""
+    """Split a Markdown text at its headings of level 2; the joined texts of the parts are the whole text."""
     sections = [heading for heading in of(body) if heading.level == 2]
     ends = [*(section.start for section in sections), len(body)]
     found = [HeadedPart("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
@@ -118,7 +121,7 @@ def split(body: str) -> tuple[HeadedPart, ...]:
 
 
 def take_title(text: str) -> tuple[str, str]:
-    """Return the heading of level 1 that a text begins with ("" if it does not), and the rest."""
+    """Split a text into the heading of level 1 that it begins with ("" if it does not), and the rest."""
     first = next(iter(of(text)), None)
     if first is None or first.level != 1 or not first.title or text[: first.start].strip():
         return "", text
@@ -126,7 +129,7 @@ def take_title(text: str) -> tuple[str, str]:
 
 
 def close_fence(text: str) -> str:
-    """Return the text with any open code or comment closed, so that it does not swallow what follows."""
+    """Return a text with its open code fence or comment closed, so that it does not swallow what follows."""
     if not _is_odd(text):
         fence = ""
         for match in _FENCES.finditer(text):
@@ -144,9 +147,10 @@ def close_fence(text: str) -> str:
 
 
 def stretches(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield stretches of whole lines, and whether each is outside of fenced code; joined by newlines they are the text.
+    """Yield stretches of whole lines, each with whether it is outside of fenced code; joined by newlines they are the
+    text.
 
-    A fence that opens belongs to the code, one that closes does not.
+    The line that opens a fence counts as code, the line that closes it does not.
     """
     fence, start = "", 0
     for match in _FENCES.finditer(text):
@@ -159,7 +163,7 @@ def stretches(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of a text, and of each whether it is outside of fenced code; one that closes it is."""
+    """Return the lines of a text, each with whether it is outside of fenced code; a line that closes a fence is."""
     if not _is_odd(text):
         return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
     lines = text.split("\n")
@@ -174,7 +178,7 @@ def outside_fences(text: str) -> list[tuple[str, bool]]:
 
 
 def outside_code(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of a text, and of each whether it is outside of fenced and of indented code."""
+    """Return the lines of a text, each with whether it is outside of fenced and of indented code."""
     marked: list[tuple[str, bool]] = []
     is_list = is_code = False
     before = fence = ""

@@ -1,4 +1,4 @@
-"""Regular expressions compiled at first use.
+"""Compile regular expressions at first use.
 
 Compiling one takes 0.1 ms, and a command imports more than it uses: the hook of a prompt imports 60 and uses 20.
 """
@@ -22,5 +22,5 @@ class _LazyRegex:
 
 
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return an object that works like `re.compile(pattern, flags)`; a wrong pattern fails at first use."""
+    """Return an object that works like `re.compile(pattern, flags)`, and fails for a wrong pattern at first use."""
     return cast(re.Pattern[str], _LazyRegex(pattern, flags))

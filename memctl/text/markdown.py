@@ -1,4 +1,4 @@
-"""Embed a record's text in other Markdown, in a line or below a heading, so that it can't affect what is around it."""
+"""Embed a text in other Markdown, within a line or below a heading, so that it can't change what is around it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ _ABBREVIATED = 160  # characters of a text that stands for the whole
 
 
 def one_line(text: str) -> str:
+    """Return a text on one line, each run of white space as one space."""
     return " ".join(text.split())
 
 
@@ -41,17 +42,17 @@ def inline(text: str) -> str:
 
 
 def without_escapes(line: str) -> str:
-    r"""Return a line of Markdown as a reader sees it: `\[a\]` becomes `[a]`; the reverse of `inline`."""
+    """Return a line of Markdown without backslash escapes: `\\[a\\]` becomes `[a]`. It reverses `inline`."""
     return _ESCAPE.sub(lambda found: found[2] or found[0], line)
 
 
 def cell(text: str) -> str:
-    """Return a text as a cell of a table."""
+    """Return a plain text as a cell of a Markdown table."""
     return in_cell(inline(text))
 
 
 def in_cell(line: str) -> str:
-    """Return a line of Markdown for a table cell, where an unescaped bar would end the cell even in code."""
+    """Return a line of Markdown for a cell of a table, with `|` escaped, which would end the cell even within code."""
     return re.sub(r"(?<!\\)\|", r"\|", line)
 
 
@@ -67,14 +68,14 @@ def first_sentence(text: str) -> str:
 
 
 def target(path: str) -> str:
-    """Return a relative path as the target of a link."""
+    """Return a relative path as the target of a Markdown link."""
     from urllib.parse import quote  # 2 ms, which what makes no link has no time for
 
     return quote(path, safe="/")
 
 
 def code(text: str) -> str:
-    """Return a text as a code span, whatever backticks it has."""
+    """Return a text as a code span, with enough backticks around it for those that it contains."""
     text = one_line(text)
     ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{ticks}{text}{ticks}" if len(ticks) == 1 else f"{ticks} {text} {ticks}"
@@ -83,14 +84,14 @@ def code(text: str) -> str:
 def slug(heading: str, *, literal: bool = False) -> str:
     """Return the anchor that hosting sites and editors give a heading: lower case, no punctuation, spaces as dashes.
 
-    A `literal` heading is no Markdown: what looks like a link in it is shown as it is.
+    If the heading is `literal`, it is plain text and not Markdown, and what looks like a link in it stays.
     """
     shown = heading if literal else _LINK.sub(r"\1", heading)
     return re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
 
 
 def visible(text: str) -> str:
-    """Return a text without the targets of its links, which a model does not need: it goes by § markers and ids."""
+    """Return a text with each link replaced by its words: a model finds places by § markers and ids, not by targets."""
     if "](" not in text:
         return text
 
@@ -102,7 +103,7 @@ def visible(text: str) -> str:
 
 
 def outside_code(line: str, change: Callable[[str], str]) -> str:
-    """Return a line with everything but its code spans changed."""
+    """Return a line with `change` applied to everything outside of its code spans."""
     if "`" not in line:
         return change(line)
     parts, end = [], 0
@@ -130,12 +131,11 @@ def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
     )
 
 
-def contained(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
-    """Return a record's text so that it can neither add headings beside those around it nor swallow what follows.
+def embed(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
+    """Return a record's text so that it neither adds headings beside those around it nor swallows what follows.
 
-    Its headings are lowered by `lowered_by` levels, at least to `lowered_to`. A text with anything else that a Markdown
-    reader might take for structure (raw HTML, underlined headings, indented or unclosed code fences) is quoted line by
-    line.
+    Its headings are lowered by `lowered_by` levels, and at least to level `lowered_to`. A text with other Markdown
+    structure that reaches out (raw HTML, underlined headings, indented or unclosed code fences) is quoted line by line.
     """
     stretches = list(headings.stretches(body))
     is_odd = any((_ODD if outside else _INDENTED_FENCE).search(text) for text, outside in stretches)

@@ -1,4 +1,4 @@
-"""Phrases for messages: a number with its noun, the first of many names."""
+"""Phrases for messages: a number with its noun, and the first of many names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ def quantity(number: int, noun: str) -> str:
 
 
 def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ") -> str:
-    """Return the first `most` names and how many more there are: "a, b and 3 more"."""
+    """Return at most `most` names and the number of others: "a, b and 3 more"."""
     more = f"{last}{len(names) - most:,} more" if len(names) > most else ""
     return mark.join(names[:most]) + more

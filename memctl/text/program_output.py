@@ -1,4 +1,4 @@
-"""Lines that come from a program's output, such as logs, traces and diffs, and not from a person."""
+"""Remove lines that a program printed, such as logs, traces and diffs, and no person wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIFF_START = lazy_regex(r"(?:diff --git |index [0-9a-f]{7,}\.\.|--- \S|\+\+\+ \S
 
 
 def without_output(text: str) -> str:
-    """Return the lines of a text that do not belong to a log, trace or diff; of a diff only its first line stays."""
+    """Return a text without the lines of logs, traces and diffs, except the first line of each diff."""
     kept = []
     is_diff = False
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""Files that must not reach a model: binary ones, and those that hold secrets or are named like it."""
+"""Find files that must not reach a model: binary ones, and those with secrets in their text or their name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from memctl.text.credentials import find
 
-BINARY, SECRET_NAME = "binary", "its name is one of files with secrets"
+BINARY, SECRET_NAME = "binary", "its name is typical of files with secrets"
 _CREDENTIAL = "it looks like it contains a credential"
 _LOOKED_AT = 8_000  # bytes in which a binary file shows itself, as Git looks
 _SECRET_NAMES = re.compile(
@@ -20,25 +20,25 @@ _SECRET_NAMES = re.compile(
 
 
 def refusal(path: str, content: bytes, text: str) -> str:
-    """Return why a file must not reach a model, by its name, bytes or text; "" if it may."""
+    """Return why a file must not reach a model, by its path, its bytes or its text; "" if it may."""
     if has_secret_name(path):
         return SECRET_NAME
-    return BINARY if is_binary(content) else in_text(text)
+    return BINARY if is_binary(content) else refusal_of_text(text)
 
 
-def in_text(text: str) -> str:
+def refusal_of_text(text: str) -> str:
     """Return why a text must not reach a model; "" if it may."""
     spans = find(text)
     return f"{_CREDENTIAL} ({spans[0].rule})" if spans else ""
 
 
 def is_credential(reason: str) -> bool:
-    """Return whether a `refusal` is about a credential in the text; such a file may still be named."""
+    """Return whether a reason of `refusal` is a credential in the text; the file's name may still be shown then."""
     return reason.startswith(_CREDENTIAL)
 
 
 def without_credentials(text: str) -> str:
-    """Return a text without what looks like credentials in it."""
+    """Return a text with a space in place of each credential."""
     for span in reversed(find(text)):
         text = f"{text[: span.start]} {text[span.end :]}"
     return text
@@ -53,4 +53,5 @@ def has_secret_name(path: str) -> bool:
 
 
 def is_binary(content: bytes) -> bool:
+    """Return whether a file's content has a zero byte near its beginning, as Git decides."""
     return b"\0" in content[:_LOOKED_AT]

@@ -1,7 +1,8 @@
-"""Similarity of texts: which are duplicates, which lines repeat, and which words they share.
+"""Compare texts: find duplicates, repeated lines, and shared words.
 
-A text that differs from a later one only in times, or is more than 85 % similar, is a duplicate, and the most recent
-one stays (rules.md#compaction). Numbers matter: two test runs with different counts of failures are two facts.
+Two texts are duplicates if they differ only in times, or are more than 85 % similar, and the most recent one is kept
+(rules.md#compaction). Texts with different numbers are not: two test runs with different counts of failures are two
+facts.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ _NUMBER = lazy_regex(r"\d+")
 _WORD = lazy_regex(r"\w+")
 
 
-def normalised(text: str) -> str:
-    """Return a text without what may differ between duplicates: times, UUIDs, whitespace, case."""
+def normalise(text: str) -> str:
+    """Return a text without what may differ between duplicates: times, UUIDs, white space, case."""
     return " ".join(_UUID.sub("", _TIME.sub("", text)).casefold().split())
 
 
 def similarity(one: str, other: str) -> float:
-    """Return the similarity of two texts from 0 to 1, of short ones by characters and of long ones by words.
+    """Return the similarity of two texts from 0 to 1, by characters for short texts and by words for long ones.
 
-    For texts that are no duplicates it is an upper bound, which is cheaper.
+    For texts that are not duplicates it may return an upper bound, which is cheaper.
     """
     from difflib import SequenceMatcher  # 2 ms, which hooks that compare words need not take
 
@@ -56,12 +57,11 @@ def similarity(one: str, other: str) -> float:
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:
-    """Return the duplicates among texts in the order of time: index of each -> index of the later text that replaces
-    it.
+    """Return the duplicates among texts in the order of time: the index of each -> the index of the later text to keep.
 
     Texts with different numbers in them are duplicates only if they are equal.
     """
-    plain = [normalised(text) for text in texts]
+    plain = [normalise(text) for text in texts]
     exact: dict[str, int] = {}
     by_sketch: dict[int, list[int]] = {}
     found: dict[int, int] = {}
@@ -83,10 +83,10 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
     return found
 
 
-def consolidated(text: str) -> str:
-    """Return a text in which consecutive lines that are equal but for times become one line with their count."""
+def consolidate(text: str) -> str:
+    """Return a text in which consecutive lines that differ only in times become one line with their number."""
     lines = []
-    for _, group in groupby(text.split("\n"), key=lambda line: normalised(line) or line):
+    for _, group in groupby(text.split("\n"), key=lambda line: normalise(line) or line):
         same = list(group)
         if len(same) < _LEAST or not same[0].strip():
             lines += same
@@ -106,7 +106,7 @@ def _sketch(text: str) -> tuple[int, ...]:
 
 
 def shingles(text: str) -> frozenset[int]:
-    """Return the hashes of all runs of three words; none for a very short text."""
+    """Return the hashes of all runs of three words of a text; none for a text of fewer words."""
     words = _WORD.findall(text.casefold())
     return frozenset(_runs(words)) if len(words) >= _SHORT else frozenset()
 
@@ -120,7 +120,7 @@ def _hash(text: str) -> int:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the cosine of two vectors; 0 for a zero vector or different dimensions."""
+    """Return the cosine of two vectors; 0 if one is zero or their dimensions differ."""
     if len(one) != len(other):
         return 0.0
     lengths = math.hypot(*one) * math.hypot(*other)
@@ -145,10 +145,10 @@ def _stem(word: str) -> str:
 
 
 def plain_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, with diacritics; of identifiers only `_` is split."""
+    """Return the words of a text in lower case, diacritics kept; identifiers are split at `_` only."""
     return _PLAIN.findall(text.lower())
 
 
 def comparable(text: str) -> str:
-    """Return the words of a text, joined by spaces: equal for a text with and without Markdown's marks."""
+    """Return the words of a text joined by spaces, which are equal with and without Markdown's marks."""
     return " ".join(plain_words(text))

@@ -1,10 +1,10 @@
-"""The words of a text and of the identifiers in it, as search and file ranking compare them.
+"""Split a text and its identifiers into words, as search and the ranking of files compare them.
 
 This is FTS5's tokenizer `unicode61` in Python: a word is a run of letters and digits, in lower case, without
 diacritics, so that `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` are split. What unicode61 leaves
 whole is split here: `camelCase`, letters from digits, and runs of Chinese, Japanese or Korean characters, which have no
 spaces, into pairs (the usual way to search them without a dictionary). Thai, Lao and Khmer have no spaces either and
-stay whole. Words are not stemmed here.
+stay whole. Words keep their endings here.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ def stems(text: str) -> frozenset[str]:
 
 
 def whole_words(text: str) -> list[str]:
-    """Return the words of a text as they are written, but for diacritics, in their order."""
-    return _WORD.findall(folded(text))
+    """Return the words of a text in their order, with case and identifiers kept, without diacritics."""
+    return _WORD.findall(fold_diacritics(text))
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text up to `most` different words that carry meaning, and the parts of these."""
+    """Return the beginning of a text that has `most` different meaningful words, parts of identifiers counted as
+    words."""
     seen: set[str] = set()
     for match in _WORD.finditer(text):
         if len(seen) >= most:
@@ -61,9 +62,9 @@ def beginning(text: str, most: int) -> str:
 
 
 class InnerWords:
-    """The parts of identifiers in many texts, which a tokenizer that knows no identifiers misses.
+    """Collects the parts of identifiers over many texts, for a tokenizer that does not split identifiers.
 
-    Texts are split as bytes, and each word is split once: five times as fast as `words_of`.
+    It splits bytes, and each word once, which is five times as fast as `words_of`.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class InnerWords:
         return " ".join(filter(None, found))
 
     def all_words(self) -> set[str]:
-        """Return all words seen so far and their parts, in lower case."""
+        """Return all words of the texts so far, and their parts, in lower case."""
         odd = [word for word in self._plain if not word.isascii()] + list(self._parts)
         found = {each for word in odd for each in words_of(word.decode())}
         return found.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
@@ -93,8 +94,7 @@ class InnerWords:
 
 
 def parts_of(word: str) -> list[str]:
-    """Return the words that a compound word consists of, in lower case, without single letters; none for a simple
-    word."""
+    """Return the parts of a compound word in lower case, without single letters; [] for a simple word."""
     if word.isascii():
         parts = _ASCII_PART.findall(word)
         return [part.lower() for part in parts if len(part) > 1] if len(parts) > 1 else []
@@ -104,13 +104,13 @@ def parts_of(word: str) -> list[str]:
     return [part for run in runs for part in _pairs(*run)] if any(unspaced for unspaced, _ in runs) else []
 
 
-def folded(text: str) -> str:
+def fold_diacritics(text: str) -> str:
     """Return a text without diacritics: `é` becomes `e`, as in unicode61 with `remove_diacritics 2`."""
     return text if text.isascii() else _NOT_ASCII.sub(_without_marks, text)
 
 
 def _without_marks(run: re.Match[str]) -> str:
-    """Return a run of characters that are not ASCII without combining marks, but for those that make another kana."""
+    """Return a run of characters beyond ASCII without combining marks, except those that make another kana."""
     import unicodedata  # most texts are ASCII
 
     kept = [c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"]
@@ -119,12 +119,12 @@ def _without_marks(run: re.Match[str]) -> str:
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Return what splits a word into runs of unspaced script and runs of other characters."""
+    """Return the pattern that splits a word into runs of unspaced script and other runs."""
     return re.compile(f"([{_UNSPACED}]+)|([^{_UNSPACED}]+)")
 
 
 def _pairs(unspaced: str, other: str) -> Iterator[str]:
-    """Yield the pairs of characters that follow each other in a run of unspaced script; another run is itself."""
+    """Yield the pairs of neighbouring characters in a run of unspaced script, or another run as it is."""
     if other:
         yield other.lower()
     else:
@@ -136,9 +136,9 @@ _TWO_SLIPS = 8  # letters from which on two slips are forgiven; measured on benc
 
 
 def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
-    """Return the candidates spelled most like a word: with one slip, or two in a word of 8 letters and more.
+    """Return the candidates within one typing error of a word, or within two for a word of 8 letters and more.
 
-    A changed letter counts as `changed` slips.
+    A replaced letter counts as `changed` errors.
     """
     limit = 1 if len(word) < _TWO_SLIPS else 2
     found: list[str] = []
@@ -152,9 +152,9 @@ def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]
 
 
 def distance(one: str, other: str, limit: int, changed: int = 1) -> int:
-    """Return how many letters must be inserted, deleted, swapped with the next (optimal string alignment) or replaced.
+    """Return the number of letters to insert, delete, replace, or swap with the next (optimal string alignment).
 
-    A replaced letter counts `changed` times. More than `limit` is returned as `limit + 1`, and found sooner.
+    A replaced letter counts `changed` times. A distance above `limit` is returned as `limit + 1`, which is faster.
     """
     if abs(len(one) - len(other)) > limit:
         return limit + 1

@@ -1,6 +1,6 @@
 """Write XML: elements with text, serialised by the standard library.
 
-No text can leave its element. Characters that XML 1.0 can't contain, not even escaped, are replaced.
+No text can break out of its element. Characters that XML 1.0 can't contain, not even escaped, are replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: str) -> str:
-    """Return a text that a serialiser can write as XML."""
+    """Return a text without characters that XML can't contain."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -26,19 +26,19 @@ def element(tag: str, text: str) -> Element:
 
 
 def add(parent: Element, tag: str, text: str, **attributes: str) -> None:
-    """Add an element that holds a text; its attributes are on one line."""
+    """Add an element with a text to `parent`; its attributes are put on one line."""
     SubElement(parent, tag, {name: clean(value) for name, value in attributes.items()}).text = clean(text)
 
 
 def add_texts(parent: Element, values: Mapping[str, str]) -> None:
-    """Add an element for each text that is not empty."""
+    """Add to `parent` an element for each text that is not empty: tag -> text."""
     for tag, value in values.items():
         if value:
             add(parent, tag, value)
 
 
 def add_list(parent: Element, tag: str, item: str, values: Sequence[str]) -> None:
-    """Add one element with a child for each text; nothing if there are no texts."""
+    """Add to `parent` an element with a child `item` for each text; nothing if there are no texts."""
     if values:
         texts = SubElement(parent, tag)
         for value in values:
@@ -46,11 +46,11 @@ def add_list(parent: Element, tag: str, item: str, values: Sequence[str]) -> Non
 
 
 def to_text(root: Element) -> str:
-    """Return an element as text, on one line if its texts are."""
+    """Return an element as XML without added white space."""
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def indented(root: Element) -> str:
-    """Return an element as indented lines. Its texts have no line ends of their own."""
+    """Return an element as indented lines of XML. Its texts must not have line ends."""
     ElementTree.indent(root)
     return to_text(root) + "\n"

@@ -1,1 +1,1 @@
-"""Counting tokens, with the source of every figure and how far it may be off."""
+"""Count tokens, with the source of every figure and its error band."""

@@ -1,7 +1,7 @@
-"""Counting: o200k exactly, other families by measured factors, and never a figure without its source.
+"""Count tokens: o200k exactly, other model families by measured factors; every figure names its source.
 
-ctok has Claude's own tokenizers, reconstructed: the extra `claude`, for Python 3.12 on. It is slow (0.3 MB/s, and half
-a second to load), so only `memctl tokens` uses it; budgets are kept with the factors.
+The package ctok has Claude's own tokenizers, reconstructed (the extra `claude`, for Python 3.12 on). It is slow (0.3
+MB/s, and half a second to load), so only `memctl tokens` uses it; budgets are counted with the factors.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ TOKENIZER_ERROR = 0.01
 
 
 class Tokenizer(msgspec.Struct, frozen=True):
-    """A tokenizer by name and version, and how it counts a text."""
+    """A tokenizer: its name with its version, and a function that returns the tokens of a text."""
 
     name: str
     count: Callable[[str], int]
 
 
 def tokenizer_of(model: str) -> Tokenizer | None:
-    """Return the tokenizer of a Claude model; None for other models, or where ctok is not installed."""
+    """Return ctok's tokenizer for a Claude model; None for other models, or if ctok is not installed."""
     if "claude" not in model.lower():
         return None
     try:
@@ -50,7 +50,7 @@ def tokenizer_of(model: str) -> Tokenizer | None:
 
 
 def _generation(version: tuple[int, int]) -> str:
-    """Return the first version that counts like one, as ctok tells them apart."""
+    """Return the first model version that ctok counts in the same way."""
     if version < (4, 7):
         return "3.0"
     return "4.7" if version < (4, 8) else "4.8"
@@ -61,7 +61,7 @@ _LONG_WORD = 60  # characters; paths are shorter
 
 
 class Count(msgspec.Struct, frozen=True):
-    """A number of tokens, where it comes from, and how far the truth may be from it (a fraction)."""
+    """A number of tokens, its source, and its error band as a fraction: 0.05 for ±5 %."""
 
     tokens: int
     source: str
@@ -69,10 +69,10 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class Counter:
-    """Counts the tokens of one model or family; what was counted is kept in a cache if there is one.
+    """Counts the tokens of texts for one model or family, and keeps counts in a cache if it has one.
 
-    The most trusted source at hand is taken: what the model itself reported of this very text; a `tokenizer` of its
-    own; o200k times the family's factor, and times what was `learnt` of the model; pieces, times the same.
+    It takes the most trusted source that it has: what the model itself reported of the same text; a `tokenizer` of the
+    model; o200k times the family's factor and the ratio of the `calibration`; or an estimate times both.
     """
 
     def __init__(
@@ -80,61 +80,62 @@ class Counter:
         family: Family,
         cache: Cache | None = None,
         *,
-        learnt: Learnt | None = None,
+        calibration: Calibration | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:
         self.family = family
         self._cache = cache
-        self._learnt = learnt
+        self._calibration = calibration
         self._tokenizer = tokenizer
 
     @property
-    def way(self) -> str:
-        """What its figures depend on beside the text and its kind; a count may be kept under it."""
-        learnt, own = self._learnt, self._tokenizer
+    def cache_key(self) -> str:
+        """A key for cached counts: a name of all that a count depends on except the text and its kind."""
+        calibration, own = self._calibration, self._tokenizer
         parts = [self.family.name, *([own.name] if own else [])]
-        return " ".join(
-            parts if learnt is None else [*parts, learnt.model, repr(learnt.ratio), str(learnt.observations)]
-        )
+        if calibration is not None:
+            parts += [calibration.model, repr(calibration.ratio), str(calibration.observations)]
+        return " ".join(parts)
 
     def factor(self, kind: str) -> float:
-        """By what the tokens of o200k are multiplied for a text of a kind."""
-        return self.family.factors[kind] * (1 if self._learnt is None else self._learnt.ratio)
+        """Return the factor by which the o200k tokens of a text of a kind are multiplied."""
+        return self.family.factors[kind] * (1 if self._calibration is None else self._calibration.ratio)
 
     def count(self, text: str, kind: str = "markdown") -> Count:
-        """Return the tokens of a text of a kind (one of `families.KINDS`)."""
+        """Return the tokens of a text. `kind` is one of `families.KINDS`."""
         text = encodable(text)
-        if self._learnt is not None and (reported := self._learnt.reported_of(text)) is not None:
-            return Count(reported, f"reported by {self._learnt.model}", 0.0)
+        if self._calibration is not None and (reported := self._calibration.reported_of(text)) is not None:
+            return Count(reported, f"reported by {self._calibration.model}", 0.0)
         if self._tokenizer is not None:
-            tokens = self._counted(text, self._tokenizer.name, self._tokenizer.count)
+            tokens = self._cached_count(text, self._tokenizer.name, self._tokenizer.count)
             return Count(tokens, self._tokenizer.name, TOKENIZER_ERROR)
         factor, error = self.family.factors[kind], self.family.error
-        if self._learnt is not None:
-            error = self._learnt.error_of(kind, self.family)
+        if self._calibration is not None:
+            error = self._calibration.error_of(kind, self.family)
         if (exact := self._o200k(text)) is not None:
             tokens, source = exact, "o200k" if factor == 1 else f"o200k x {factor:g}"
         else:
             tokens, source, error = families.estimate(text, kind), f"pieces x {factor:g}", error + families.ERROR[kind]
-        if self._learnt is not None:
-            source += f" x calibration {self._learnt.ratio:.2f} ({self._learnt.observations} observations)"
-            factor *= self._learnt.ratio
+        if self._calibration is not None:
+            source += f" x calibration {self._calibration.ratio:.2f} ({self._calibration.observations} observations)"
+            factor *= self._calibration.ratio
         return Count(math.ceil(tokens * factor), source, round(error, 3))
 
     def tokens(self, text: str, kind: str = "markdown") -> int:
-        """Just the number."""
+        """Return the number of tokens of a text. `kind` is one of `families.KINDS`."""
         return self.count(text, kind).tokens
 
     def tokens_of(self, name: str, text: str) -> int:
-        """Return the tokens of a file's text, of the kind that its name or its beginning tells."""
+        """Return the number of tokens of a file's text; its kind follows from the file's name or the text's
+        beginning."""
         return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
-        """Return whether a text has from `least` to `most` tokens; counted only if cheap bounds do not tell."""
-        if self._tokenizer is not None or self._learnt is not None:
+        """Return whether a text has from `least` to `most` tokens; it counts only if cheap bounds do not decide."""
+        if self._tokenizer is not None or self._calibration is not None:
             return least <= self.tokens(text, kind) <= most
         question = f"{self.family.name} {kind} {least}-{most}"
-        is_within = self._counted(text, question, lambda text: int(self._is_within(text, least, most, kind)))
+        is_within = self._cached_count(text, question, lambda text: int(self._is_within(text, least, most, kind)))
         return is_within == 1
 
     def _is_within(self, text: str, least: int, most: int, kind: str) -> bool:
@@ -149,22 +150,23 @@ class Counter:
         return max(map(len, words)) <= _LONG_WORD and about * factor * (1 + 2 * families.ERROR[kind]) <= most
 
     def _o200k(self, text: str) -> int | None:
-        """Return the tokens of o200k; None if nothing here can tell."""
-        if (known := self._kept(text, _ENCODING)) is not None:
+        """Return the o200k tokens of a text; None if there is neither a cached count nor a tokenizer."""
+        if (known := self._known_count(text, _ENCODING)) is not None:
             return known
-        encoder = _tokenizer()  # 35 ms, hence only now
+        if (encoder := _tokenizer()) is None:  # 35 ms, hence only now
+            return None
         # encode_ordinary: `encode` would read <|endoftext|> in a record as an end of text
-        return None if encoder is None else self._counted(text, _ENCODING, lambda t: len(encoder.encode_ordinary(t)))
+        return self._cached_count(text, _ENCODING, lambda text: len(encoder.encode_ordinary(text)))
 
-    def _counted(self, text: str, by: str, count: Callable[[str], int]) -> int:
-        known = self._kept(text, by)
+    def _cached_count(self, text: str, by: str, count: Callable[[str], int]) -> int:
+        known = self._known_count(text, by)
         if known is None:
             known = count(text)
             if self._cache is not None:
                 self._cache.keep_token_count(digest(text, by), known)
         return known
 
-    def _kept(self, text: str, by: str) -> int | None:
+    def _known_count(self, text: str, by: str) -> int | None:
         return None if self._cache is None else self._cache.token_count(digest(text, by))
 
 
@@ -184,12 +186,13 @@ _ENOUGH = 10  # observations from which on their errors say more than the family
 _BAND = 0.9  # of the observations are within the error band
 
 
-class Learnt(msgspec.Struct, frozen=True):
-    """A model's ratio to what its family's factors say, and how far counts are off, as fractions of what was reported.
+class Calibration(msgspec.Struct, frozen=True):
+    """The ratio of a model's reported tokens to the estimates of its family, and the errors, as fractions of the
+    reported.
 
-    `error` is the error band: nine in ten observations are within it, as with the bands of the families. `before` and
-    `after` are the medians of the absolute errors without the ratio and with it. `kinds` are those observed: for others
-    the band is no smaller than the family's.
+    `error` is the error band: nine in ten observations are within it. `before` and `after` are the medians of the
+    absolute errors without the ratio and with it. `kinds` are the kinds of texts observed. `reported` has the tokens of
+    whole texts by their digests.
     """
 
     model: str
@@ -202,28 +205,29 @@ class Learnt(msgspec.Struct, frozen=True):
     reported: dict[bytes, int] = {}
 
     def error_of(self, kind: str, family: Family) -> float:
-        """Return the error band for a kind of text."""
+        """Return the error band for a kind of text; for one that was not observed, at least the family's."""
         return self.error if kind in self.kinds else max(self.error, family.error)
 
     def reported_of(self, text: str) -> int | None:
-        """Return what the model reported of this very text, if it did."""
+        """Return the tokens that the model reported of exactly this text, None if it reported none."""
         return self.reported.get(digest_of(text))
 
 
 def digest_of(text: str) -> bytes:
-    """By what an observation of a whole text is known."""
+    """Return the key under which the reported tokens of a whole text are kept."""
     return digest(text, "observation")
 
 
 def name_of(model: str) -> str:
-    """Return a model's name without what does not change how it counts: vendor, date, the version of a deployment."""
+    """Return the name of a model in lower case without vendor, date and version of a deployment, which do not affect
+    counts."""
     name = model.strip().lower().rpartition("/")[2]
     name = re.sub(r"^(?:[a-z]{2,6}\.)?anthropic\.", "", name)
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
-def learn(model: str, found: Sequence[TokenSample], family: Family) -> Learnt | None:
-    """Return what the observations of a model, in their order, teach; None if there are none."""
+def calibrate(model: str, found: Sequence[TokenSample], family: Family) -> Calibration | None:
+    """Return what a model's observations, oldest first, teach about its counts; None if there are none."""
     if not found:
         return None
     ratio = 1.0
@@ -232,7 +236,7 @@ def learn(model: str, found: Sequence[TokenSample], family: Family) -> Learnt | 
     ratio = round(ratio, 4)
     before, after = _errors(found, 1.0), _errors(found, ratio)
     band = max(after[math.ceil(_BAND * len(after)) - 1], 0.01)
-    return Learnt(
+    return Calibration(
         model=model,
         ratio=ratio,
         observations=len(found),
@@ -254,16 +258,21 @@ def _median(errors: Sequence[float]) -> float:
 
 
 def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) -> Counter:
-    """Return the counter for a model, with the cache of a memory and what was learnt in its clone; raises MemctlError
-    for a model that is not known."""
+    """Return the counter for a model, with the cache of a memory and what was learnt in its clone.
+
+    Raises MemctlError for an unknown model.
+    """
     from memctl.store import load
 
     family = families.family_of(model)
-    known = learnt(memory.repository.shared, model, family)
-    return Counter(family, load.open_cache(memory), learnt=known, tokenizer=tokenizer)
+    known = calibration_of(memory.repository.shared, model, family)
+    return Counter(family, load.open_cache(memory), calibration=known, tokenizer=tokenizer)
 
 
-def learnt(folder: Path, model: str, family: Family) -> Learnt | None:
-    """Return what was learnt of a model in a clone, by the folder that its worktrees share; None if nothing was."""
+def calibration_of(folder: Path, model: str, family: Family) -> Calibration | None:
+    """Return the calibration of a model from the observations in a clone; None if there are none.
+
+    `folder` is the folder of memctl's that all worktrees of the clone share.
+    """
     name = name_of(model)
-    return learn(name, token_samples.samples_of(folder, name), family)
+    return calibrate(name, token_samples.samples_of(folder, name), family)

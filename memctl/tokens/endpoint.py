@@ -1,8 +1,8 @@
-"""Anthropic's endpoint that counts tokens: the model's own count, but the text leaves this machine, so it is asked
-only when the user says so.
+"""Ask Anthropic's endpoint to count tokens. It gives the model's own count, but the text leaves this machine, so it is
+asked only if the user requests it.
 
-The request is `POST BASE/v1/messages/count_tokens` with a model and one message of the user; the answer's
-`input_tokens` is for that whole request, a frame of 6 to 11 tokens included.
+The request is `POST BASE/v1/messages/count_tokens` with a model and one message of the user. The answer's
+`input_tokens` counts the whole request, with a frame of 6 to 11 tokens.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class _Counted(msgspec.Struct):
 
 
 class Endpoint:
-    """Counts by asking for one model; what was answered is kept in the cache."""
+    """Counts texts by Anthropic's endpoint for one model, and keeps the answers in a cache if it has one."""
 
     def __init__(self, model: str, environ: Mapping[str, str], cache: Cache | None = None) -> None:
-        """`environ` has the key, and perhaps another base; raises MemctlError if they can't be used."""
+        """Read the key, and perhaps another base address, from `environ`; raises MemctlError if they can't be used."""
         if model.strip().lower() in FAMILIES or not family_of(model).name.startswith("claude"):
             raise MemctlError(
                 f"{model!r} is not the name of a Claude model", "give one as --model claude-sonnet-4-5", USAGE
@@ -50,7 +50,10 @@ class Endpoint:
         self._cache = cache
 
     def count(self, text: str, *, allow_secret: bool = False) -> Count:
-        """Return the tokens of a request of one message with this text; raises MemctlError if there is no answer."""
+        """Return the tokens of a request whose one message is this text.
+
+        Raises MemctlError if there is no answer, and for a text with a credential unless `allow_secret`.
+        """
         source = f"Anthropic's count for {self.model}"
         key = digest(text, f"{self._url} {self.model}")
         known = None if self._cache is None else self._cache.token_count(key)
@@ -92,7 +95,7 @@ class Endpoint:
 
 
 def _hint() -> str:
-    return "without --source anthropic the tokens are counted here, and the band of error is told"
+    return "without --source anthropic, tokens are counted on this machine, with an error band"
 
 
 def _refuse_secrets(text: str) -> None:

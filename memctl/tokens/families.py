@@ -1,10 +1,10 @@
-"""Model families: whose tokens are counted, and how their counts relate to o200k's.
+"""Model families: which models count alike, and the factors from o200k's counts to theirs.
 
-The factors were measured per kind of text against models' own counts. Models not named here can't be guessed: a factor
-may differ by a half.
+The factors were measured for each kind of text against the models' own counts. A model of no family is refused, since a
+guessed factor may be wrong by half.
 
-Without a tokenizer a text is cut into words, numbers, punctuation and white space, and each is weighed: measured
-against o200k within 3-7 % (JSON 12 %).
+Without a tokenizer, a text is split into words, numbers, punctuation and white space, and each piece gets a weight.
+That is within 3-7 % of o200k (JSON 12 %).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ KINDS = ("prose", "markdown", "python", "go", "typescript", "json", "log", "chat
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Models that count alike: the factor on o200k per kind of text, and the error band as a fraction."""
+    """Models that count alike: the factor from o200k's count for each kind of text, and the error band as a
+    fraction."""
 
     name: str
     help: str
@@ -80,7 +81,7 @@ _BEGINNING = 6_000  # characters
 
 
 def family_of(model: str) -> Family:
-    """Return the family that a model or family name belongs to; raises MemctlError for an unknown one."""
+    """Return the family of a model or family name; raises MemctlError for an unknown one."""
     name = model.strip().lower()
     if name in FAMILIES:
         return FAMILIES[name]
@@ -93,20 +94,21 @@ def family_of(model: str) -> Family:
 
 
 def claude_version(name: str) -> tuple[int, int]:
-    """Return the version in a name such as claude-sonnet-4-5-20250929 or claude-3-opus; without one, the latest is
-    meant."""
+    """Return the version in a model's name: (4, 5) for claude-sonnet-4-5-20250929, (99, 0) if there is none."""
     match = re.search(r"(?<!\d)(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)", name)
     return (int(match[1]), int(match[2] or 0)) if match else (99, 0)
 
 
 def is_pack(text: str) -> bool:
-    """Return whether a text begins as packs of memctl do, in any format."""
+    """Return whether a text begins as a pack of memctl's in one of its formats."""
     return _PACK.search(text[:_BEGINNING]) is not None
 
 
 def kind_of_text(name: str, text: str) -> str:
-    """Return the kind of a text by its file name, or failing that by how it begins; a pack of memctl's is Markdown, as
-    it was counted when it was made."""
+    """Return the kind of a text (one of KINDS) by its file's name, or else by how it begins.
+
+    A pack of memctl's is "markdown" in every format, since its budget was counted so.
+    """
     if is_pack(text):
         return "markdown"
     kind = _BY_SUFFIX.get(name.rpartition(".")[2].lower()) if "." in name else None
@@ -131,12 +133,12 @@ ERROR = {kind: 0.12 if kind == "json" else 0.07 for kind in _FACTORS}
 
 
 def estimate(text: str, kind: str) -> int:
-    """About how many o200k tokens a text of a kind has."""
+    """Return an estimate of the o200k tokens of a text of a kind."""
     return math.ceil(sum(map(_weight, _PIECE.findall(text))) * _FACTORS[kind])
 
 
 def markdown_estimator(model: str) -> Callable[[str], float]:
-    """Return a function that says about how many tokens Markdown has for a model; a backslash counts as one more."""
+    """Return a function that estimates the tokens of Markdown for a model, each backslash as one more."""
     factor = family_of(model).factors["markdown"]
     return lambda text: (estimate(text, "markdown") + text.count("\\")) * factor
 

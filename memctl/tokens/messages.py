@@ -1,7 +1,7 @@
-"""Requests to a model: the text of their messages, in the shapes of Anthropic's and OpenAI's interfaces.
+"""Take the texts out of requests to a model, in the shapes of Anthropic's and OpenAI's interfaces.
 
-A model is not given a call's input as the JSON that it comes in, but parameter by parameter with raw values: a
-quotation mark or the end of a line in a value costs no backslash.
+A model gets the input of a tool call not as JSON but as raw values, one for each parameter, so a quotation mark or a
+line end in a value costs no backslash.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ _LOOKED_AT, _LISTED, _FEWEST = 8_000, 40, 3  # characters, and lines of them
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A piece of text in a request: the message that has it (0: before the first), whose, what and of what kind."""
+    """A text of a request: the number of its message (0: before the first), the message's role, what the text is, its
+    kind.
+
+    `what` is a constant of `transcript.messages`, such as TEXT or CALL, or "tools"; `kind` is one of `families.KINDS`.
+    """
 
     message: int
     role: str
@@ -60,11 +64,11 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A request's text by its parts, and what of it is not text and so is not counted, by what it is.
+    """The texts of a request, and what in it costs tokens beside them.
 
-    `model` is what the request or its last answer names, "" if they name none.
-
-    `overhead` are tokens beside those of the text: of messages, of calls, of images whose size is known.
+    `model` is the name in the request or in its last answer, "" if there is none. `uncounted` has the number of
+    contents that are not text, by their type. `overhead` is the tokens of messages, calls and images whose size is
+    known.
     """
 
     model: str
@@ -76,7 +80,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 def parse(given: Any) -> Conversation | None:
-    """Return the text of a request's body or of a list of messages; None if it is neither."""
+    """Return the texts of a request's body or of a list of messages; None if `given` is neither."""
     try:
         held = messages_of(given)
     except MemctlError:
@@ -97,7 +101,7 @@ def parse(given: Any) -> Conversation | None:
 
 
 class PartReader:
-    """Gathers the text of contents as they come, and what they cost beside it."""
+    """Collects the texts of message contents, and counts what costs tokens beside them."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -107,25 +111,27 @@ class PartReader:
 
     @property
     def tool_calls(self) -> int:
+        """The number of tool calls so far."""
         return self._calls.total()
 
     @property
     def overhead(self) -> int:
-        """Tokens beside those of the texts, but for those of messages themselves."""
+        """The tokens beside those of the texts, without the frames of messages."""
         several = sum(number > 1 for number in self._calls.values())
         beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several
         return beside + PER_EMPTY_RESULT * self._empty_results + self.images
 
     def add(self, number: int, role: str, what: str, kind: str, text: str) -> None:
+        """Add a text unless it is empty; the arguments are the fields of `Part`."""
         if text:
             self.parts.append(Part(number, role, what, kind, text))
 
     def read(self, number: int, role: str, content: Any) -> None:
-        """Gather a message's content, which is a text or a list of blocks."""
+        """Collect the content of a message, which is a text or a list of blocks."""
         self.take(number, blocks_of(role, content))
 
     def take(self, number: int, blocks: Iterable[Block]) -> None:
-        """Gather blocks of the message with this number."""
+        """Collect parsed blocks of the message with this number."""
         for block in blocks:
             if block.type == OTHER and (tokens := image_tokens(block.arguments)) is not None:
                 self.images += tokens
@@ -143,9 +149,9 @@ class PartReader:
 
 
 def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
-    """Return the texts of a call as the model has them, by their kinds, and the number of its parameters.
+    """Return the texts of a tool call as the model gets them, each as (kind, text), and the number of its parameters.
 
-    `arguments` are an object, or the JSON of one; what is neither is a text.
+    `arguments` is an object or the JSON of one; anything else counts as one text.
     """
     given = decode_json(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(given, dict):
@@ -163,16 +169,16 @@ def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
 
 
 def count_call(name: str, arguments: Any, tokens: Callable[[str, str], int]) -> int:
-    """Return the tokens of a call in all; `tokens` counts a text of a kind."""
+    """Return all tokens of a tool call. `tokens` is called with (text, kind) to count a text."""
     texts, parameters = call_texts(name, arguments)
     return sum(tokens(text, kind) for kind, text in texts if text) + PER_TOOL_CALL + PER_PARAMETER * parameters
 
 
 def kind_in_messages(text: str, what: str) -> str:
-    """Return the kind of a text of a message, which is a TEXT, a CALL's or a RESULT.
+    """Return the kind of a text in a message. `what` is TEXT, CALL or RESULT.
 
-    What looks like prose is how people chat, or how tools report. Tools that read and search give files with the
-    numbers of their lines, which are counted like nothing else.
+    Prose is of the kind "chat" or, in a tool's result, "log". Results of tools that read and search have the numbers of
+    lines before each line, and are counted by factors of their own.
     """
     if what == RESULT and (kind := _listing(text)):
         return kind
@@ -183,7 +189,7 @@ def kind_in_messages(text: str, what: str) -> str:
 
 
 def _listing(text: str) -> str:
-    """Return the kind of what a tool lists with numbers of lines, by the first lines; "" of anything else."""
+    """Return "numbered" or "matches" for a listing with the numbers of lines, by its first lines; "" for other text."""
     lines = text[:_LOOKED_AT].split("\n")[:_LISTED]
     for kind, pattern in (("numbered", _NUMBERED), ("matches", _MATCH)):
         if len(lines) >= _FEWEST and sum(1 for line in lines if pattern.match(line)) * 2 > len(lines):
@@ -202,8 +208,10 @@ _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the segments of a JPEG th
 
 
 def image_tokens(given: Any) -> int | None:
-    """Return the tokens of an image in the shape of Anthropic's or OpenAI's interface; None if its size is not there,
-    as of an image that is only a URL, or if it is no image."""
+    """Return the tokens of an image in the shape of Anthropic's or OpenAI's interface.
+
+    None if `given` is not an image, or if its size is not known, as for an image that is only a URL.
+    """
     if not isinstance(given, Mapping):
         return None
     source, url = given.get("source"), given.get("image_url")
@@ -233,7 +241,7 @@ def _of_openai(width: int, height: int) -> int:
 
 
 def image_size(encoded: Any) -> tuple[int, int] | None:
-    """Return the width and height in pixels of a PNG, GIF, WebP or JPEG in base64; None of anything else."""
+    """Return the width and height in pixels of a PNG, GIF, WebP or JPEG in base64; None for anything else."""
     if not isinstance(encoded, str):
         return None
     head = encoded[:_ENCODED]

@@ -1,7 +1,7 @@
-"""The windows of Claude's models, where Claude Code compacts them, and where zones begin: the one meter of commands,
-of an agent's own loop and of the hooks.
+"""The sizes of the windows of Claude's models, where Claude Code compacts them, and the zones of a window.
 
-Plain numbers and text: a hook after every tool call imports this, and must not pay for more.
+Commands, an agent's own loop and the hooks all measure with these numbers. A hook after every tool call imports this
+module, so it imports little.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SMALL = re.compile(
 
 
 def is_large(model: str) -> bool:
-    """Return whether a name asks for the large window of a model, as `claude-sonnet-4-5[1m]` does."""
+    """Return whether a model's name asks for its large window, as `claude-sonnet-4-5[1m]` does."""
     return _MILLION.search(model) is not None
 
 
 def zone_of(share: float, yellow: float = YELLOW_AT, orange: float = ORANGE_AT, red: float = RED_AT) -> str:
-    """Return the zone at a share of what can be filled; a threshold belongs to the zone that it begins."""
+    """Return the zone for a share (0 to 1) of the usable window; a threshold belongs to the zone above it."""
     if share >= red:
         return RED
     if share >= orange:
@@ -42,13 +42,13 @@ def zone_of(share: float, yellow: float = YELLOW_AT, orange: float = ORANGE_AT, 
 
 
 def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
-    """Return the window that Claude Code takes a model to have, in tokens, by the model's name.
+    """Return the size in tokens of the window that Claude Code uses for a model.
 
-    What was in it tells more. `seen` tokens that a small one can't hold prove the large one; fewer prove nothing, for
-    Claude Code compacts after the request that went over its point: 12 of 234 real sessions had up to 175,000 tokens
-    in a window of 200,000. `compacted` tokens at which the host compacted by itself, so few that a small one holds
-    them, prove the small one (0: it did not). The suffix `[1m]` with which somebody asks for the large one is not in
-    transcripts.
+    The name decides unless usage proves more. More `seen` tokens than the small window holds prove the large one; fewer
+    prove nothing, since Claude Code compacts only after the request that passes its limit: 12 of 234 real sessions had
+    up to 175,000 tokens in a window of 200,000. `compacted` is the number of tokens at which the host compacted by
+    itself (0: it did not); if the small window holds them, it is the small one. Transcripts do not show the suffix
+    `[1m]` that asks for the large window.
     """
     if seen > SMALL:
         return LARGE
@@ -57,7 +57,7 @@ def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
 
 
 def compacted_at(window: int, max_output: int = DEFAULT_OUTPUT) -> int:
-    """Return the tokens at which Claude Code compacts a window by itself."""
+    """Return the tokens at which Claude Code compacts a window of a size by itself."""
     return window - min(max_output, MOST_OUTPUT) - BUFFER
 
 
@@ -68,29 +68,28 @@ _LEAST = 2 * (MOST_OUTPUT + BUFFER)  # tokens
 
 
 def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
-    """Return the window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no
-    window.
+    """Return the window size in MEMCTL_CONTEXT_WINDOW, None if it is not set; raises MemctlError for anything else.
 
-    Without a host that compacts it before it is full, a window may be of any size.
+    If `has_host`, a host compacts the window before it is full, so a size below what that needs is an error.
     """
     value = environ.get(_SETTING, "").strip()
     if not value:
         return None
     number, least = _number(environ, _SETTING), _LEAST if has_host else 0
     if number <= least:
-        raise MemctlError(f"{_SETTING} is {value[:40]!r}", f"it takes a number of tokens above {least:,}", USAGE)
+        raise MemctlError(f"{_SETTING} is {value[:40]!r}", f"give a number of tokens above {least:,}", USAGE)
     return number
 
 
 def host_window(window: int, environ: Mapping[str, str]) -> int:
-    """Return the size of a window as Claude Code's own setting has it: no larger than its own setting says."""
+    """Return the size of a window, limited by the environment variable of Claude Code's for that."""
     most = _number(environ, _HOST_WINDOW)
     return min(window, most) if most > _LEAST else window
 
 
 def host_limit(window: int, environ: Mapping[str, str], max_output: int = DEFAULT_OUTPUT) -> int:
-    """Return the tokens at which Claude Code compacts a window by itself, by its size and what its own settings say of
-    it."""
+    """Return the tokens at which Claude Code compacts a window by itself, by its size and by Claude Code's own
+    settings."""
     limit, share = compacted_at(window, max_output), _number(environ, _HOST_SHARE)
     return min(limit, (window - min(max_output, MOST_OUTPUT)) * share // 100) if 0 < share <= 100 else limit
 

@@ -1,11 +1,11 @@
-"""Observations in a file: texts whose tokens a model reported.
+"""Read observations from a file: texts whose tokens a model reported.
 
-A line of JSON is one of: `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`; a request with its
-answer, `{"request", "response"}`, or with `usage`, of Anthropic's or OpenAI's interface; a line of a Claude Code
-transcript.
+A line is JSON in one of these forms: `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`; a request with
+its answer, `{"request", "response"}`, or with its `usage`, of Anthropic's or OpenAI's interface; a line of a Claude
+Code transcript.
 
-In a transcript a context grows from one request to the next, by the answer and by what was given to the model after it.
-Both are in the transcript, and the growth is what the model reported.
+In a transcript the context grows from one request to the next, by the answer and by what the model was given after it.
+The transcript has both texts, and the difference of the reported tokens is what they cost.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from memctl.transcript.line import Line, context_tokens
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What was added between two requests: its parts, the tokens it took, and why it is of no use, if so.
+    """What was added to a context between two requests: its texts, its tokens, and why it can't be used ("" if it can).
 
-    `overhead` are tokens beside those of the texts: of calls, and of two messages, an answer and what came after it.
+    `overhead` is the tokens beside those of the texts: of tool calls and of the frames of two messages.
     """
 
     model: str
@@ -41,7 +41,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class GrowthReader:
-    """Measures how a context grows between two answers; takes the lines of one transcript in order."""
+    """Measures how many tokens a context grows between two answers; takes the lines of one transcript in order."""
 
     def __init__(self) -> None:
         self._answer = self._model = ""
@@ -49,7 +49,7 @@ class GrowthReader:
         self._parts = PartReader()
 
     def take(self, line: Line) -> Growth | None:
-        """Return the growth that ends with a line, if one does. Sub-agents' lines are passed over."""
+        """Return the growth that the next line completes, None if it completes none. Sub-agents' lines are ignored."""
         if line.is_sidechain:
             return None
         if line.is_boundary or line.is_summary:
@@ -70,7 +70,7 @@ class GrowthReader:
         if parts.images:
             fault = "has images, whose tokens are estimated"
         elif parts.uncounted:
-            fault = f"has {', '.join(parts.uncounted)}, which no text stands for"
+            fault = f"has {', '.join(parts.uncounted)}, which is not text"
         elif line.model != self._model:
             fault = "the model was changed"
         grown = line.context - self._context
@@ -84,7 +84,8 @@ ReadFile = Callable[[str], str]
 
 
 class TokenReport(msgspec.Struct, frozen=True):
-    """A text by its parts, what the model reported of it, and how many of those tokens are not the text's."""
+    """A text in parts, the tokens that the model reported for it, and how many of these are not the text's
+    (`overhead`)."""
 
     model: str
     parts: list[Part]
@@ -93,27 +94,27 @@ class TokenReport(msgspec.Struct, frozen=True):
     is_one_text: bool = False  # and nothing else: so it is known what the model says of this text
 
 
-class Aside(msgspec.Struct, frozen=True):
-    """A line that teaches nothing, and why."""
+class RejectedLine(msgspec.Struct, frozen=True):
+    """A line of a file that gives no observation, and why."""
 
     line: int
     reason: str
 
 
-class Observed(msgspec.Struct):
-    """What a file came to: observations by model, and the lines left aside."""
+class Observations(msgspec.Struct):
+    """The observations in a file, by the names of their models, and the lines without one."""
 
     by_model: dict[str, list[TokenSample]]
-    asides: list[Aside]
+    asides: list[RejectedLine]
 
 
 class _Unfit(Exception):
-    """Why a line teaches nothing."""
+    """Raised with the reason why a line gives no observation."""
 
 
-def observe(text: str, read_file: ReadFile) -> Observed:
-    """Return the observations in the text of a file; `read_file` gives the text of a `file` that a line names."""
-    observed = Observed(defaultdict(list), [])
+def observe(text: str, read_file: ReadFile) -> Observations:
+    """Return the observations in a file's text. `read_file` returns the text of a file that a line names."""
+    observed = Observations(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()
     for raw in text.split("\n"):
         broken = reader.broken
@@ -124,13 +125,13 @@ def observe(text: str, read_file: ReadFile) -> Observed:
             if line is not None:
                 _take_line(line, growths, read_file, observed)
         except _Unfit as unfit:
-            observed.asides.append(Aside(reader.number, str(unfit)))
+            observed.asides.append(RejectedLine(reader.number, str(unfit)))
         except MemctlError as error:  # a model not known, a file not readable
-            observed.asides.append(Aside(reader.number, error.message))
+            observed.asides.append(RejectedLine(reader.number, error.message))
     return observed
 
 
-def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed: Observed) -> None:
+def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed: Observations) -> None:
     if "message" not in line.fields and "subtype" not in line.fields:
         _take(_report(line.fields, read_file), observed)
     elif (growth := growths.take(line)) is not None:
@@ -139,7 +140,7 @@ def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed:
         _take(TokenReport(growth.model, growth.parts, growth.overhead, growth.tokens), observed)
 
 
-def _take(report: TokenReport, observed: Observed) -> None:
+def _take(report: TokenReport, observed: Observations) -> None:
     family = family_of(report.model)
     if family.error == 0:
         raise _Unfit(f"{family.name} is counted exactly, there is nothing to learn")
@@ -173,7 +174,7 @@ def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     if conversation is None:
         raise _Unfit("has no text, file or messages")
     if conversation.uncounted:
-        raise _Unfit(f"has {', '.join(conversation.uncounted)}, which no text stands for")
+        raise _Unfit(f"has {', '.join(conversation.uncounted)}, which is not text")
     return TokenReport(model, conversation.parts, conversation.overhead, reported)
 
 

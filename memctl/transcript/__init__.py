@@ -1,1 +1,1 @@
-"""Transcripts of hosts and lists of messages, read: events, usage, windows."""
+"""Read transcripts of hosts and lists of messages: their events, token usage, and context windows."""

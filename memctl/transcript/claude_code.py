@@ -1,6 +1,6 @@
-"""Claude Code's transcripts: JSON Lines, with sub-agents and compactions in them.
+"""Read Claude Code's transcripts: JSON Lines, with sub-agents and compactions in them.
 
-A long one is read a part at a time: what came since it was last read, in as much memory as a part takes.
+A long transcript is read in parts, from where the last reading ended, so memory is needed for one part only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record.frontmatter import clean_newlines
 from memctl.text.lazy_regex import lazy_regex
-from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, Session, Unanswered, Usage, event_of, time_in
+from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, PendingCalls, Session, Usage, event_of, time_in
 from memctl.transcript.line import LONGEST_LINE, Line, lines_after, text_in, without_host_tags
 from memctl.transcript.messages import RESULT, blocks_of, decode_json
 
@@ -28,9 +28,9 @@ _CLARIFIES = "The user wants to clarify these questions."  # the host's words fo
 
 
 class LineReader:
-    """Reads the lines of one transcript in their order, each once: after a resumption the host may repeat lines.
+    """Parses the lines of one transcript in order, each once, since a resumed session may repeat lines.
 
-    `number` counts the lines so far, `broken` those that nobody can read. Of the lines so far it holds a number each.
+    `number` counts the lines so far, `broken` those that can't be read. It keeps one number for each line.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class LineReader:
         self._seen: set[int] = set()  # hashes of uuids
 
     def read(self, raw: str | bytes) -> Line | None:
-        """Return what the next line says; None for one that is blank, broken, or was read before."""
+        """Return the next line parsed; None for one that is blank, broken or repeated."""
         self.number += 1
         if not raw or raw.isspace():
             return None
@@ -55,14 +55,14 @@ class LineReader:
         return Line(fields, self.number)
 
     def lines(self, rows: Iterable[str | bytes]) -> Iterator[Line]:
-        """Yield the lines of a transcript that have something to say."""
+        """Yield the lines of a transcript parsed, without blank, broken and repeated ones."""
         for raw in rows:
             if (line := self.read(raw)) is not None:
                 yield line
 
 
 class SessionReader:
-    """Gathers the session that the lines of a transcript tell of."""
+    """Builds a session from the lines of a transcript."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -125,7 +125,7 @@ class SessionReader:
         self._answers[line.answer or f"line {line.number}"] = Usage.of(line.context, written)
 
     def session(self, broken: int) -> Session:
-        """Return the session that the lines read so far tell of."""
+        """Return the session of the lines so far. `broken` is the number of lines that could not be read."""
         return Session(
             "Claude Code",
             tuple(self._events),
@@ -161,7 +161,8 @@ def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
 
 
 def words_of_refusal(result: str) -> str:
-    """Return what the user said when refusing a call, "" for a result that is no refusal, or one without words."""
+    """Return the user's words in the result of a tool call that they refused; "" for any other result, and without
+    words."""
     found = _REASON.search(result) if result.startswith(_REFUSED) else None
     words = result[found.end() :].strip() if found else ""
     return "" if words.startswith(_CLARIFIES) else words
@@ -171,19 +172,21 @@ _MOST_SUB_AGENTS = 500
 
 
 def projects(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the folder of all projects: below CLAUDE_CONFIG_DIR, or `.claude` at home."""
+    """Return the folder of all projects' transcripts, below CLAUDE_CONFIG_DIR or `.claude` in the home folder."""
     return Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
 
 
 def slug(folder: Path) -> str:
-    """Return the name by which a folder's transcripts are kept: all but letters and digits of ASCII become `-`."""
+    """Return the name of the folder with a project's transcripts: its path, with `-` for all but ASCII letters and
+    digits."""
     return re.sub("[^A-Za-z0-9]", "-", str(folder))
 
 
-def newest(folder: Path, kept: Path) -> Path:
-    """Return the newest transcript of a session in a folder, or else of the nearest one above it.
+def newest_transcript(folder: Path, kept: Path) -> Path:
+    """Return the newest transcript of a session in `folder`, or else in the nearest folder above it.
 
-    Only plain files count: what lies there under such a name may lead anywhere. Raises MemctlError if there is none.
+    `kept` is the folder of all projects' transcripts. Only plain files count, since a link may lead anywhere. Raises
+    MemctlError if there is none.
     """
     for above in (folder, *folder.parents):
         found = [
@@ -193,11 +196,16 @@ def newest(folder: Path, kept: Path) -> Path:
         ]
         if found:
             return max(found)[2]
-    raise MemctlError(f"no transcript of Claude Code is kept for {folder}", f"name a FILE; looked below {kept}", USAGE)
+    raise MemctlError(
+        f"there is no transcript of Claude Code for {folder}", f"name a FILE; the search was below {kept}", USAGE
+    )
 
 
-def earlier(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000) -> list[Path]:
-    """Return the transcripts of the sessions before one in its project, the newest first; plain files only."""
+def earlier_transcripts(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000) -> list[Path]:
+    """Return the transcripts of earlier sessions of the same project, newest first, plain files only.
+
+    At most `most_files`, and as many as have `most_bytes` together.
+    """
     try:
         before = Path(transcript).stat().st_mtime_ns
         beside = [(file.lstat(), file) for file in Path(transcript).parent.glob("*.jsonl")]
@@ -215,8 +223,8 @@ def earlier(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000)
     return found
 
 
-def of_sub_agents(transcript: str) -> list[str]:
-    """Return the transcripts of a session's sub-agents, which lie in a folder beside the main one; at most 500."""
+def sub_agent_transcripts(transcript: str) -> list[str]:
+    """Return the transcripts of a session's sub-agents, which are in a folder beside its own; at most 500."""
     if not transcript.endswith(".jsonl"):
         return []
     folder = Path(transcript.removesuffix(".jsonl")) / "subagents"
@@ -236,10 +244,11 @@ _OF_USER = re.compile(rb'"type": ?"user"')
 
 
 class TranscriptPart(msgspec.Struct, frozen=True):
-    """Some lines: the session that they tell of, how far the transcripts are read then, and compactions among them.
+    """A part of a session's transcripts: its events as a session, the offsets where it ends, and its compactions.
 
-    A compaction may not say how many tokens it left. Then `left` has those of the next request of the main agent, by
-    the compaction's line, and `waiting` is the line for which none has come so far ("": for none).
+    `boundaries` are the lines of compactions. If such a line does not say how many tokens were left, `left` has those
+    of the main agent's next request, by the line's uuid; `waiting` is the uuid for which no request has come yet ("":
+    none).
     """
 
     session: Session
@@ -252,13 +261,14 @@ class TranscriptPart(msgspec.Struct, frozen=True):
 def read_parts(
     transcript: str, offsets: Mapping[str, int], waiting: str = "", *, is_over: bool = False
 ) -> Iterator[TranscriptPart]:
-    """Yield what the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents.
+    """Yield the parts of a session's transcripts after the given offsets: the main agent's, then those of its
+    sub-agents.
 
-    An answer with a call whose result is still to come is left for the next time: the call may fail yet. Of a session
-    that `is_over` none is.
+    `offsets` and `waiting` are those of the part read last. An answer whose tool call has no result yet is left for the
+    next reading, since the call may fail; with `is_over`, for a session that has ended, it is included.
     """
     reading = _PartBuilder(dict(offsets), waiting)
-    for path in (transcript, *of_sub_agents(transcript)):
+    for path in (transcript, *sub_agent_transcripts(transcript)):
         for offset, line in lines_after(path, reading.offsets.get(path, 0)):
             if reading.is_full(line):
                 yield reading.part()
@@ -273,7 +283,7 @@ class _Open:
     """What is not settled yet of one transcript: calls without results, and where the answer with the first begins."""
 
     def __init__(self) -> None:
-        self.calls = Unanswered()
+        self.calls = PendingCalls()
         self.settled = 0
         self._answer = ""
 

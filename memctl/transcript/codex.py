@@ -1,7 +1,4 @@
-"""Codex's transcripts, which it calls rollouts: JSON Lines of items as OpenAI's responses have them, and of events.
-
-Seen with version 0.169.0.
-"""
+"""Read Codex's transcripts ("rollouts"): JSON Lines with items of OpenAI's responses, and events. Seen with 0.169.0."""
 
 from __future__ import annotations
 
@@ -39,12 +36,12 @@ _NO_PATCH = "apply_patch verification failed"
 
 
 def is_rollout(fields: Mapping[str, Any]) -> bool:
-    """Return whether a file whose first line has some fields is a rollout."""
+    """Return whether a file is a Codex transcript, by the JSON object in its first line."""
     return fields.get("type") == "session_meta"
 
 
 def read(lines: Iterable[Line]) -> Session:
-    """Return the session that the lines of a rollout tell of."""
+    """Return the session in the lines of a Codex transcript."""
     events: list[Event] = []
     identifier = model = branch = cwd = ""
     usage, answers = Usage(), 0

@@ -1,4 +1,4 @@
-"""A session as its transcript tells it: events in their order, whatever wrote them down."""
+"""A session as events in their order, in one form for every host."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ GIT = "Git"  # the form of a session of which only Git tells
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One thing that happened.
+    """One event of a session: a prompt, an answer, a tool call, its result, a compaction, or the digest that one left.
 
-    PROMPT and ANSWER have a `text`, DIGEST is what a compaction left of them; a CALL has the `tool`, its `arguments`
-    and the id `call` by which its RESULT names it, "" if it is known that there is none. `moment` is canonical UTC, ""
-    if nobody noted it; `agent` names a sub-agent, "" is the main one; `cwd` is the folder that it worked in. `details`
-    is what the host keeps of a result beside the text that the model saw. `line` is where it stands in what was read
-    of a transcript, counted from 1; 0 where lines are not counted.
+    PROMPT, ANSWER, DIGEST and RESULT have a `text`. A CALL has the `tool`, its `arguments` and an id `call`, which its
+    RESULT has too; "" if the call will have no result. `moment` is canonical UTC, "" if unknown. `agent` names a
+    sub-agent, "" for the main one. `cwd` is the folder that the agent worked in. `details` is what the host keeps of a
+    result beside the text for the model. `line` is the number of the line in what was read, from 1; 0 where lines are
+    not counted.
     """
 
     kind: str
@@ -42,25 +42,26 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens as the model reported them, summed over its requests: read by it, and written."""
+    """The tokens that a model read and wrote, as it reported them, summed over requests."""
 
     read: int = 0
     written: int = 0
 
     @classmethod
     def of(cls, read: Any, written: Any) -> Usage:
-        """Return what a transcript reports; what is not a number counts for nothing."""
+        """Return the usage in two values of a transcript; a value that is not a number counts as 0."""
         return cls(*(number if isinstance(number, int) else 0 for number in (read, written)))
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
-        """Return the sum of some."""
+        """Return the sum of several usages."""
         found = [(one.read, one.written) for one in usages]
         return cls(sum(read for read, _ in found), sum(written for _, written in found))
 
 
 class Session(msgspec.Struct, frozen=True):
-    """All that a transcript holds: `form` is what wrote it, `answers` counts requests, `broken` lines nobody can read.
+    """All that a transcript holds. `form` names what wrote it, `answers` counts requests, `broken` lines that can't be
+    read.
 
     `started` and `ended` are canonical times, "" if the transcript has none.
     """
@@ -78,18 +79,19 @@ class Session(msgspec.Struct, frozen=True):
 
     @property
     def cwd(self) -> str:
-        """The folder that the session began in, "" if nobody noted it."""
+        """The folder in which the session began, "" if unknown."""
         return next((event.cwd for event in self.events if event.cwd), "")
 
     def count(self, kind: str) -> int:
+        """Return the number of events of a kind."""
         return sum(event.kind == kind for event in self.events)
 
 
-class Unanswered:
-    """The calls whose results are still to come, by their ids, as events are taken in their order.
+class PendingCalls:
+    """Keeps track of the tool calls without a result, by their ids; takes events in their order.
 
-    An agent that goes on (it speaks, or calls again after a result) waits for no result any more: there was one that
-    the transcript does not have, or that is not text. A call without an id has none in any case.
+    An agent that speaks or calls again after a result waits for no other result: that one is not in the transcript or
+    is not text. A call without an id never waits.
     """
 
     def __init__(self) -> None:
@@ -97,6 +99,7 @@ class Unanswered:
         self._answered: set[str] = set()  # the agents that got a result last
 
     def take(self, event: Event) -> None:
+        """Take the next event: a call waits from now on, a result or the agent's next step ends the wait."""
         if event.kind == PROMPT:  # the user may speak while calls run
             return
         calls = self._calls.setdefault(event.agent, set())
@@ -112,33 +115,34 @@ class Unanswered:
 
     @property
     def ids(self) -> frozenset[str]:
+        """The ids of the calls that wait for a result now."""
         return frozenset().union(*self._calls.values())
 
 
-def unanswered(events: Iterable[Event]) -> frozenset[str]:
-    """Return the ids of the calls of some events whose results are still to come."""
-    calls = Unanswered()
+def pending_calls(events: Iterable[Event]) -> frozenset[str]:
+    """Return the ids of the tool calls among events that have no result yet."""
+    calls = PendingCalls()
     for event in events:
         calls.take(event)
     return calls.ids
 
 
 def session_of(form: str, events: Sequence[Event], **facts: Any) -> Session:
-    """Return the session of some events, which began and ended with the first and the last of them."""
+    """Return a session of events, with the earliest and the latest of their times. `facts` are its other fields."""
     times = [event.moment for event in events if event.moment]
     return Session(form, tuple(events), started=min(times, default=""), ended=max(times, default=""), **facts)
 
 
 def time_in(fields: Mapping[str, Any]) -> str:
-    """Return the `timestamp` of a line in canonical form, "" if it is none."""
+    """Return the `timestamp` of a transcript's line in canonical form, "" if it has none."""
     try:
         return timestamps.parse(text_in(fields, "timestamp"))
     except ValueError:
         return ""
 
 
-def joined(sessions: list[Session]) -> Session:
-    """Several transcripts of one session as one: the main agent's and those of its sub-agents, or its parts."""
+def join_sessions(sessions: list[Session]) -> Session:
+    """Return one session for several transcripts of it: of the main agent and its sub-agents, or of its parts."""
     first = sessions[0]
     if len(sessions) == 1:
         return first
@@ -157,9 +161,9 @@ def joined(sessions: list[Session]) -> Session:
 
 
 def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
-    """Return the event that a block of a message is, with LF line ends; None for one that is nothing to us.
+    """Return the event for a block of a message, with LF line ends; None for a block that is none, such as an image.
 
-    `origin` has other fields of the event, such as its `moment`.
+    `origin` has further fields of the event, such as its `moment`.
     """
     if block.type == messages.CALL:
         return Event(CALL, tool=block.name, arguments=arguments_of(block), call=block.call_id, **origin)
@@ -172,6 +176,6 @@ def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
 
 
 def arguments_of(block: Block) -> dict[str, Any]:
-    """Return the arguments of a call by their names; a text that is not a JSON object stands under `input`."""
+    """Return the arguments of a tool call by name; arguments that are not a JSON object are under the name `input`."""
     given = decode_json(block.arguments) if isinstance(block.arguments, str) else block.arguments
     return given if isinstance(given, dict) else {"input": block.arguments}

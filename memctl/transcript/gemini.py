@@ -1,8 +1,8 @@
-"""Gemini CLI's transcripts, which it calls chats: JSON Lines, or one JSON document of older versions.
+"""Read Gemini CLI's transcripts ("chats"): JSON Lines, or one JSON document of older versions. Seen with 0.61.0.
 
-A line is a message, written again with the same `id` once there is more of it, or sets fields of the whole. `messages`
-that are set, after a compression or a resumption, tell again in another form what the lines before them told; of them
-only a compression's summary is new. Seen with version 0.61.0.
+A line is a message, written again with the same `id` when it grows, or it sets fields of the chat. If it sets
+`messages`, after a compression or a resumption, they repeat earlier lines in another form; only the summary of a
+compression is new in them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+$", re.MU
 
 
 def is_chat(fields: Mapping[str, Any]) -> bool:
-    """Return whether a document, or the first line of a file, is a chat's."""
+    """Return whether a file is a Gemini CLI transcript, by its JSON document or the one in its first line."""
     return "sessionId" in fields and "projectHash" in fields
 
 
 def read(lines: Iterable[Line]) -> Session:
-    """Return the session that the lines of a chat tell of."""
+    """Return the session in the lines of a Gemini CLI transcript."""
     messages: dict[str, dict[str, Any]] = {}  # by their ids, as they were written last
     summaries: list[str] = []
     identifier = ""
@@ -68,7 +68,7 @@ def read(lines: Iterable[Line]) -> Session:
 
 
 def summary_place(messages: list[Any]) -> int:
-    """Return the place of the answer behind the summary with which messages begin after a compression; 0 for none."""
+    """Return the index of the answer after the summary with which messages begin after a compression; 0 for none."""
     texts = [text_of(message) for message in messages[:_FIRST]]
     return texts.index(_ACKNOWLEDGED) if _ACKNOWLEDGED in texts[1:] else 0
 

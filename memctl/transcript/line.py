@@ -1,8 +1,8 @@
-"""The lines of a transcript: read from a file, and what one of Claude Code's, its usage and its prompts mean.
+"""Read the lines of a transcript from a file, and give access to the fields of a line of Claude Code's.
 
-Only a plain file is read, a part at a time, from either end. It may be huge, or no transcript. The path comes from
-outside. A pipe would hang us and a link may lead anywhere, so neither is opened. What can't be read any further ends
-there. Hooks read files after every tool call, so this module imports nothing that takes time.
+The path comes from outside, and the file may be huge or no transcript at all. So it is read in blocks, from either end,
+and only if it is a plain file: a pipe would hang, and a link may lead anywhere. Where reading fails, the lines end.
+Hooks read files after every tool call, so this module imports nothing that takes time.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _HOST_TAG = re.compile(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z
 class Line:
     """A line of a Claude Code transcript: its JSON object, and properties for the fields that readers use.
 
-    `number` is its number in the file, from 1, and `is_sidechain` says whether it is a sub-agent's, which has a window
-    of its own. `role` is "user" or "assistant" for a line with a message, "" for any other, synthetic answers included.
-    A field of another type than expected is read as if it were absent.
+    `number` is its number in the file, from 1. `is_sidechain` says that it is a sub-agent's, which has its own window.
+    `role` is "user" or "assistant" for a line with a message, "" for any other line and for answers that the host made
+    up. A field whose type is not as expected is read as missing.
     """
 
     __slots__ = ("fields", "is_sidechain", "message", "number", "role")
@@ -45,6 +45,7 @@ class Line:
 
     @property
     def uuid(self) -> str:
+        """The id of the line, "" if it has none."""
         return text_in(self.fields, "uuid")
 
     @property
@@ -54,53 +55,54 @@ class Line:
 
     @property
     def is_boundary(self) -> bool:
-        """Whether the context was compacted here."""
+        """Whether the line marks a compaction of the context."""
         return self.fields.get("subtype") == "compact_boundary"
 
     @property
     def is_summary(self) -> bool:
-        """Whether this is the prompt that sums up what a compaction took away."""
+        """Whether the line is the prompt with the summary that a compaction made."""
         return bool(self.fields.get("isCompactSummary"))
 
     @property
     def compaction(self) -> dict[str, Any]:
-        """What the host says of a compaction: `trigger`, `preTokens`, `postTokens`, as far as it does."""
+        """The host's data on a compaction: `trigger`, `preTokens`, `postTokens`, each where known; {} for any other
+        line."""
         found = self.fields.get("compactMetadata")
         return found if isinstance(found, dict) else {}
 
     @property
     def compacted_by_itself(self) -> int:
-        """The tokens that were in the context when the host compacted it unasked; 0 if it did not, or does not say."""
+        """The tokens in the context when the host compacted it without being asked; 0 for any other line, and if
+        unknown."""
         before = self.compaction.get("preTokens")
         is_automatic = self.is_boundary and self.compaction.get("trigger") == "auto"
         return before if is_automatic and isinstance(before, int) and before > 0 else 0
 
     @property
     def answer(self) -> str:
-        """The id of the answer that the line is a part of: an answer has a line for each of its blocks."""
+        """The id of the answer that the line is a part of, "" for none. An answer has a line for each of its blocks."""
         return text_in(self.message, "id") if self.role == "assistant" else ""
 
     @property
     def model(self) -> str:
+        """The model of the line's message, "" if it names none."""
         return text_in(self.message, "model")
 
     @property
     def context(self) -> int:
-        """The tokens of the request that the line answers, 0 for a line that is no answer or has no usage."""
+        """The input tokens of the request that the line answers; 0 for a line that is no answer or has no usage."""
         return context_tokens(self.message.get("usage")) if self.role == "assistant" else 0
 
 
 def text_in(fields: Mapping[str, Any], key: str) -> str:
-    """Return a field that should be a text, "" if it is none."""
+    """Return the text in a field, "" if the field is missing or not a text."""
     value = fields.get(key)
     return value if isinstance(value, str) else ""
 
 
 def context_tokens(usage: Any) -> int:
-    """Return the input tokens of a request, cached ones included, from the `usage` of an OpenAI or Anthropic answer.
-
-    0 if there is no usage.
-    """
+    """Return the input tokens, cached ones included, in the `usage` of an OpenAI or Anthropic answer; 0 if there are
+    none."""
     if not isinstance(usage, dict):
         return 0
     if isinstance(usage.get("prompt_tokens"), int):
@@ -109,10 +111,9 @@ def context_tokens(usage: Any) -> int:
 
 
 def without_host_tags(text: str) -> str:
-    """Return a prompt without what the host has added: each of its tags, to the end tag that is the next of its name.
+    """Return a prompt without the elements that the host added, each from its tag to the next end tag of that name.
 
-    It takes as long for a hundred thousand tags that nobody closes, as the output of a command may have them, as for
-    others.
+    It takes linear time, also for a hundred thousand tags without an end, which the output of a command may have.
     """
     tags = list(_HOST_TAG.finditer(text))
     following: dict[str, re.Match[str]] = {}
@@ -136,7 +137,7 @@ _TAIL_BLOCK = 64 * 1024
 
 
 def open_plain(path: str) -> int | None:
-    """Return a descriptor for a transcript; None if it is not there, or no plain file."""
+    """Return a file descriptor for a transcript; None unless `path` is absolute and names a plain file."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     if not os.path.isabs(path):
         return None
@@ -151,9 +152,9 @@ def open_plain(path: str) -> int | None:
 
 
 def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the whole lines of a file from an offset on, each with the offset behind it. One too long comes out empty.
+    """Yield the complete lines of a file after an offset, each with the offset of its end. A line too long is b"".
 
-    A file shorter than the offset is another one of that name, and read from its beginning.
+    If the file is shorter than the offset, it was replaced, and is read from its beginning.
     """
     descriptor = open_plain(path)
     if descriptor is None:
@@ -163,9 +164,9 @@ def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a stream from an offset on, each with the offset behind it; one too long comes out empty.
+    """Yield the complete lines of a stream after an offset, each with the offset of its end. A line too long is b"".
 
-    A last line without an end is still being written, and is left out.
+    A last line without a line end is still being written, and is left out.
     """
     stream.seek(offset)
     rest: list[bytes] = []
@@ -186,7 +187,8 @@ def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def main_lines_backwards(path: str, most: int, marks: tuple[bytes, ...]) -> Iterator[Line]:
-    """Yield the main agent's lines that contain one of some marks, the last one first, as far as `most` bytes reach."""
+    """Yield the main agent's lines that contain one of `marks`, last line first, from the last `most` bytes of a
+    file."""
     for raw in lines_backwards(path, most):
         if not any(mark in raw for mark in marks):
             continue
@@ -199,7 +201,7 @@ def main_lines_backwards(path: str, most: int, marks: tuple[bytes, ...]) -> Iter
 
 
 def lines_backwards(path: str, most: int) -> Iterator[bytes]:
-    """Yield the lines of a file from the last one back, as far as `most` bytes reach."""
+    """Yield the lines of a file, last line first, from its last `most` bytes."""
     descriptor = open_plain(path)
     if descriptor is None:
         return

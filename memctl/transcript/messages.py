@@ -1,7 +1,7 @@
-"""Lists of messages, in the shapes of Anthropic's messages, OpenAI's chat completions and OpenAI's responses.
+"""Parse lists of messages, in the shapes of Anthropic's messages, OpenAI's chat completions and OpenAI's responses.
 
-A conversation is a request's body or a bare list of messages. A message is taken apart into elements, each of which can
-be removed or replaced as one, and an element into blocks: its texts, its call of a tool, the texts of its result.
+A conversation is a request's body or a bare list of messages. A message consists of elements, each of which can be
+removed or replaced as one. An element consists of blocks: its texts, its tool call, or the texts of a tool's result.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Path = tuple[str | int, ...]
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its encodable text.
+    """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its text.
 
-    A CALL has the `name` of the tool and its `arguments` as they came; `call_id` is the id by which a RESULT names its
-    call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type, such as images,
-    and itself as `arguments`.
+    A CALL has the `name` of the tool and its `arguments` as they came. `call_id` is the id that a RESULT has in common
+    with its call, and `is_error` what the result says of itself. OTHER, such as an image, has no text, the type of its
+    content as `name` and the content itself as `arguments`.
     """
 
     type: str
@@ -45,10 +45,10 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Element(msgspec.Struct, frozen=True):
-    """A part of a message that can be removed or replaced as one: its path in the message, its type, what it holds.
+    """A part of a message that can be removed or replaced as one: its path in the message, its type and its blocks.
 
-    The path is () for an item that is an element itself, and for example ("content", 2) for the third block of a
-    content. The type is that of a block, or THINKING. `given` is the part as it came.
+    The path is ("content", 2) for the third part of a message's content, and () for an item that is one element. The
+    type is that of a block, or THINKING. `given` is the part as it came.
     """
 
     path: Path
@@ -58,16 +58,16 @@ class Element(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The texts of the element, a line each."""
+        """The texts of the element, joined by newlines."""
         if self.type == THINKING:
-            return _thought(self.given)
+            return _thinking_text(self.given)
         return "\n".join(block.text for block in self.blocks if block.type != OTHER and block.text)
 
 
 def body_key(given: Any) -> str | None:
-    """Return where a request's body has its messages: `messages` or `input`; None for a bare list of messages.
+    """Return the key of the messages in a request's body, `messages` or `input`; None for a bare list of messages.
 
-    Raises MemctlError for what is neither.
+    Raises MemctlError if `given` is neither.
     """
     if _are_messages(given):
         return None
@@ -81,7 +81,7 @@ def body_key(given: Any) -> str | None:
 
 
 def messages_of(given: Any) -> list[dict[str, Any]]:
-    """Return the messages of a conversation as they came, an `input` that is a text as one; raises MemctlError."""
+    """Return the messages of a conversation as they came; an `input` that is a text becomes one. Raises MemctlError."""
     key = body_key(given)
     held = given if key is None else given[key]
     return [{"role": "user", "content": held}] if isinstance(held, str) else list(held)
@@ -96,7 +96,7 @@ def _are_messages(held: Any) -> bool:
 
 
 def elements_at(index: int, message: Mapping[str, Any]) -> list[Element]:
-    """Return the elements of the message at an index; raises MemctlError, which names the path and the fault."""
+    """Return the elements of a message; raises MemctlError, which names the message by `index` and the fault."""
     try:
         return list(elements(message, f"message {index}"))
     except RecursionError:
@@ -104,9 +104,9 @@ def elements_at(index: int, message: Mapping[str, Any]) -> list[Element]:
 
 
 def elements(message: Mapping[str, Any], where: str = "message") -> Iterator[Element]:
-    """Yield the elements of a message, or of an item of OpenAI's responses; what is unknown is of the type OTHER.
+    """Yield the elements of a message, or of an item of OpenAI's responses; an unknown part is of the type OTHER.
 
-    Raises MemctlError for values that are no JSON, such as objects of a client's library; `where` names the message.
+    Raises MemctlError for a value that is not JSON, such as an object of a client's library. `where` names the message.
     """
     content, calls, role = message.get("content"), message.get("tool_calls"), message.get("role")
     check_json(content, where)
@@ -183,7 +183,7 @@ def _call(function: Any, call_id: str, where: str) -> Block:
     return Block(CALL, "assistant", text, encodable(str(given.get("name", ""))), arguments, call_id)
 
 
-def _thought(given: Mapping[str, Any]) -> str:
+def _thinking_text(given: Mapping[str, Any]) -> str:
     if isinstance(text := given.get("thinking"), str):
         return encodable(text)
     summary = given.get("summary")
@@ -192,16 +192,14 @@ def _thought(given: Mapping[str, Any]) -> str:
 
 
 def is_answer(message: Mapping[str, Any]) -> bool:
-    """Return whether a message, or item, comes from the model."""
+    """Return whether a message, or an item of OpenAI's responses, comes from the model."""
     role = message.get("role")
     return role == "assistant" or (role is None and message.get("type") not in _RESULT_TYPES)
 
 
 def is_items(messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether these are items of OpenAI's responses: not all have a role, or what is in them is typed as there.
-
-    An item without a role may be evicted or compacted away: what is left are items still.
-    """
+    """Return whether messages are items of OpenAI's responses: one has no role, or content of a type that only items
+    have."""
     return any("role" not in message or _has_item_part(message.get("content")) for message in messages)
 
 
@@ -211,7 +209,7 @@ def _has_item_part(content: Any) -> bool:
 
 
 def check_json(given: object, where: str = "") -> None:
-    """Raise MemctlError for what is not JSON: a tuple, bytes, or an object of a client's library."""
+    """Raise MemctlError for a value that is not JSON: a tuple, bytes, or an object of a client's library."""
     if not isinstance(given, _JSON):
         what = f"{where}: " if where else ""
         hint = "give dicts, lists and texts; objects of a client's library have model_dump()"
@@ -219,7 +217,7 @@ def check_json(given: object, where: str = "") -> None:
 
 
 def encode_json(given: Any, where: str = "") -> str:
-    """Return something as JSON that can be written as UTF-8; raises MemctlError for what is none or nested too deep."""
+    """Return a value as JSON that UTF-8 can encode; raises MemctlError if it is not JSON or is nested too deep."""
     try:
         return msgspec.json.encode(given).decode()
     except UnicodeEncodeError:
@@ -227,14 +225,15 @@ def encode_json(given: Any, where: str = "") -> str:
 
         return encodable(json.dumps(given, ensure_ascii=False, separators=(",", ":"), default=str))
     except RecursionError:
-        raise MemctlError(f"{where or 'it'} is nested too deep", exit_code=USAGE) from None
+        raise MemctlError(f"{where or 'the value'} is nested too deep", exit_code=USAGE) from None
     except TypeError as error:
-        place = f"{where}: " if where else ""
-        raise MemctlError(f"{place}it is not JSON: {error}", "give dicts, lists and texts", USAGE) from None
+        raise MemctlError(
+            f"{where or 'the value'} is not JSON: {error}", "give dicts, lists and texts", USAGE
+        ) from None
 
 
 def decode_json(text: str | bytes) -> Any:
-    """Return what a text of JSON says, with � for bytes that are no UTF-8; None for one that is not JSON."""
+    """Return the value of a JSON text; None if it is not JSON. Bytes that are not UTF-8 become U+FFFD."""
     try:
         return msgspec.json.decode(text)
     except UnicodeError:
@@ -245,7 +244,8 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the documents of JSON Lines with their line numbers; None for a line that is not JSON."""
+    """Yield the value of each line of JSON Lines with the line's number; None as the value of a line that is not
+    JSON."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield number, decode_json(line)

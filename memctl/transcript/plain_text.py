@@ -1,9 +1,8 @@
-"""Transcripts in plain text: who speaks, and the calls of tools that a copied terminal or an account of work shows.
+"""Read a conversation in plain text: who speaks, and the tool calls that a copied terminal or a report shows.
 
-A text has no calls as such. Three things are taken for one, because they say exactly which file or which command: the
-lines in which an agent's program shows its calls (`● Update(src/a.py)`), what stands after a shell's prompt (`$ …`),
-and sentences that say in the past tense what was done to a file (`Created src/a.py`). A file that is only talked about
-was not touched.
+A text does not name its tool calls. Three things count as one, since they name a file or a command exactly: the line in
+which an agent's program shows a call (`● Update(src/a.py)`), what stands after a shell's prompt (`$ …`), and a sentence
+in the past tense about a file (`Created src/a.py`). Talking about a file does not count.
 """
 
 from __future__ import annotations
@@ -78,8 +77,11 @@ _NO_OUTPUT = re.compile(r"(?!\s*⎿|\s{4})")
 
 
 def read(text: str) -> Session:
-    """Return a text in which speakers are named at the beginnings of lines, or prompts marked as a terminal does; or of
-    which nothing is known but what it says."""
+    """Return the session in a text with the names of speakers at the beginnings of lines, or with a terminal's prompt
+    marks.
+
+    Without either, it is a session with the tool calls that the text shows.
+    """
     turns = [*_turns(text)]
     if not turns:
         return Session("text", tuple(_events(text, 0)) if text.strip() else ())

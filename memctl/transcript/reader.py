@@ -1,4 +1,4 @@
-"""Reading transcripts: which form one has, and the events in it. They are untrusted: what is odd is passed over."""
+"""Read a transcript in any form. Transcripts are untrusted: anything unexpected in one is ignored."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many
 
 
 def read(data: bytes) -> Session:
-    """Return the session that a transcript tells of: that of an agent's program, messages as JSON, or plain text.
+    """Return the session in a transcript: of an agent's program, messages as JSON, or plain text.
 
-    Without events if it is none: a binary file, or JSON of something else, such as `null`, or a number a line.
+    It has no events if the data are not a transcript, such as a binary file or other JSON.
     """
     if b"\0" in data[:_LOOKED_AT]:
         return Session("", ())
@@ -48,7 +48,7 @@ def _of_text(data: bytes) -> Session:
 
 
 def _of_lines(data: bytes) -> Session:
-    """Return the session of JSON Lines; the first that can be read tells what wrote them."""
+    """Return the session of JSON Lines, by the host that the first readable line shows."""
     reader, session = LineReader(), SessionReader()
     lines = reader.lines(BytesIO(data))
     first = next(lines, None)
@@ -71,8 +71,10 @@ def _of_lines(data: bytes) -> Session:
 
 
 def tool_calls(path: str) -> list[Event]:
-    """Return the calls in a transcript of Codex or Gemini CLI that have a result, and the results: they tell what
-    failed, which Git does not. Of a long transcript from `_REACH` bytes before its end; none of another file.
+    """Return the tool calls with a result, and the results, in a transcript of Codex or Gemini CLI; [] for another
+    file.
+
+    The results say what failed, which Git does not show. Only the last `_REACH` bytes of a long transcript are read.
     """
     first = decode_json(next((row for _, row in lines_after(path, 0)), b""))
     read_host = _reader_of(first) if isinstance(first, dict) else None
@@ -85,14 +87,14 @@ def tool_calls(path: str) -> list[Event]:
 
 
 def _reader_of(first: Mapping[str, Any]) -> Callable[[Iterable[Line]], Session] | None:
-    """Return what reads the lines of a file whose first line has some fields; None if it is no host's with one."""
+    """Return the reader for a host's transcript by its first line; None if it is not Codex's or Gemini CLI's."""
     if codex.is_rollout(first):
         return codex.read
     return gemini.read if gemini.is_chat(first) else None
 
 
 def of_messages(given: Any, body: Any = None) -> Session:
-    """Return the session of a list of messages, or of one text, in either interface's shape."""
+    """Return the session of a list of messages, or of one text, in Anthropic's or OpenAI's shape."""
     events: list[Event] = []
     answers = broken = 0
     for message in given if isinstance(given, list) else [{"role": "user", "content": given}]:

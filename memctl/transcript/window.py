@@ -1,9 +1,8 @@
-"""What stands in a context window now, out of a transcript of Claude Code: messages, ready to be sent, and usage.
+"""Read the context window at the end of a Claude Code transcript: its messages, ready to be sent, and its usage.
 
-The messages are those after the last compaction, its summary first. Sub-agents have windows of their own: of a
-transcript that has nothing but one's lines, as hosts keep it in a file beside, that window is meant. An answer has a
-line for each of its blocks, and a result a line of its own: they are put together again. Calls that have no result, and
-results that have no call, can't be sent and are left out.
+The messages are those after the last compaction, the summary first. Sub-agents have windows of their own; if a
+transcript has only a sub-agent's lines, its window is read. Lines with single blocks are joined to messages again. Tool
+calls without a result, and results without a call, can't be sent and are left out.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """A compaction: before which request and at which line it came, what set it off, and the tokens before and after, 0
-    if nobody said."""
+    """A compaction: the number of requests before it, its line, its trigger, and the tokens before and after (0:
+    unknown)."""
 
     at: int
     line: int
@@ -32,13 +31,13 @@ class Compaction(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """The messages of a window, for each of them the line of each of its blocks, and how the window came to be.
+    """The messages of a context window, the lines of each message's blocks, and the history of the window.
 
-    `reported` is how many tokens the host said the last request had, 0 if it did not. `requests` has the tokens of each
-    request since the session began; `beginning` is the text that the first is known to have had. `left_out` counts
-    calls without a result and results without a call, `broken` lines that nobody can read. `times` are those of the
-    requests, "" where a line has none, `asked` those of the lines before them. `results` has the results of tools that
-    came after each request, and how many of them had failed.
+    `reported` is the tokens of the last request as the host reported them, 0 if it did not. `requests` are the tokens
+    of each request of the session, `times` their times ("" if unknown), and `asked` the times of the lines before them.
+    `results` are the number of tool results after each request, and of failed ones. `beginning` is the text that the
+    first request had. `left_out` counts calls without a result and results without a call, `broken` lines that can't be
+    read.
     """
 
     messages: list[dict[str, Any]]
@@ -56,10 +55,9 @@ class Window(msgspec.Struct, frozen=True):
 
 
 def read(rows: Iterable[str | bytes], *, whole: bool = False) -> Window:
-    """Read a transcript line by line; what is odd is passed over.
+    """Return the window of a transcript's lines; anything unexpected in them is ignored.
 
-    With `whole` the messages are all that ever stood in the window, as if the host had never compacted it: without the
-    summaries.
+    With `whole` it has all messages of the session, as if the host had never compacted, and no summaries.
     """
     reader = WindowReader(whole)
     for row in rows:
@@ -68,7 +66,10 @@ def read(rows: Iterable[str | bytes], *, whole: bool = False) -> Window:
 
 
 class _Group(msgspec.Struct):
-    """What one side said in a row: blocks with their lines. An answer has an id; its lines may have results between."""
+    """Consecutive blocks of one side, each with its line.
+
+    An answer has an id, and results may come between its lines.
+    """
 
     role: str
     id: str
@@ -76,7 +77,7 @@ class _Group(msgspec.Struct):
 
 
 class WindowReader:
-    """Takes a transcript line by line; at any time it has the window of the lines so far."""
+    """Builds the window of a transcript line by line. `window` can be called at any time."""
 
     def __init__(self, whole: bool = False) -> None:
         self._whole = whole
@@ -127,7 +128,7 @@ class WindowReader:
             self._groups, self._results, self._reported = [], {}, 0
 
     def _count(self, line: Line) -> None:
-        """Count a request once, though its answer has a line for each of its blocks, all with the same id and usage."""
+        """Count a request once: the lines of its answer all have the same id and usage."""
         self._model = line.model or self._model
         tokens, answer = line.context, line.answer or f"line {line.number}"
         self._reported = tokens or self._reported
@@ -176,7 +177,8 @@ class WindowReader:
         )
 
     def _paired(self) -> tuple[list[dict[str, Any]], list[list[int]], int]:
-        """Return messages, their lines, and how many calls and results had no counterpart and are left out."""
+        """Return the messages, the lines of their blocks, and the number of calls and results left out for lack of the
+        other."""
         messages: list[dict[str, Any]] = []
         lines: list[list[int]] = []
         used = calls = 0

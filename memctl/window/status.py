@@ -97,7 +97,7 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
 def usual_growth(file: str) -> float:
     """Return the tokens that a request usually adds in the sessions of Claude Code before the one in a file."""
     sessions = []
-    for path in claude_code.earlier(file):
+    for path in claude_code.earlier_transcripts(file):
         with suppress(OSError), open(path, "rb") as lines:
             sessions.append(curves.of_transcript(window.read(lines)))
     return curves.usual_growth(sessions)

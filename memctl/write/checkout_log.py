@@ -112,7 +112,7 @@ def _follow(memory: Memory, move: Move) -> None:
     if move.owned:
         from memctl.team import ownership, ref_state  # few moves change owners, and every write loads this module
 
-        ref_state.update_alone(memory, ownership.follow(move.owned), ref_state.Terms(), is_locked=True)
+        ref_state.update_locked(memory, ownership.renumber(move.owned), ref_state.Terms(), is_locked=True)
 
 
 def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:

@@ -97,8 +97,8 @@ def answer(
 
     done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
     back = declined if status == ACCEPTED else who.sections
-    stays = handoffs.moved_on(done.agreed.before, given, back)
-    return HandoffAnswer(done, one, where, tuple(held.told for held in stays))
+    stays = handoffs.moved_elsewhere(done.agreed.before, given, back)
+    return HandoffAnswer(done, one, where, tuple(held.description for held in stays))
 
 
 class Settlement(msgspec.Struct, frozen=True):

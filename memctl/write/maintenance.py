@@ -107,7 +107,7 @@ def _left(memory: Memory) -> bool:
 
 def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
     """Return the paths of files that are left alone, each with why."""
-    owned = {} if options.allow_owned else guard.forbidden(memory, snapshot.records)
+    owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
     return owned | dict.fromkeys(entry_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 

@@ -56,11 +56,11 @@ def objection(
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
             if not allow_secret:
                 credentials.refuse(change)
-            guard.refuse(memory, change)
+            guard.refuse_manual_edits(memory, change)
             if strict and (lack := advice(memory, path)):
                 why, hint = f"{memory.tracked(path)}: {lack}", "--strict refuses that"
         elif (before := text_in_head(memory, path)) is not None:
-            guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
+            guard.refuse_manual_edits(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
     except CredentialFound as error:

@@ -271,14 +271,14 @@ def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions
 
     try:
         outcome = ref_state.update(memory, step, Terms(options.reason, options.dry_run or options.no_commit))
-        if options.no_commit and outcome.changed:
+        if options.no_commit and outcome.is_changed:
             why = (
                 f"it still has it, since each change of {ref(memory)} is a commit; redact it again without --no-commit"
             )
             return "", why
     except MemctlError as error:
         return "", redact_file.redact_text(error.message, secrets)
-    return outcome.commit or ("would be made" if outcome.changed else ""), ""
+    return outcome.commit or ("would be made" if outcome.is_changed else ""), ""
 
 
 def _folders(memory: Memory) -> list[Path]:

@@ -1,13 +1,13 @@
-"""Saving the state of a task, as a checkpoint or in the record of a state.
+"""Save the state of a task: as a checkpoint, on top of the one before and with records, files and events; or into the
+record of a state.
 
-A checkpoint combines what its writer gave, the checkpoint before it, and what memory, Git and events know. An
-interrupted plan must not read like finished work (rules.md#checkpoints), and finished work must not read like a plan:
-`progress` says which step may get which status.
+A plan that was interrupted must not read like finished work to the next window, and finished work not like a plan
+(rules.md#checkpoints): `progress` decides which status a step may get.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -22,7 +22,7 @@ from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, type_errors
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, RecordReference, Step, TaskState
+from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, Step, TaskState
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.task import environment, progress, state, versions
@@ -38,19 +38,18 @@ from memctl.write.commit import Outcome
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20
-_TEXTS = ("goal", "task_id", "section")
 _NOT_KEPT = "this can't be kept in a checkpoint:"
 _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a record or a file, and name that"
 
 
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The workflow of a saved state, the checkpoint that it continues, and how it is combined with that.
+    """Options for saving a checkpoint.
 
-    `workflow` is "" for that of the current agent (`versions.workflow_for`). `base` is the version or id of the
-    checkpoint to continue ("": the newest in this worktree), `window` the context window of the state (None: the
-    session's own). A state that `is_whole` replaces the one before, so that steps without a mention are dropped unless
-    they are done; any other state only adds to it. `dropped` are steps to drop. With `knows_files` the writer names all
-    files that the work touched; otherwise Git finds some. Sizes are in tokens.
+    `workflow` "" means the one of the agent at work (`versions.workflow_for`). `base` is the version or id of the
+    checkpoint that the state continues, "" for the newest in this worktree. `window` is the number of the context
+    window, None for the session's own. If the state `is_whole`, it replaces the one before, and steps that it does not
+    name are dropped unless they are done; else it adds to it. `dropped` are steps to remove. If the writer
+    `knows_files`, its list is complete; else Git's knowledge is added. `scs_size` and `aws_size` are sizes in tokens.
     """
 
     workflow: str = ""
@@ -64,8 +63,11 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOptions) -> Change:
-    """Return the Change that adds a checkpoint. Raises MemctlError if it is stale, or for a wrong value."""
-    given = on_lines(given)
+    """Return the Change that adds a checkpoint; raises MemctlError if the base is stale, or if a value is wrong."""
+    given = progress.normalise(given)
+    if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in given.steps
+                 if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
+        raise InvalidFields(_NOT_KEPT, unfit, _FITTING)
     workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
     options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
     found = versions.read(snapshot, workflow)
@@ -73,14 +75,14 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     last = _last(found, options)
     if options.base and (last is None or options.base not in (last.checkpoint_id, str(last.version))):
         named = "" if options.base.isdecimal() else options.base
-        other = versions.elsewhere(memory, snapshot, named, workflow)
+        other = versions.on_any_branch(memory, snapshot, named, workflow)
         last = other if other and options.base in (other.checkpoint_id, str(other.version)) else last
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
     if not is_meaningful(given.goal or (last.goal if last else "")):
         wrong = (
             f"{given.goal!r} is only a placeholder"
             if given.goal
-            else "is needed: the first checkpoint of a workflow has it"
+            else "is missing: the first checkpoint of a workflow needs it"
         )
         raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], "say what the task is", USAGE)
     number = _number(memory, snapshot, options, last, found.checkpoints)
@@ -102,38 +104,28 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
 
 
 def update(
-    snapshot: Snapshot, reference: str, given: TaskState, saved: TaskState | None, completion: int | None
+    snapshot: Snapshot, reference: str, values: Mapping[str, Any], saved: TaskState | None, completion: int | None
 ) -> Change:
-    """Return the Change that updates the record of a state with given values and the progress of a checkpoint.
+    """Return the Change that updates the record of a state with fields of its text and the progress of a checkpoint.
 
-    Steps move as in a checkpoint, and next actions replace those of before; other fields of the text are unchanged. The
-    completion (percent) follows from the steps unless it is given. Raises MemctlError for a record that is not a state,
-    and for a step that can't be moved.
+    Steps move as in a checkpoint, and new next actions replace those before; fields of the text that do not change stay
+    as they are written. The completion follows from the steps unless `completion` (percent) is given. Raises
+    MemctlError for a record that is not a state, and for a step that can't be moved.
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
         raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
-    before = task_state_of(snapshot, record)
+    state.refuse_conflicting(values)
+    before, given = task_state_of(snapshot, record), state.of_values(values)
     if saved is not None:
         saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
     made = progress.add(progress.merge(before, saved) if saved else before, given)
     percent = made.completion if completion is None else completion
     front = {} if percent is None else {"completion_percentage": percent}
     title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
-    values, old = state.record_values(made), state.record_values(before)
-    write = edit.rewrite(snapshot, record, front, {name: values[name] for name in values if values[name] != old[name]})
+    new, old = state.record_values(made), state.record_values(before)
+    write = edit.rewrite(snapshot, record, front, {name: new[name] for name in new if new[name] != old[name]})
     return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
-
-
-def on_lines(state: TaskState) -> TaskState:
-    """Return a state with each text on one line; raises MemctlError for a step that is empty or too long."""
-    values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TEXTS}
-    values |= {name: tuple(map(one_line, getattr(state, name))) for name in LISTS}
-    steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
-    if wrong := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in steps
-                 if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
-        raise InvalidFields(_NOT_KEPT, wrong, _FITTING)
-    return msgspec.structs.replace(state, **values, steps=steps)
 
 
 def _state(
@@ -144,7 +136,7 @@ def _state(
     last: Checkpoint | None,
     options: SaveOptions,
 ) -> TaskState:
-    """Return the state to save: what is given, on top of the state before, with records, files and environment."""
+    """Return the state to save: the given one on top of the one before, with records, files and environment."""
     now = environment.current(memory)
     steps = tuple(
         Step(step.text, DONE, step.at or memory.now, step.by or memory.actor, step.evidence or progress.COMMAND)
@@ -164,8 +156,7 @@ def _state(
 
 
 def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
-    """Return the checkpoint whose state is taken over; raises MemctlError if two clones left one each of
-    that version."""
+    """Return the checkpoint to continue; raises MemctlError if two clones saved one each of the newest version."""
     named = next((one for one in found.checkpoints if one.checkpoint_id == options.base), None)
     if named is not None or not found.checkpoints:
         return named
@@ -182,15 +173,15 @@ def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
 def _number(
     memory: Memory, snapshot: Snapshot, options: SaveOptions, last: Checkpoint | None, here: Sequence[Checkpoint]
 ) -> Version:
-    """Return the next version of a workflow; raises MemctlError if what it goes on from is not the newest there is."""
+    """Return the next version of a workflow; raises MemctlError if the base is unknown or not the newest."""
     base = last.version if last else 0
     if options.base.isdecimal():
         base = int(options.base)
     elif options.base and (last is None or last.checkpoint_id != options.base):
         raise MemctlError(f"{options.workflow} has no checkpoint {options.base!r}", "`memctl checkpoint list`", USAGE)
     window = _window(memory, options, here)
-    known = versions.everywhere(memory, snapshot, options.workflow)
-    newest = versions.newer(known, Version(base, window, workflow=options.workflow))
+    known = versions.all_versions(memory, snapshot, options.workflow)
+    newest = versions.newer_version(known, Version(base, window, workflow=options.workflow))
     if newest is not None:
         mine = f"this goes on from version {base} in window {window}"
         raise _stale(newest, here, mine if newest.version > base else f"window {window} is over")
@@ -201,8 +192,8 @@ def _number(
 
 
 def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) -> int:
-    """Return the window as given; else the session's own, if it has saved before; else a new session opens
-    a new one."""
+    """Return the number of the context window: the given one, else the session's own, else the next one for a new
+    session."""
     if options.window is not None:
         return options.window
     if not here:
@@ -217,7 +208,7 @@ def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) ->
 def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
     one = next((one for one in here if one.checkpoint_id == newest.id), None)
     where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
-    hint = f"take over what it says (`memctl checkpoint show {newest.id}`)"
+    hint = f"read it with `memctl checkpoint show {newest.id}`"
     return MemctlError(
         f"stale: {mine}: {newest.id} is newer{where}",
         f"{hint}, then save with --base {newest.version} --window {newest.window}",
@@ -225,7 +216,7 @@ def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlErro
 
 
 def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
-    """Return what of the memory bears on any task: weighty decisions, open issues from the worst on, learnings."""
+    """Return the records that bear on any task: important decisions, open issues by severity, learnings."""
     issues = sorted(
         (r for r in snapshot.records if r.memory_type == "issue" and r.is_open),
         key=lambda record: (severity_rank(record), record.timestamp, record.id),
@@ -239,8 +230,7 @@ def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
 
 
 def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
-    """Yield what stands in the way of work, whoever recorded it: for everybody, as an issue that blocks work, in a
-    state."""
+    """Yield what blocks work: blockers of all agents, issues that block records, and blockers of states."""
     for one in ref_state.read(memory).state.global_blockers.values():
         yield RecordReference(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
     for record in snapshot.open_records:
@@ -256,7 +246,7 @@ def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
 
 
 def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
-    """Sizes as given, or as the latest event has them."""
+    """Return the sizes as given, or as the latest event has them, and the counts of events."""
     old = before.context_metrics if before else Metrics()
 
     def latest(given: int | None, sizes: Iterable[Any]) -> Any:
@@ -272,7 +262,7 @@ def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Chec
 
 
 def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint:
-    """Return the checkpoint; its mark follows from all that it says."""
+    """Return the checkpoint with its id, whose mark is a hash of all values."""
     values |= {
         "format": FORMAT,
         "workflow_id": number.workflow,
@@ -290,17 +280,17 @@ def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Chec
 
 
 def note(memory: Memory, made: Checkpoint) -> None:
-    """Append the event of a saved checkpoint to the stream, so that the events before it count as included."""
+    """Add the event of a saved checkpoint to the stream, so that earlier events count as contained in it."""
     name = made.checkpoint_id
     fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
     task_events.emit(memory, made.workflow_id, fields)
 
 
 def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
-    """Save the state of a task; raises MemctlError if it is stale or refused.
+    """Save the state of a task as a checkpoint, and return it with the outcome of the write.
 
-    With `options.dry_run` the checkpoint is the one that would be saved. The outcome has a warning if the event could
-    not be added to the event stream.
+    With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. Raises MemctlError if
+    the base is stale, or if a value is wrong. If the event can't be added to the stream, the outcome has a warning.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), given, how), options)
     write = outcome.change.writes[0]
@@ -309,6 +299,6 @@ def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptio
         try:
             note(memory, made)
         except MemctlError as error:  # the checkpoint is saved all the same
-            why = f"the event stream does not tell of it: {error.message}"
+            why = f"its event could not be added: {error.message}"
             outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
     return made, outcome

@@ -65,7 +65,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             from memctl.write import redact_file  # only hooks and summaries need it
 
             change = redact_file.without_credentials(change)
-        change = guard.permitted(memory, change, options.allow_owned)
+        change = guard.permit(memory, change, options.allow_owned)
         _check(memory, change, options)
         advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
@@ -180,12 +180,12 @@ def _refuse_controls(change: Change) -> None:
     if change.op == "restore":
         return
     for write in change.writes:
-        if not characters.first_in(write.text):
+        if not characters.first_control_character(write.text):
             continue
         if not files.is_record_path(write.path, BY_FOLDER) and kind_at(write.path) is None:
             continue
         for field, line in credentials.added_lines(write):
-            if found := characters.first_in(line):
+            if found := characters.first_control_character(line):
                 raise MemctlError(
                     f"{write.path}: {field}: a line has the control character {found!r}",
                     "take it out; most programs print without colours if NO_COLOR is set",

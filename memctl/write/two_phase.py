@@ -61,7 +61,7 @@ def carry_out(
     """
     _refuse_unsafe(memory)
     terms = Terms(options.reason, options.dry_run)
-    with ref_state.alone(memory):
+    with ref_state.locked(memory):
         _recover(memory, write, ask_remote=bool(remote))
         noted: list[tuple[Path, Intent]] = []
         tried: list[Outcome] = []
@@ -100,7 +100,7 @@ def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list
     """
     if not unfinished_steps(memory):
         return []
-    with ref_state.alone(memory):
+    with ref_state.locked(memory):
         return _recover(memory, write, ask_remote=ask_remote)
 
 
@@ -126,8 +126,8 @@ def _agree(
     memory: Memory, plan: Plan, terms: Terms, remote: str, prepare: ref_state.Prepare | None = None
 ) -> ref_state.StateOutcome:
     if remote:
-        return remote_state.update_alone(memory, remote, plan, terms, prepare)
-    return ref_state.update_alone(memory, plan, terms, prepare)
+        return remote_state.update_locked(memory, remote, plan, terms, prepare)
+    return ref_state.update_locked(memory, plan, terms, prepare)
 
 
 def _forget(noted: list[tuple[Path, Intent]]) -> None:
@@ -179,7 +179,7 @@ def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
 def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
     """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will: False."""
     if intent.remote and not _has_moved(memory, intent):
-        remote_state.take_in_alone(memory, intent.remote)
+        remote_state.fetch_and_merge_locked(memory, intent.remote)
     if not _has_moved(memory, intent):
         return False
     write(memory, lambda _: _rebased(memory, intent.change), WriteOptions(allow_secret=True))

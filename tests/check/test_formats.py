@@ -64,15 +64,15 @@ def test_people_read_a_line_for_each_finding_and_how_many_there_are(hand: Hand, 
     assert result.out.split("\n") == [
         f"{decision}:15: error MEM107 relates_to: ISS-2025-10-03-001 does not have DEC-2025-10-02-001 under relates_to",
         "    hint: `memctl check --fix` adds it",
-        ".memory/project.md:3: warning MEM305 20 % is declared, and the sections make 45 %",
-        f".memory/{AUTH}:1: info MEM307 §2.1 is short: {_number(result.out)} tokens; level 2 has 200 or more",
+        ".memory/project.md:3: warning MEM305 declared are 20 %, but the mean of the sections is 45 %",
+        f".memory/{AUTH}:1: info MEM307 §2.1 has {_number(result.out)} tokens; level 2 should have 200 or more",
         "",
     ]
     assert result.err == "1 error, 1 warning, 1 note\n"
 
 
 def _number(text: str) -> str:
-    return text.partition(" is short: ")[2].partition(" ")[0]
+    return text.partition("§2.1 has ")[2].partition(" ")[0]
 
 
 def test_json_has_counts_and_every_finding_in_the_order_of_files_and_lines(hand: Hand, memctl: Memctl) -> None:

@@ -25,7 +25,7 @@ def folder(repo: Path) -> Path:
 def test_an_import_says_what_it_added_and_what_it_passed_over(memctl: Memctl, folder: Path) -> None:
     result = memctl("import", "adr", str(folder))
     assert result.out == "DEC-2024-01-08-001 0001-first.md\n"
-    assert "skipped, not named like a record: 0000-template.md, README.md, index.md\n" in result.err
+    assert "skipped, because the name is not that of a record: 0000-template.md, README.md, index.md\n" in result.err
     data = memctl("import", "adr", str(folder), "--json").data
     assert (data["files"], data["known"], data["changed"]) == ({}, ["0001-first.md"], {})
     assert data["changed"] == {}
@@ -35,8 +35,8 @@ def test_an_import_says_what_it_added_and_what_it_passed_over(memctl: Memctl, fo
 def test_what_can_be_read_in_several_ways_is_noted(memctl: Memctl, folder: Path) -> None:
     (folder / "0002-second.md").write_text("# 2. Second\n\nDate: 3/4/2024\n\n## Status\n\nbrewing\n")
     notes = memctl("import", "adr", str(folder)).err
-    assert "note: 0002-second.md:7: the status 'brewing' is not known, and is taken for proposed" in notes
-    assert "note: 0002-second.md:3: the date '3/4/2024' can't be read" in notes
+    assert "note: 0002-second.md:7: unknown status 'brewing'; imported as proposed" in notes
+    assert "note: 0002-second.md:3: invalid date '3/4/2024'" in notes
 
 
 def test_a_dry_run_of_an_import_writes_nothing(repo: Path, memctl: Memctl, folder: Path) -> None:
@@ -83,7 +83,7 @@ def test_an_export_overwrites_an_edit_only_by_force(memctl: Memctl, folder: Path
         {"id": "DEC-2025-11-04-001", "file": "0002-second.md", "state": "new"},
     ]
     assert "Superseded by [2. Second](0002-second.md)" in (folder / "0001-first.md").read_text()
-    assert "2 are the same already" in memctl("export", "adr", str(folder)).err
+    assert "2 files already up to date" in memctl("export", "adr", str(folder)).err
 
 
 def test_an_export_writes_the_decisions_that_filters_select(memctl: Memctl, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_export_writes_the_decisions_that_filters_select(memctl: Memctl, tmp_
     memctl("issue", "Three", "--tag", "b")
     memctl("export", "adr", str(tmp_path / "out"), "--tag", "b")
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["0002-two.md"]
-    assert "no decision is selected" in memctl("export", "adr", str(tmp_path / "out"), "--tag", "c").err
+    assert "no decision matches" in memctl("export", "adr", str(tmp_path / "out"), "--tag", "c").err
 
 
 def test_an_export_takes_the_memory_of_a_revision(memctl: Memctl, tmp_path: Path) -> None:

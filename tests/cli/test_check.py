@@ -203,11 +203,16 @@ def test_stale_documents_stop_a_commit_of_the_memory_and_no_other(hand: Hand, me
     assert "MEM308" in {finding.code for finding in found(memctl, "--staged", code=1)}
 
 
-def test_what_is_of_information_only_is_not_listed_at_each_commit(hand: Hand, memctl: Memctl) -> None:
+def test_advice_is_printed_with_all_and_to_programs_and_by_no_hook(hand: Hand, memctl: Memctl) -> None:
     hand.write("sections/2.1-auth.md", "---\nid: §2.1\ntitle: Auth\n---\n")
     hand.git("add", "-A")
     staged = memctl("check", "--staged", code=None)
-    assert "MEM307" in memctl("check", code=None).out
+    plain = memctl("check", code=None)
+    assert "MEM307" not in plain.out
+    assert plain.err.endswith(" 1 note: `memctl check --all` prints the notes\n")
+    assert "MEM307" not in memctl("check", "--format", "github", code=None).out
+    assert "info MEM307 §2.1 is short" in memctl("check", "--all", code=None).out
+    assert "info MEM307" in memctl("check", "--select", "MEM3", code=None).out
     assert "MEM307" not in staged.out
     assert " note" in staged.err
     assert any(found["code"] == "MEM307" for found in memctl("check", "--staged", "--json", code=None).data["findings"])

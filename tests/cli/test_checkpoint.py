@@ -257,7 +257,7 @@ def test_resuming_tells_how_the_environment_has_drifted(repo: Path, memctl: Memc
     assert found["clean"] == ["lost.py"]
     git(repo, "switch", "-qc", "other")
     text = memctl("checkpoint", "resume", "--workflow", "main").out
-    assert "- it was on main, and HEAD is on other\n" in text
+    assert "- the branch was main and is other now\n" in text
     assert "- 1 commit since: " in text
 
 
@@ -289,7 +289,11 @@ def test_resuming_writes_nothing(repo: Path, memctl: Memctl) -> None:
 def test_what_is_missing_to_resume_is_told_when_it_is_saved_and_when_it_is_resumed(memctl: Memctl) -> None:
     result = memctl(*SAVE, "--task", "Go on as discussed above", "--planned", "DELETE")
     told = result.err
-    for what in ("in_progress: where to begin", "success_criteria: what is to come out", "constraints: what binds"):
+    for what in (
+        "in_progress: where to begin",
+        "success_criteria: what the result must be",
+        "constraints: what constrains",
+    ):
         assert what in told
     resumed = memctl("checkpoint", "resume")
     assert resumed.err == told, "what is missing is the same at both ends"
@@ -351,7 +355,7 @@ def test_without_a_checkpoint_the_others_are_named(repo: Path, memctl: Memctl) -
     memctl(*FIRST)
     git(repo, "switch", "-qc", "feature/Search")
     assert "TASK: Refunds by card" in memctl("checkpoint", "resume").out  # the branch was made from that work
-    assert "there are some of main" in memctl("checkpoint", "resume", "--workflow", "search", code=1).err
+    assert "there are checkpoints of main" in memctl("checkpoint", "resume", "--workflow", "search", code=1).err
     assert "there is no checkpoint 'x'" in memctl("checkpoint", "show", "x", code=1).err
     assert memctl(*FIRST).id.startswith("feature-search-w1-v1-")
     assert memctl("checkpoint", "list", "--workflow", "main", "--json").data["total"] == 1
@@ -525,7 +529,7 @@ def test_an_event_stream_that_cannot_be_written_costs_no_checkpoint(repo: Path, 
     stream.unlink()
     stream.mkdir()
     result = memctl(*SAVE, "--done", "POST")
-    assert "warning: the event stream does not tell of it" in result.err
+    assert "warning: its event could not be added" in result.err
     assert shown(memctl)["version"] == 2
 
 
@@ -559,8 +563,8 @@ def test_a_worktree_of_another_branch_resumes_the_same_task_and_saves_it(
     memctl("checkpoint", "resume", where=tmp_path / "before", code=1)
     for args in (("--workflow", "main"), (base,)):
         told = memctl("checkpoint", "resume", *args, where=tmp_path / "before").out
-        assert [line for line in told.splitlines() if not line.startswith(("DRIFT", "- it was on"))] == lines
-        assert "it was on main, and HEAD is on before" in told
+        assert [line for line in told.splitlines() if not line.startswith(("DRIFT", "- the branch was"))] == lines
+        assert "the branch was main and is before now" in told
     save = lines[-1].removeprefix("SAVE: memctl ").split()
     saved = memctl(*save, "--done", "POST", where=tmp_path / "before").id
     data = memctl("checkpoint", "show", saved, "--json", where=tmp_path / "before").data

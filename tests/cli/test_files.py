@@ -121,7 +121,7 @@ def test_ignored_binary_and_secret_files_never_enter(shop: Path, memctl: Memctl)
     assert refused == {
         "docs/stock.md": ".memctlignore leaves it out",
         "src/shop/stock.py": "src/.memctlignore leaves it out",
-        ".env": "its name is one of files with secrets",
+        ".env": "its name is typical of files with secrets",
         "keys.py": "it looks like it contains a credential (AWS access key)",
         "logo.png": "binary",
     }

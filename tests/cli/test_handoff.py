@@ -116,7 +116,7 @@ class TestExample:
     def test_a_budget_without_room_for_what_must_stay_is_refused_with_what_is_missing(self, memctl: Memctl) -> None:
         refused = memctl(*SAID, "--budget", "1200", code=1)
         assert refused.out == ""
-        assert "the package would lack what must stay" in refused.err
+        assert "too small for what the package must contain" in refused.err
         assert memctl("handoff", "list", "--json").data["handoffs"] == []
         assert memctl("own", "list", "--json").data["sections"] == []
 
@@ -372,14 +372,14 @@ class TestMoreThanThereIsRoomFor:
         assert 0 < len(decisions["missing"]) < decisions["total"]
 
     def test_of_sections_nothing_may_be_lacking(self, crowded: Path, memctl: Memctl) -> None:
-        assert "would lack what must stay" in memctl(*self.GIVEN, "--section", "2.1", code=1).err
+        assert "too small for what the package must contain" in memctl(*self.GIVEN, "--section", "2.1", code=1).err
 
     def test_an_emergency_goes_through(self, crowded: Path, memctl: Memctl) -> None:
         args = ("handoff", "--to", "bob", "--type", "emergency", "--section", "2.1", "--reason", "Gone")
         data = memctl(*args, "--budget", "1500", "--json").data
         assert data["tokens"] <= 1500
         assert owners(memctl) == {"§2.1": "bob"}
-        assert "the weightiest went in" in memctl("show", data["id"]).out
+        assert "the most important is included" in memctl("show", data["id"]).out
 
     def test_nobody_waits_while_a_package_is_made(
         self, shop: Path, memctl: Memctl, bob: Memctl, monkeypatch: pytest.MonkeyPatch
@@ -526,7 +526,7 @@ def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_
     bob("check", where=side)
     assert f"{made} is accepted" in memctl("handoff", "accept", made, where=side, code=1).err
     assert "was answered" in memctl("handoff", "withdraw", made, code=1).err  # the branch that offered it
-    assert "bob is at work by it" in bob("handoff", "accept", made, code=1).err
+    assert "bob works on it" in bob("handoff", "accept", made, code=1).err
     git(shop, "merge", "-q", "--no-edit", "side")
     assert memctl("handoff", "list", "--all", "--json").data["handoffs"][0]["record"]["status"] == "accepted"
     assert memctl("handoff", "show", made).out == text

@@ -42,7 +42,9 @@ def test_a_run_says_what_it_did_and_why(repo: Path, memctl: Memctl, due: str) ->
 
 def test_what_is_due_and_kept_is_told(memctl: Memctl, due: str) -> None:
     memctl("edit", due, "--set", "importance=9")
-    assert memctl("maintain").out == "nothing to change\n1 due and kept; `memctl maintain --dry-run` says why\n"
+    assert (
+        memctl("maintain").out == "nothing to change\n1 record due, but kept; `memctl maintain --dry-run` shows why\n"
+    )
     why = f"would not archive {due} (never retrieved, 338 days old): it has importance 9\n"
     assert memctl("maintain", "--dry-run").out == why + "nothing to change\n"
 

@@ -66,7 +66,7 @@ def test_a_circle_of_links_which_a_merge_may_make_is_blocked_and_ends(repo: Path
     file = next((repo / ".memory").rglob(f"{first}-*.md"))
     file.write_text(file.read_text().replace("is_archived:", f"blocked_by:\n  - {second}\nis_archived:"))
     assert sorted(titles(memctl, "--blocked")) == ["First", "Second"]
-    assert "no work is ready" in memctl("next").err
+    assert "there is no unblocked work" in memctl("next").err
 
 
 def test_ready_goes_with_filters_and_not_with_blocked(memctl: Memctl) -> None:
@@ -76,7 +76,7 @@ def test_ready_goes_with_filters_and_not_with_blocked(memctl: Memctl) -> None:
     assert titles(memctl, "--ready", "--tag", "x") == ["Bad"]
     assert titles(memctl, "--ready", "--limit", "1", "--sort", "severity") == ["Bad"]
     assert "1 more" in memctl("list", "--ready", "--limit", "1").err
-    assert "--ready and --blocked exclude each other" in memctl("list", "--ready", "--blocked", code=2).err
+    assert "--ready and --blocked can't be combined" in memctl("list", "--ready", "--blocked", code=2).err
 
 
 class TestOrder:
@@ -94,8 +94,8 @@ class TestOrder:
         assert because(memctl, "Light but awaited")[0].startswith("unblocks ISS-")
         assert because(memctl, "Light but awaited")[0].endswith(" and 1 more")
         result = memctl("next", "--limit", "2")
-        assert "3 more is ready: --limit 0 shows all" in result.err
-        assert "2 blocked by other work: `memctl list --blocked`" in result.err
+        assert "3 more items are ready: --limit 0 shows all" in result.err
+        assert "2 blocked: `memctl list --blocked` shows by what" in result.err
 
     def test_a_command_begins_each_or_shows_what_is_begun(self, memctl: Memctl) -> None:
         made = issue(memctl, "One", "--next", "Look at\nthe pool")
@@ -124,7 +124,7 @@ class TestOrder:
     def test_a_memory_without_work_says_so(self, memctl: Memctl) -> None:
         memctl("decide", "One")
         result = memctl("next")
-        assert (result.out, "no work is ready" in result.err) == ("", True)
+        assert (result.out, "there is no unblocked work" in result.err) == ("", True)
 
 
 class TestOthers:
@@ -142,7 +142,7 @@ class TestOthers:
         bob("own", "acquire", "2.1")
         assert order(memctl) == ["Free"]
         assert self.elsewhere(memctl) == ["bob owns §2.1", "bob owns §2.1"]
-        assert "others work on: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
+        assert "in work by others: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
         assert sorted(order(bob)) == ["Free", "In its details", "There"]
 
     def test_work_that_another_agent_is_at(self, memctl: Memctl, bob: Memctl) -> None:

@@ -406,8 +406,8 @@ def test_an_empty_reason_takes_the_reason_out(memctl: Memctl, bob: Memctl) -> No
 
 @pytest.mark.parametrize("place", ["", "  "])
 def test_an_empty_place_is_wrong_usage(memctl: Memctl, place: str) -> None:
-    assert "a place is empty" in memctl("own", "check", place, code=2).err
-    assert "a place is empty" in memctl("own", "check", "--read", "app.py", place, code=2).err
+    assert "the place is empty" in memctl("own", "check", place, code=2).err
+    assert "the place is empty" in memctl("own", "check", "--read", "app.py", place, code=2).err
 
 
 @pytest.mark.parametrize(("option", "text"), [("--for", "-4h"), ("--until", "-4h"), ("--for", "+4h")])

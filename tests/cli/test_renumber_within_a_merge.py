@@ -65,8 +65,8 @@ def test_what_was_renumbered_is_staged_and_the_merge_can_be_committed(
     result = memctl("renumber", where=two)
     assert len(result.out.splitlines()) == 2
     assert result.err.splitlines()[-2:] == [
-        "staged for the merge: 4 files of .memory, as renumbered",
-        "hint: `git commit --no-edit` concludes the merge",
+        "staged for the merge: 4 renumbered files of .memory",
+        "hint: `git commit --no-edit` finishes the merge",
     ]
     git(two, "commit", "-q", "--no-edit")
     assert_concluded(memctl, two)
@@ -106,7 +106,7 @@ def test_another_file_in_conflict_is_named_and_left(clones: tuple[Path, Path], m
     result = memctl("renumber", where=two)
     assert result.err.splitlines()[-2:] == [
         "in conflict still: app.py",
-        "hint: resolve that and `git add` it, then `git commit --no-edit`",
+        "hint: resolve it, `git add` it, then `git commit --no-edit`",
     ]
     (two / "app.py").write_text("print('both')\n")
     git(two, "add", "app.py")
@@ -126,7 +126,7 @@ def test_what_the_user_has_not_staged_stays_so_and_the_commands_are_named(
     result = memctl("renumber", where=two)
     assert result.err.splitlines()[-2:] == [
         f"nothing was staged: {path} has changes that are not staged",
-        "hint: to have all of it in the merge, `git add --all -- .memory`, then `git commit --no-edit`",
+        "hint: to include it in the merge, `git add --all -- .memory`, then `git commit --no-edit`",
     ]
     assert git(two, "diff", "--cached", "--name-only") == before
     git(two, "add", "--all", "--", ".memory")

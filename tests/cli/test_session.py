@@ -307,7 +307,7 @@ def test_a_started_session_is_summed_up_from_git_when_it_ends(
     status = memctl("session", "status").out
     assert "refunds  claude, since 2025-11-04T14:32:00Z" in status
     assert memctl("session", "status", "--json").data["sessions"][0]["id"] == "refunds"
-    assert "is under way since" in memctl("session", "start", code=1).err
+    assert "has been running since" in memctl("session", "start", code=1).err
     memctl("session", "end")
     page = memctl("session", "show", "ref").out
     assert "Refunds by card" in page
@@ -328,7 +328,7 @@ def test_a_session_that_nobody_knows_is_refused_with_what_to_do(repo: Path, memc
     assert "set MEMCTL_SESSION" in memctl("session", "start", code=2).err
     assert "not a valid name for a session" in memctl("session", "start", "../../x", code=2).err
     assert "transcript is missing" in memctl("session", "summarize", code=2).err
-    assert memctl("session", "list").err == "no session was summed up yet\n"
+    assert memctl("session", "list").err == "no session was summarized yet\n"
     (repo.parent / "empty.jsonl").write_text("\n")
     assert "not a transcript" in memctl("session", "summarize", "-t", str(repo.parent / "empty.jsonl"), code=1).err
 

@@ -8,7 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from memctl.exchange import adr_text
-from memctl.exchange.adr_status import refresh, statement_of
+from memctl.exchange.adr_status import statement_of, updated_origin
 from memctl.exchange.adr_text import KEY, AdrOrigin
 from memctl.record import frontmatter
 from memctl.record.errors import FrontMatterError
@@ -35,7 +35,7 @@ from tests.conftest import examples
     ],
 )
 def test_a_status_is_one_of_memctls(said: str, status: str) -> None:
-    origin, body = adr_text.take_apart("0001-a.md", f"# T\n\n## Status\n\n{said}\n")
+    origin, body = adr_text.parse_file("0001-a.md", f"# T\n\n## Status\n\n{said}\n")
     statement = statement_of(origin, body)
     assert statement.status == status
     assert statement.unclear == ("brewing" if said == "brewing" else "")
@@ -55,19 +55,19 @@ def test_a_status_is_one_of_memctls(said: str, status: str) -> None:
     ],
 )
 def test_a_title_is_told_from_its_number(file: str, line: str, title: str) -> None:
-    origin, _ = adr_text.take_apart(file, f"{line}\n")
+    origin, _ = adr_text.parse_file(file, f"{line}\n")
     head = adr_text.head_of(origin)
     assert head.at(head.title) == title
 
 
 def taken_apart(text: str) -> tuple[AdrOrigin, str]:
     """A file as a record holds it: written to the record's file and read again."""
-    origin, body = adr_text.take_apart("0007-odd.md", text)
+    origin, body = adr_text.parse_file("0007-odd.md", text)
     values = {"id": "x", KEY: msgspec.to_builtins(origin)}
     values, body = frontmatter.read(
         frontmatter.compose(values, body_of(Draft(kind=DECISION, values={}, body=body), ()))
     )
-    kept = adr_text.kept_in(values)
+    kept = adr_text.read_origin(values)
     assert kept == origin
     return kept, body
 
@@ -118,8 +118,8 @@ def test_any_file_goes_out_as_it_came_in(front: str, title: str, lines: list[str
     assume("\0" not in text)
     text = text.replace("\n", "\r\n") if is_crlf else text
     origin, body = taken_apart(text)
-    assert adr_text.put_together(origin, body) == text
-    assert adr_text.put_together(refresh(origin, body, decision(origin, body), [], []), body) == text
+    assert adr_text.file_text(origin, body) == text
+    assert adr_text.file_text(updated_origin(origin, body, decision(origin, body), [], []), body) == text
 
 
 @given(st.lists(st.sampled_from(PIECES)))
@@ -127,9 +127,9 @@ def test_a_file_has_a_title_or_is_refused_with_a_line(lines: list[str]) -> None:
     text = "\n".join(lines)
     line, title = 1, "x"
     try:
-        origin, _ = adr_text.take_apart("0007-odd.md", text)
+        origin, _ = adr_text.parse_file("0007-odd.md", text)
         head = adr_text.head_of(origin)
-        title = head.called
+        title = head.title_text
     except FrontMatterError as error:
         line = error.line
     assert title.strip()

@@ -70,9 +70,9 @@ def test_ids_are_kept_or_given(memctl: Memctl) -> None:
 def test_the_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
     made = memctl("decide", "Mine")
     failed = memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Other", "id": made.id}), code=1)
-    assert f"there is a record {made.id} already" in failed.err
+    assert f"another record with the id {made.id}" in failed.err
     twice = lines(*[{"memory_type": "decision", "title": "Twice", "id": "DEC-2024-05-01-007"}] * 2)
-    assert "stands on line 1 already" in memctl("import", "-", stdin=twice, code=1).err
+    assert "is already on line 1" in memctl("import", "-", stdin=twice, code=1).err
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_links_get_both_ends_by_any_id_and_check_is_clean(repo: Path, memctl: Me
 
 def test_the_same_lines_add_nothing_a_second_time(repo: Path, memctl: Memctl) -> None:
     line = {"memory_type": "learning", "title": "Pool", "lesson": "Retries hide an exhausted pool"}
-    assert "line 2 says the same as line 1" in memctl("import", "-", stdin=lines(line, line)).err
+    assert "line 2 is skipped: it repeats line 1" in memctl("import", "-", stdin=lines(line, line)).err
     before = commits(repo)
     memctl("import", "-", stdin=lines(line))
     assert commits(repo) == before
@@ -169,7 +169,7 @@ def test_circles_and_links_to_nothing_are_refused(repo: Path, memctl: Memctl) ->
     assert "is a circle" in memctl("import", "-", stdin=lines(child), code=1).err
     wrong = {"memory_type": "issue", "title": "New", "supersedes": ["d"]}
     old = {"memory_type": "issue", "title": "Old", "id": "d"}
-    assert "are not superseded" in memctl("import", "-", stdin=lines(wrong, old), code=1).err
+    assert "can't be superseded" in memctl("import", "-", stdin=lines(wrong, old), code=1).err
     assert memctl("list", "--json").data["total"] == 0
 
 

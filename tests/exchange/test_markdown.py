@@ -28,7 +28,7 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     assert (data["importance"], data["tags"]) == (9, ["till", "storage", "sqlite"])
     assert (data["agent_id"], data["timestamp"]) == ("Till-Architect-3", "2025-03-02T09:30:00Z")
     assert data["project_id"] == "corner-shop"
-    assert "the id (memctl gives its own) is not taken over" in made.err
+    assert "the id (memctl assigns its own) is not imported" in made.err
     assert "did you mean" not in made.err
     memctl("check")
 
@@ -121,7 +121,7 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
     again = memctl("import", str(file))
     assert "nothing to change" in again.err
     assert again.err.count("already imported") == 4
-    assert "under no label, and not imported: 6 lines, the first of them 1" in again.err
+    assert "not imported, because it has no label: 6 lines, the first of them 1" in again.err
 
 
 def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_links_of_a_decision_lead_on_and_the_file_goes_out_as_it_came(repo: Path
     assert '[the plan](../../../docs/plan.md#goals "Plan")' in text
     assert "`![no](img/load.png)`, [gone](gone.md)" in text
     assert "[in code](../plan.md)" in text
-    assert "2 are the same already" in memctl("export", "adr", str(folder)).err
+    assert "2 files already up to date" in memctl("export", "adr", str(folder)).err
     assert memctl("import", "adr", str(folder)).err.startswith("nothing to change")
     memctl("section", "add", "Shop")
     memctl("detail", "add", "Carts", "--section", "2.1")
@@ -76,7 +76,7 @@ def test_a_link_to_what_is_not_in_the_repository_is_named(repo: Path, memctl: Me
     (folder / "0001-carts.md").write_text(ADR)
     (folder / "0002-next.md").write_text(ADR)
     told = memctl("import", "adr", str(folder)).err
-    assert "note: 0001-carts.md: 0002-next.md is not in this repository: the record's link to it leads nowhere" in told
+    assert "note: 0001-carts.md: 0002-next.md is outside of this repository: the record's link leads nowhere" in told
     assert "gone.md" not in told
 
 

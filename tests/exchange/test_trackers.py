@@ -84,8 +84,8 @@ def shown(memctl: Memctl, identifier: str) -> dict[str, Any]:
 
 def test_issues_of_beads_come_with_their_ids_links_and_fields(repo: Path, memctl: Memctl, beads: Path) -> None:
     made = memctl("import", "beads", str(beads))
-    assert "line 5: no issue of beads: `id` or `title` is missing: passed over" in made.err
-    assert "line 2 (sh-2): blocked_by: not among what comes in: sh-gone" in made.err
+    assert "line 5: this is not an issue of beads: `id` or `title` is missing: skipped" in made.err
+    assert "line 2 (sh-2): blocked_by: not imported: sh-gone" in made.err
     assert "is a circle: left out" in made.err
     epic, slow, lock = (shown(memctl, name) for name in ("sh-1", "sh-2", "sh-3"))
     assert (epic["timestamp"], epic["agent_id"], epic["tags"]) == ("2025-03-01T17:00:00Z", "mira", ["epic"])
@@ -111,14 +111,14 @@ def test_issues_of_beads_come_with_their_ids_links_and_fields(repo: Path, memctl
 
 def test_strict_refuses_what_would_be_left_out(memctl: Memctl, beads: Path) -> None:
     told = memctl("import", "beads", str(beads), "--strict", code=1).err
-    for words in ("line 5: no issue of beads", "blocked_by: there is no record sh-gone", "is a circle"):
+    for words in ("line 5: this is not an issue of beads", "blocked_by: there is no record sh-gone", "is a circle"):
         assert words in told
     assert memctl("list", "--json").data["total"] == 0
 
 
 def test_tasks_of_backlog_come_with_their_ids_links_and_fields(repo: Path, memctl: Memctl, backlog: Path) -> None:
     made = memctl("import", "backlog", str(backlog))
-    assert "README.md: no task of Backlog.md: there is no front matter: passed over" in made.err
+    assert "README.md: this is not a task of Backlog.md: it has no front matter: skipped" in made.err
     till, paper, receipt = (shown(memctl, name) for name in ("BACK-45", "back-46", "BACK-45.02"))
     assert (receipt["status"], receipt["severity"]) == ("resolved", "high")
     assert receipt["timestamp"] == "2025-07-03T21:21:00Z"

@@ -108,7 +108,7 @@ class TestRedundancy:
 
     def test_lines_that_come_again_stand_once(self) -> None:
         text = "begin\n" + "retry\n" * 5 + "end"
-        assert similar.consolidated(text) == "begin\nretry (5 times)\nend"
+        assert similar.consolidate(text) == "begin\nretry (5 times)\nend"
 
 
 class TestDiscardable:

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from memctl.pack.draft import NOTICED, Contents, Item, OmittedGroup, OmittedItem, PackDraft, PackNote, PackPart
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
-from memctl.text.markdown import contained
+from memctl.text.markdown import embed
 from tests.generated import memory
 
 
@@ -87,17 +87,17 @@ def test_a_record_without_a_body_ends_with_its_facts() -> None:
     ],
 )
 def test_headings_are_lowered(line: str, lowered: str) -> None:
-    assert contained(line) == lowered
+    assert embed(line) == lowered
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "````"])
 def test_comments_in_fenced_code_are_left_alone(fence: str) -> None:
     text = f"{fence}sh\n# a comment\n{fence}"
-    assert contained(text) == text
+    assert embed(text) == text
 
 
 def test_a_text_that_could_break_out_is_quoted() -> None:
-    assert contained("a\n\n<!-- b") == "> a\n>\n> <!-- b"
+    assert embed("a\n\n<!-- b") == "> a\n>\n> <!-- b"
 
 
 HOSTILE = [

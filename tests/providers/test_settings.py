@@ -12,7 +12,7 @@ from memctl.record import config
 
 def test_without_settings_there_is_none() -> None:
     assert settings.read({"HOME": "/x"}, {"user.name": "Ada"}) == Settings()
-    assert choice.chosen({}, {}) is None
+    assert choice.user_provider({}, {}) is None
 
 
 def test_git_and_the_environment_say_the_same_things_and_the_environment_is_first() -> None:
@@ -54,8 +54,8 @@ def test_a_project_can_say_no_and_nothing_else() -> None:
     assert config.parse(text, "config.yaml").llm.use is False
     assert config.parse("format: 1\nproject: shop\n", "config.yaml").llm.use is True
     own = {"MEMCTL_LLM_PROVIDER": "command", "MEMCTL_LLM_COMMAND": "sh"}
-    assert choice.chosen(own, {}) is not None
-    assert choice.chosen(own, {}, is_allowed=False) is None
+    assert choice.user_provider(own, {}) is not None
+    assert choice.user_provider(own, {}, is_allowed=False) is None
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_long_session_is_sent_from_its_beginning_and_its_end(repo: Path, memct
         ("", "gave no answer"),
         ("I can't do that.", "not the JSON asked for"),
         ('{"intent": 3}', "not the JSON asked for"),
-        ('{"intent": "See ../x/invented.py."}', "nothing that the program ask answered stands in the record"),
+        ('{"intent": "See ../x/invented.py."}', "gave only sentences with names that the session lacks"),
         ("{" * 10_000 + "}", "not the JSON asked for"),
     ],
 )
@@ -107,7 +107,10 @@ def test_without_a_usable_answer_the_summary_is_as_without_a_model(
 ) -> None:
     asked.answers(answer)
     result, page = summarized(memctl, repo, session(repo))
-    assert f"warning: no model writes the prose: {'the program ask ' if 'nothing' not in why else ''}" in result.err
+    assert (
+        f"warning: the language model wrote no prose: {'the program ask ' if 'nothing' not in why else ''}"
+        in result.err
+    )
     assert why in result.err
     before = commits(repo)
     result, same = summarized(memctl, repo, session(repo), "--no-llm")
@@ -140,7 +143,7 @@ def test_a_cloned_repository_runs_no_program(repo: Path, memctl: Memctl, tmp_pat
 def test_wrong_settings_stop_no_summary(repo: Path, memctl: Memctl, asked: Asked) -> None:
     git(repo, "config", "memctl.llm.provider", "robot")
     result, page = summarized(memctl, repo, session(repo))
-    assert "warning: no model writes the prose: memctl.llm.provider: Invalid enum value 'robot'" in result.err
+    assert "warning: the language model wrote no prose: memctl.llm.provider: Invalid enum value 'robot'" in result.err
     assert "Put refunds into a queue" in page
 
 

@@ -10,7 +10,7 @@ from memctl.sources.sizes import PER_BYTE, TokenSizes
 from memctl.store import load, source_facts
 from memctl.store.memory import open_memory
 from memctl.store.repository_files import FilesOnDisk
-from memctl.tokens.count import Counter, Learnt
+from memctl.tokens.count import Calibration, Counter
 from memctl.tokens.families import FAMILIES, KINDS, family_of
 
 
@@ -39,8 +39,8 @@ def test_what_is_learnt_of_a_model_makes_what_was_counted_before_out_of_date(rep
     before = TokenSizes(Counter(family_of("gpt")), files, cache, {})
     first = before.count("app.py", content)
     before.keep()
-    learnt = Learnt(model="gpt-5", ratio=3.0, observations=9, error=0.03, before=0.5, after=0.02)
-    counter = Counter(family_of("gpt"), learnt=learnt)
+    learnt = Calibration(model="gpt-5", ratio=3.0, observations=9, error=0.03, before=0.5, after=0.02)
+    counter = Counter(family_of("gpt"), calibration=learnt)
     after = TokenSizes(counter, files, cache, source_facts.recall(cache))
     assert after.look_up(content).tokens == math.ceil(content.facts.size * PER_BYTE["python"] * 3)
     assert after.count("app.py", content) == counter.count((repo / "app.py").read_text(), "python") != first

@@ -38,6 +38,7 @@ FILTERS = (
     Filters(since="2025-11-02T00:00:00Z", until="2025-11-02T23:59:59Z"),
 )
 FORMER = ("DEC-2025-11-04-007", "ISS-2025-11-04-001", "LRN-2025-11-04-00")
+MOMENTS = (0, 1_800_000_000)
 PAGES = ("", "§2.1", "§2.2", "§2.10", "§3.1")
 TAGS = ("db", "api", "größe", "a b")
 KEY = "AKIA" + "ABCDEFGHIJKLMNOP"
@@ -67,6 +68,9 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "heavy": {weight: catalogue.heavy(weight) for weight in (0, 4_000, 5_500)},
         "suspicious": catalogue.suspicious(),
         "with_control_characters": catalogue.with_control_characters(),
+        "statuses": {tuple(key): number for *key, number in catalogue.statuses()},
+        "shared_ids": catalogue.shared_ids(),
+        "recorded_since": {moment: catalogue.recorded_since(moment) for moment in MOMENTS},
         "places": catalogue.places(),
         "severe": {p: sorted(ids(catalogue.severe(p))) for p in PAGES},
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
@@ -118,6 +122,9 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "heavy": {n: sorted(path for path, text in texts.items() if weight(text) >= n) for n in (0, 4_000, 5_500)},
         "suspicious": sorted(path for path, text in texts.items() if KEY in text),
         "with_control_characters": sorted(path for path, text in texts.items() if "\x1b" in text),
+        "statuses": dict(Counter((r.memory_type, state(r), r.severity or "") for r in records)),
+        "shared_ids": sorted(name for name, number in Counter(ids(records)).items() if number > 1),
+        "recorded_since": {n: sum(r.recorded is not None and r.recorded > n for r in records) for n in MOMENTS},
         "places": dict(Counter(place_of(record) for record in opened if record in known)),
         "severe": {p: sorted(r.id for r in at("issue", p) if r.severity in ("critical", "high")) for p in PAGES},
         "found": {i: next((r.path for r in records if r.id == i), None) for i in ("DEC-2025-11-04-001", "nonsense")},
@@ -139,6 +146,10 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
 
 def ids(records: Sequence[Record]) -> list[str]:
     return [record.id for record in records]
+
+
+def state(record: Record) -> str:
+    return "archived" if record.is_archived else record.status
 
 
 def weight(text: str) -> int:
@@ -174,7 +185,8 @@ def text(chance: random.Random, kind: str, number: int) -> tuple[str, str]:
     }
     body = "\n".join(chance.choices(WORDS, k=2))
     head = frontmatter.compose({name: values.get(name) for name in ORDER}, f"## Notes\n\n{body}\n")
-    return f"{KINDS[kind].folder}/2025-11/{identifier}.md", head
+    slug = chance.choice(("", "", "-again"))  # clones may give out the same id
+    return f"{KINDS[kind].folder}/2025-11/{identifier}{slug}.md", head
 
 
 def write(repo: Path, chance: random.Random, _: Memctl) -> None:

@@ -143,7 +143,7 @@ def test_a_section_that_was_given_on_meanwhile_is_left_and_said(
     memctl("own", "transfer", "2.1", "--to", "carol", "--reason", "hers", where=one)
     memctl("sync", where=two)
     out = memctl("sync", where=one).out
-    assert f"{given} is accepted, and stays as it is: §2.1 is owned by carol" in out
+    assert f"{given} is accepted, but ownership has changed since: §2.1 is owned by carol" in out
     assert f"{given} is accepted: bob is no longer at work on §2.1, which is carol's" in out
     synced(memctl, two, one)
     assert owners(memctl, two) == {"§2.1": "carol", "§2.2": "bob"}
@@ -208,7 +208,7 @@ def test_a_sync_killed_between_branch_and_ownership_is_made_good_by_the_next(
     memctl("sync", where=two)
     ref = one / ".git/refs/memctl/coordination.lock"
     ref.write_text("")  # nobody can move it, as after a kill
-    assert "not in step" in memctl("sync", where=one, code=1).err
+    assert "could not be synced" in memctl("sync", where=one, code=1).err
     assert (status(memctl, one), owners(memctl, one)) == ("accepted", {"§2.1": "claude"})
     assert contradictions(memctl, one)
     ref.unlink()

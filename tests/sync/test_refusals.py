@@ -306,7 +306,7 @@ def test_a_conflict_says_what_memctl_mends_in_the_merge_that_is_to_be_made(
     memctl("sync", where=one)
     assert memctl("decide", "By two", where=two).id == given
     err = refused(memctl, two).err
-    assert f"`memctl renumber` there renames what both have called {given}; `memctl render` and `git add" in err
+    assert f"`memctl renumber` there renumbers {given}; `memctl render` and `git add" in err
     memctl("install", "git", where=two)
     assert "memctl render" not in refused(memctl, two).err
 

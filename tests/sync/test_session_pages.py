@@ -156,7 +156,7 @@ def test_a_remote_that_does_not_take_them_is_a_warning(one: Path, bare: Path, me
     work(one, tmp_path, "first", "Refunds")
     memctl("learn", "Mine", where=one)
     result = memctl("sync", where=one, code=1)
-    assert "pages of sessions are not in step with origin" in result.err
+    assert "pages of sessions could not be synced with origin" in result.err
     assert "pushed 1 commit to origin/main" in result.out
     assert len(files(one)) == 3
 

@@ -12,7 +12,7 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION
 from memctl.record.task_state import PROGRESS, RecordReference, TaskState, TouchedFile
 from memctl.task import resume_text
-from memctl.task.resume import missing
+from memctl.task.resume import missing_fields
 from memctl.task.resume_text import ResumeText
 from memctl.text.fit import LIMIT, cut_at_word, length
 from memctl.text.markdown import one_line
@@ -21,8 +21,8 @@ from tests.conftest import examples
 
 LABELS = ("RESUME:", "DATA:", "TASK:", "PHASE:", "PROGRESS:", "MISSING,", "IN PROGRESS,", "CLAIMED,", "NEXT:", "DRIFT,")
 LABELS += ("CONSTRAINTS:", "DONE WHEN:", "THE USER SAID", "OPEN ERRORS:", "BLOCKERS:", "DECISIONS:", "OPEN ISSUES:")
-LABELS += ("FILES", "PLANNED,", "INPUTS:", "DONE,", "TASKS BEFORE,", "LEARNED:", "SUMMARY", "SINCE THE", "SAVE:")
-LABELS += ("LEFT OUT:", "WHAT CAME OF", "DECISIONS:")
+LABELS += ("FILES", "PLANNED,", "INPUTS:", "DONE,", "EARLIER TASKS,", "LEARNED:", "SUMMARY", "SINCE THE", "SAVE:")
+LABELS += ("LEFT OUT:", "RESULTS OF", "DECISIONS:")
 LISTS = ("inputs", "success_criteria", "constraints", "decisions", "next_actions", "event_stream_summary", "said",
          "errors", "blockers", "issues", "lessons", "summary", "earlier_goals")  # fmt: skip
 _letters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -52,7 +52,7 @@ def checkpoints(draw: st.DrawFn) -> Checkpoint:
 def test_the_text_never_exceeds_its_limit_its_lines_are_whole_and_none_stands_twice(
     saved: Checkpoint, drift: list[str]
 ) -> None:
-    found = resume_text.write(saved, drift, [str(one) for one in missing(saved)])
+    found = resume_text.write(saved, drift, [str(one) for one in missing_fields(saved)])
     assert found.characters == length(found.text) <= LIMIT
     lines = found.text.removesuffix("\n").split("\n")
     assert all(line.startswith(("- ", *LABELS)) for line in lines), "nothing recorded begins a line"
@@ -65,7 +65,7 @@ def test_the_text_never_exceeds_its_limit_its_lines_are_whole_and_none_stands_tw
 
 def _recorded(saved: Checkpoint, drift: list[str]) -> list[str]:
     """Every item that may stand in a text."""
-    texts = [*(str(one) for one in missing(saved)), *drift]
+    texts = [*(str(one) for one in missing_fields(saved)), *drift]
     for name in (*LISTS, *PROGRESS):
         texts += getattr(saved, name)
     texts += [cut_at_word(one_line(text), 300) for text in saved.said]

@@ -156,7 +156,7 @@ def test_a_release_that_gives_way_is_named(memctl: Memctl, as_agent: Memctl, clo
     as_agent("bob", "own", "acquire", "2.1", *REMOTE, "--force", "--reason", "ada is gone", where=clones[1])
     as_agent("ada", "own", "release", "2.1", where=clones[0])
     told = as_agent("ada", "own", "list", *REMOTE, where=clones[0]).err
-    assert "section §2.1: that it was taken out here was replaced by `§2.1 is owned by bob" in told
+    assert "section §2.1: its removal here was replaced by `§2.1 is owned by bob" in told
 
 
 @pytest.mark.parametrize("kind", ["missing", "gitlink", "folder"])
@@ -179,5 +179,5 @@ def test_a_remote_without_a_list_of_owners_is_damaged_and_not_free_for_all(
     git(bare, "update-ref", REF, commit)
     for command in (("own", "list", *REMOTE), ("own", "acquire", "2.1", *REMOTE), ("sync",)):
         result = memctl(*command, where=clones[1], code=1)
-        assert "it has no ownership.json, and is nothing that memctl has written" in result.err, command
+        assert "it has no ownership.json, so memctl did not write it" in result.err, command
     assert git(bare, "rev-parse", REF).strip() == commit

@@ -82,4 +82,4 @@ def test_who_may_write_follows_from_the_type(type_: str, owner: bool, other: boo
 
 def test_what_another_machine_wrote_stays_on_its_line() -> None:
     held = Ownership(section_id="§2.1", owner_agent_id="ada", acquired_at=NOW, lock_reason="x\nerror: all is lost")
-    assert held.told.endswith("with no end: x error: all is lost")
+    assert held.description.endswith("with no end: x error: all is lost")

@@ -152,7 +152,7 @@ def test_only_the_targets_of_links_are_left_out(text: str, left: str) -> None:
 
 @pytest.mark.parametrize("body", BODIES)
 def test_a_contained_body_does_not_affect_the_text_around_it(body: str) -> None:
-    text = f"## Before\n\n{markdown.contained(body)}\n\n## After\n\n[link](to) and [a] and [^1]\n"
+    text = f"## Before\n\n{markdown.embed(body)}\n\n## After\n\n[link](to) and [a] and [^1]\n"
     tokens = PARSER.parse(text)
     top = [n for n, token in enumerate(tokens) if token.type == "heading_open" and not token.level]
     high = [(tokens[n].tag, tokens[n + 1].content) for n in top if tokens[n].tag in ("h1", "h2", "h3")]
@@ -164,9 +164,9 @@ def test_a_contained_body_does_not_affect_the_text_around_it(body: str) -> None:
 
 def test_a_contained_text_keeps_its_meaning() -> None:
     body = "# Title\n\nText with **stress**.\n\n```py\n# no heading\n```\n\n- a\n- b"
-    assert markdown.contained(body) == body.replace("# Title", "#### Title")
-    assert markdown.contained("### Deep\n##### Deeper") == "##### Deep\n###### Deeper"
-    quoted = markdown.contained("<b>\n\ntext\n")
+    assert markdown.embed(body) == body.replace("# Title", "#### Title")
+    assert markdown.embed("### Deep\n##### Deeper") == "##### Deep\n###### Deeper"
+    quoted = markdown.embed("<b>\n\ntext\n")
     assert quoted == "> <b>\n>\n> text\n>"
 
 

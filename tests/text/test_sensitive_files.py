@@ -33,13 +33,13 @@ def test_names_that_only_sound_alike_are_let_in(path: str) -> None:
 
 
 def test_a_credential_is_found_anywhere_in_a_text() -> None:
-    assert "AWS access key" in sensitive_files.in_text(f"a\nkey = '{KEY}'\nb\n")
-    assert sensitive_files.in_text("a\n" * 1_000) == ""
+    assert "AWS access key" in sensitive_files.refusal_of_text(f"a\nkey = '{KEY}'\nb\n")
+    assert sensitive_files.refusal_of_text("a\n" * 1_000) == ""
 
 
 @pytest.mark.parametrize("before", [0, 2_990, 3_000, 3_990, 4_000, 6_995, 50_000])
 def test_a_long_line_hides_no_credential(before: int) -> None:
-    assert "AWS access key" in sensitive_files.in_text("x" * before + f" '{KEY}' " + "y" * 9_000)
+    assert "AWS access key" in sensitive_files.refusal_of_text("x" * before + f" '{KEY}' " + "y" * 9_000)
 
 
 @pytest.mark.parametrize(("content", "is_binary"), [(b"\x89PNG\0\0", True), (b"text \xff\xfe", False), (b"", False)])
@@ -60,7 +60,7 @@ def test_binary_is_what_git_takes_for_it(content: bytes, is_binary: bool) -> Non
     ],
 )
 def test_a_value_given_to_a_password_is_a_secret(text: str) -> None:
-    assert sensitive_files.in_text(f"a\n{text}\nb\n")
+    assert sensitive_files.refusal_of_text(f"a\n{text}\nb\n")
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_a_value_given_to_a_password_is_a_secret(text: str) -> None:
     ],
 )
 def test_code_that_handles_passwords_is_none(text: str) -> None:
-    assert not sensitive_files.in_text(text)
+    assert not sensitive_files.refusal_of_text(text)

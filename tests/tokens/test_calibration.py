@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memctl.store.cache import Cache
 from memctl.store.token_samples import TokenSample
-from memctl.tokens.count import LEAST, MOST, RATE, Counter, Learnt, Tokenizer, digest_of, learn, name_of
+from memctl.tokens.count import LEAST, MOST, RATE, Calibration, Counter, Tokenizer, calibrate, digest_of, name_of
 from memctl.tokens.families import FAMILIES
 
 FAMILY = FAMILIES["claude-4.5"]
@@ -21,14 +21,14 @@ def seen(estimate: int, reported: int, kinds: str = "prose") -> TokenSample:
     return TokenSample(b"", kinds, estimate, reported)
 
 
-def learnt(found: list[TokenSample]) -> Learnt:
-    result = learn("claude-sonnet-4-5", found, FAMILY)
+def learnt(found: list[TokenSample]) -> Calibration:
+    result = calibrate("claude-sonnet-4-5", found, FAMILY)
     assert result is not None
     return result
 
 
 def test_nothing_is_learnt_from_nothing() -> None:
-    assert learn("claude-sonnet-4-5", [], FAMILY) is None
+    assert calibrate("claude-sonnet-4-5", [], FAMILY) is None
 
 
 def test_each_observation_moves_the_ratio_by_the_rate() -> None:
@@ -89,7 +89,7 @@ def test_names_of_one_model_are_one_name(model: str, name: str) -> None:
 
 
 TEXT = "The orders of a shop must not be lost when a worker dies. " * 10
-RATIO = Learnt(
+RATIO = Calibration(
     model="claude-sonnet-4-5",
     ratio=1.04,
     observations=37,
@@ -101,17 +101,17 @@ RATIO = Learnt(
 
 
 def test_what_was_learnt_is_applied_and_told() -> None:
-    plain, taught = Counter(FAMILY).count(TEXT, "prose"), Counter(FAMILY, learnt=RATIO).count(TEXT, "prose")
+    plain, taught = Counter(FAMILY).count(TEXT, "prose"), Counter(FAMILY, calibration=RATIO).count(TEXT, "prose")
     assert taught.source == "o200k x 1.17 x calibration 1.04 (37 observations)"
     assert taught.tokens == pytest.approx(plain.tokens * 1.04, abs=1)
     assert (plain.error, taught.error) == (0.1, 0.03)
-    assert Counter(FAMILY, learnt=RATIO).count(TEXT, "json").error == FAMILY.error
+    assert Counter(FAMILY, calibration=RATIO).count(TEXT, "json").error == FAMILY.error
 
 
 def test_what_the_model_reported_of_a_text_is_trusted_most() -> None:
     stand_in = Tokenizer("ctok 3.0", len)
     taught = learnt([TokenSample(digest_of(TEXT), "prose", 100, 4711)])
-    counter = Counter(FAMILY, Cache.open(None), learnt=taught, tokenizer=stand_in)
+    counter = Counter(FAMILY, Cache.open(None), calibration=taught, tokenizer=stand_in)
     count = counter.count(TEXT, "prose")
     assert (count.tokens, count.source, count.error) == (4711, "reported by claude-sonnet-4-5", 0.0)
     assert counter.count(TEXT + "x").source == "ctok 3.0"

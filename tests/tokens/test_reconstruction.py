@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memctl.tokens import count as tokens_count
-from memctl.tokens.count import Counter, Learnt
+from memctl.tokens.count import Calibration, Counter
 from memctl.tokens.families import FAMILIES, family_of
 from tests.tokens.test_pieces import SAMPLES
 
@@ -50,8 +50,8 @@ def test_a_model_is_counted_by_its_generation_without_the_frame_of_a_request(mod
 
 @pytest.mark.usefixtures("stand_in")
 def test_it_is_trusted_more_than_what_was_learnt() -> None:
-    learnt = Learnt(model="claude", ratio=1.04, observations=37, error=0.03, before=0.05, after=0.02)
-    counter = Counter(FAMILIES["claude"], learnt=learnt, tokenizer=tokens_count.tokenizer_of("claude"))
+    learnt = Calibration(model="claude", ratio=1.04, observations=37, error=0.03, before=0.05, after=0.02)
+    counter = Counter(FAMILIES["claude"], calibration=learnt, tokenizer=tokens_count.tokenizer_of("claude"))
     assert counter.count(TEXT).source == "ctok 4.8"
 
 

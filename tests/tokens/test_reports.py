@@ -11,7 +11,7 @@ from memctl.errors import MemctlError
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST, PER_TOOL_CALL
-from memctl.tokens.reports import Observed, observe
+from memctl.tokens.reports import Observations, observe
 
 MODEL = "claude-sonnet-4-5"
 TEXT = "The orders of a shop must not be lost when a worker dies. " * 10
@@ -26,7 +26,7 @@ def no_file(name: str) -> str:
     raise MemctlError(f"{name} can't be read")
 
 
-def observed(*given: Any) -> Observed:
+def observed(*given: Any) -> Observations:
     return observe("\n".join(msgspec.json.encode(line).decode() for line in given), no_file)
 
 

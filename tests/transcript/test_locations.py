@@ -20,13 +20,13 @@ def test_the_newest_transcript_is_the_projects_own(tmp_path: Path) -> None:
         os.utime(own / name, (number, number))
     os.mkfifo(own / "pipe.jsonl")
     (own / "link.jsonl").symlink_to(tmp_path)
-    assert claude_code.newest(folder, kept) == own / "new.jsonl"
-    assert claude_code.newest(folder / "src" / "deep", kept) == own / "new.jsonl"
+    assert claude_code.newest_transcript(folder, kept) == own / "new.jsonl"
+    assert claude_code.newest_transcript(folder / "src" / "deep", kept) == own / "new.jsonl"
 
 
 def test_where_no_transcript_is_kept_a_file_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(MemctlError) as caught:
-        claude_code.newest(Path("/home/ada/other"), tmp_path)
+        claude_code.newest_transcript(Path("/home/ada/other"), tmp_path)
     assert caught.value.exit_code == 2
     assert "name a FILE" in str(caught.value.hint)
 

@@ -1,7 +1,7 @@
 """The JSON Schemas of what `--json` prints, by the `kind` of the envelope, and of `config.yaml`.
 
-Each kind has a shape in `memory.py`, `work.py` or `measures.py`: literals that look like the JSON itself, with types in
-the place of values (`shapes.py` says how). Tests check everything that a command prints against its schema.
+Each kind has a shape in `memory.py`, `work.py` or `measures.py`: a literal that looks like the JSON, with types in
+place of values (see `shapes.py`). Tests check everything that a command prints against its schema.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import msgspec
 
 from memctl.cli.schemas import measures, memory, shapes, work
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"  # which msgspec writes
-CONFIG = "config"  # in the place of a kind: the schema of `config.yaml`
+DIALECT = "https://json-schema.org/draft/2020-12/schema"  # the dialect that msgspec writes
+CONFIG = "config"  # the name of the schema of `config.yaml`, beside the kinds of envelopes
 KINDS: dict[str, shapes.Shape] = {**memory.KINDS, **work.KINDS, **measures.KINDS}
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of an envelope with a kind, or of `config.yaml`; KeyError if there is no such kind."""
+    """Return the JSON Schema of a kind of envelope, or of `config.yaml`; raises KeyError for an unknown kind."""
     if kind == CONFIG:
         from memctl.record.config import Config
 

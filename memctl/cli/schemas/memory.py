@@ -14,7 +14,7 @@ from memctl.record.source import Excerpt
 
 
 class ShownRecord(Record, frozen=True, kw_only=True):
-    """A record as `show` prints it, with its content by field and its text."""
+    """A record as `show` prints it: all fields, its content by field, and its text."""
 
     content: dict[str, str | list[str]] | UnsetType = UNSET
     body: str | UnsetType = UNSET
@@ -51,7 +51,7 @@ CHANGE: dict[str, Shape] = {
 STEP = {"command": str, "purpose": str}
 _IMPORTED = {
     **CHANGE,
-    "changed": (bool, {str: str}),  # of ADRs: files whose decision says something else, with its id
+    "changed": (bool, {str: str}),  # of an import of ADRs: files that differ from their decision, with its id
     "known?": [str],
     "notes?": [str],
     "files?": {str: str},
@@ -226,7 +226,7 @@ KINDS: dict[str, Shape] = {
         "work": {"ready": int, "blocked": int, "begun": int},
         "last_session": ({"id": str, "ended": str, "intent": str}, None),
         "pack": {"tokens": int, "budget": int},
-        # What follows is of the present, and missing with --at.
+        # The next keys describe the present, and are missing with --at.
         "at_work?": [{"agent": str, "since": str, "task": str}],
         "trusted?": bool,
         "hook_commits?": str | None,
@@ -243,7 +243,7 @@ KINDS: dict[str, Shape] = {
         "upstream?": ({"name": str, "ahead": int, "behind": int}, None),
     },
     "log": {
-        "total": int | None,  # null where --limit ended the search
+        "total": int | None,  # null if --limit ended the search
         "commits": [
             {
                 **dict.fromkeys(("commit", "date", "author", "subject", "actor"), str),

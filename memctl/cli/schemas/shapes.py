@@ -16,13 +16,13 @@ _REFERENCE = "#/$defs/{name}"
 
 
 class Constant(NamedTuple):
-    """A value that is fixed."""
+    """A JSON value that is always the same."""
 
     value: Any
 
 
 def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a shape; schemas that it refers to are added to the definitions."""
+    """Return the JSON Schema of a shape; add schemas that it refers to to `definitions`."""
     if isinstance(shape, Constant):
         return {"const": shape.value}
     if isinstance(shape, tuple):
@@ -43,9 +43,9 @@ def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _struct(shape: type[msgspec.Struct], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a struct as an object, even if msgspec would write it as an array.
+    """Return the schema of a struct as an object, also if msgspec would encode the struct as an array.
 
-    A field may be missing if it can be unset, or if it is left out at its default.
+    A field is optional if it can be unset or is left out at its default.
     """
     if shape.__name__ not in definitions:
         is_whole = not shape.__struct_config__.omit_defaults
@@ -53,7 +53,7 @@ def _struct(shape: type[msgspec.Struct], definitions: dict[str, Any]) -> dict[st
         for one in msgspec.structs.fields(shape):
             is_certain = one.required or (is_whole and one.default is not msgspec.UNSET)
             fields[one.encode_name if is_certain else f"{one.encode_name}?"] = one.type
-        definitions[shape.__name__] = {}  # it may hold others of its kind
+        definitions[shape.__name__] = {}  # set first, since a struct may contain itself
         definitions[shape.__name__] = {"title": shape.__name__, **compile_shape(fields, definitions)}
     return {"$ref": _REFERENCE.format(name=shape.__name__)}
 

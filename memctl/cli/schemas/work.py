@@ -127,7 +127,7 @@ _PAGE = {
     "more": str,
     "path": str,
 }
-_BEGUN = {str: object}  # by whom, when, and where Git stood
+_BEGUN = {str: object}  # the start of a session: by whom, when, branch and commit
 
 KINDS: dict[str, Shape] = {
     **dict.fromkeys(("rehydration", "system-prompt", "user-message"), PACK),

@@ -1,4 +1,4 @@
-"""Credentials in a text: a table of rules, a function that finds them, a function that redacts them."""
+"""Find and redact credentials in a text, by a table of rules."""
 
 from memctl.text.credentials.finder import GIVEN, MARK, Span, describe, find, is_in, lines, mark_pattern, redact
 

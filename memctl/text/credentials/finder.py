@@ -1,9 +1,9 @@
 """Find credentials in a text, and redact them.
 
-A text is searched in windows, and in each window only with the rules of which a word occurs there. The search runs on a
+A text is searched in windows, and each window only with those rules of which a word occurs in it. The search runs on a
 copy of the same length in which every character that is not ASCII is a question mark, so that offsets agree.
 
-Blocks are credentials of several lines, or longer than the window of a line: private keys and signed tokens.
+Credentials of several lines, or longer than a window, are found separately: private keys and signed tokens.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _PASSES = 8  # of `redact`; what a mark takes away leaves no more to be found th
 
 
 class Span(NamedTuple):
-    """A credential in a text, from `start` to `end`, and the name of the rule that found it."""
+    """A credential in a text: the offsets of its `start` and `end`, and the name of the rule that found it."""
 
     start: int
     end: int
@@ -126,14 +126,14 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
 
 @lru_cache(maxsize=8)  # a new record is checked, and then stored with the answer
 def is_in(text: str) -> bool:
-    """Return whether `find` would find a credential; it stops at the first one."""
+    """Return whether a text has a credential; the search stops at the first one."""
     flat = _flat(text)
     return any(start < end and "\0" not in flat[start:end] for start, end, _ in _by_rules(flat))
 
 
 def redact(text: str, *, strict: bool = True) -> str:
-    """Return a text with each credential replaced by a mark such as `[redacted: GitHub token]`, which is no credential
-    itself."""
+    """Return a text with a mark such as `[redacted: GitHub token]` in place of each credential; marks are not
+    credentials."""
     for _ in range(_PASSES):
         spans = find(text, strict=strict)
         if not spans:
@@ -145,16 +145,16 @@ def redact(text: str, *, strict: bool = True) -> str:
 
 
 def describe(text: str, span: Span) -> str:
-    """Describe a credential for a message, with at most its first 4 characters.
+    """Describe a credential for a message: `looks like a credential (GitHub token, ghp_…)`.
 
-    `looks like a credential (GitHub token, ghp_…)`; of a short value less is shown.
+    At most the first 4 characters are shown, and fewer of a short value.
     """
     shown = text[span.start : span.start + min(_MOST_SHOWN, (span.end - span.start) // _SHOWN_OF)]
     return f"looks like a credential ({span.rule}, {shown}…)"
 
 
 def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
-    """Yield the number of the line on which each credential begins."""
+    """Yield the number of the line in which each credential begins."""
     number = 1
     done = 0
     for span in spans:
@@ -177,7 +177,8 @@ def _without_marks(flat: str) -> str:
 
 @cache
 def mark_pattern() -> re.Pattern[str]:
-    """Marks with the name of a rule, past or present; other words in brackets may be a credential."""
+    """Return the pattern of redaction marks with the name of a rule, past or present; other bracketed words may be
+    secret."""
     names = {RANDOM, GIVEN, *(rule.name for rule in rules.table())}
     new = "|".join(map(re.escape, sorted(names)))
     return re.compile(rf"\\?\[(?:redacted: (?:{new})|blanked: [A-Za-z]{{2,12}}(?: [A-Za-z]{{2,12}}){{0,5}})\\?\]")
@@ -270,7 +271,7 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "random": values.is_random_value,
     "header": values.is_in_header,
     "any": lambda value, quoted: not values.is_placeholder(value),
-    "variable": values.is_given,
+    "variable": values.is_literal,
     "word": values.is_word,
     "setting": values.is_setting,
 }

@@ -1,4 +1,4 @@
-"""The rules that find credentials, read from `rules.txt`, whose head explains its columns."""
+"""The rules that find credentials, read from `rules.txt`, which explains its columns at its beginning."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
 
 
 class CredentialRule:
-    """One rule. `place` is its place in the table: if two rules find the same text, the earlier one names it.
+    """One rule for credentials. A text must have one of its `words`; the pattern is compiled at first use.
 
-    One of `words` must occur in the text. The pattern is compiled at first use.
+    `place` is its place in the table: if two rules find the same text, the earlier one names it.
     """
 
     __slots__ = ("_pattern", "example", "kind", "name", "origin", "place", "shape", "words")
@@ -63,12 +63,15 @@ class CredentialRule:
 
     @property
     def has_case(self) -> bool:
-        """Whether case matters; if not, the pattern is for text in lower case."""
+        """Whether the rule distinguishes upper and lower case; if not, its pattern is for text in lower case."""
         return self.kind in (BLOCK, TOKEN, VARIABLE)
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The expression that finds candidates; the last group that matched is the value, if there is one."""
+        """The expression that finds candidates.
+
+        The last group that matches is the value; without one, the whole match is.
+        """
         if self._pattern is None:
             shape = re.sub(_AFTER, _behind, self.shape)
             for mark, part in _PARTS.items():
@@ -90,7 +93,7 @@ def _behind(match: re.Match[str]) -> str:
 
 @cache
 def table() -> tuple[CredentialRule, ...]:
-    """Return every rule, in the order of the file."""
+    """Return all rules, in the order of the file."""
     rules: list[CredentialRule] = []
     kind = ""
     for line in _FILE.read_text(encoding="utf-8").splitlines():

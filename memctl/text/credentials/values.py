@@ -1,11 +1,12 @@
-"""Whether a value that something named like a secret is given is one: not a placeholder, a type, a call or a word.
+"""Decide whether a value that is assigned to a secret's name is a secret, and not a placeholder, a type, a call or a
+word.
 
-Which words are random (keys) is told from identifiers, paths and what is known to be an id. The measure is the share of
+Random words (keys) are distinguished from identifiers, paths and known kinds of ids. The measure is the share of
 *familiar* pairs among the pairs of neighbouring letters and digits of a word. Familiar are the 200 pairs of letters
 that are the most frequent in words of code and prose (93 % of all pairs there; counted in the modules of Python's
-library), if both are small or the first alone is a capital, or if all letters between two signs are capitals. Pairs of
-two digits and those at a sign do not count; a small letter before a capital counts half. Random words of 20 to 64
-characters have a share of 0.1 to 0.3, words that people write 0.6 and more.
+library), if both are lower-case or only the first is a capital, or if all letters between two signs are capitals. Pairs
+of two digits and those at a sign do not count; a lower-case letter before a capital counts half. Random words of 20 to
+64 characters have a share of 0.1 to 0.3, words that people write 0.6 and more.
 
 Measured with 2,000 random keys each of 20, 24, 28, 32, 40, 48 and 64 characters: of letters and digits 100 % are found,
 of base64 97 to 99.6 % (what has slashes may look like a path), of URL-safe base64 97 to 100 %, of hexadecimal digits 96
@@ -33,7 +34,10 @@ _FAMILIAR = (
 
 
 def familiarity(word: str) -> tuple[float, float]:
-    """Return how many pairs of neighbours in a word are familiar, and how many count: `getUserName2` has 8 of 10."""
+    """Return how many pairs of neighbouring characters in a word are familiar, and how many pairs count.
+
+    For `getUserName2` it is 8 of 10.
+    """
     familiar = counted = 0.0
     known = _familiar()
     for part in _parts().split(word):
@@ -93,9 +97,9 @@ def _word_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]
 
 
 def random_words(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where words of 20 or more characters are that look like random keys.
+    """Yield the start and end offsets of words of 20 or more characters that look like random keys.
 
-    Ids of Git, of memctl and of models' APIs, UUIDs and integrity hashes are left out. Of a path or a URL, only a
+    Ids of Git, of memctl and of models' APIs, UUIDs and integrity hashes are left out. In a path or a URL, only a
     component that is a key by itself counts.
     """
     words, known, _ = _word_patterns()
@@ -192,8 +196,7 @@ def is_mixed(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value is a stand-in for a secret: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`,
-    `changeme`."""
+    """Return whether a value stands for a secret: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`, `changeme`."""
     if _patterns()["placeholder"].fullmatch(value) or _patterns()["hint"].search(value):
         return True
     if len(value) > _LONGEST_PLACEHOLDER:
@@ -202,8 +205,11 @@ def is_placeholder(value: str) -> bool:
     return sum(map(str.isalnum, rest)) <= 1 and not any(sign in _SIGNS for sign in value)
 
 
-def is_given(value: str, quoted: bool) -> bool:
-    """Return whether a variable's value is a real one: not a placeholder, call, path, or code between two quotes."""
+def is_literal(value: str, quoted: bool) -> bool:
+    """Return whether a value is literal: not a placeholder, a call, a path, or code between two quotes.
+
+    `quoted` says that the value was in quotation marks.
+    """
     if value != value.strip() or is_placeholder(value):
         return False
     if len(value) < _LEAST_PASSWORD and value.isdigit():
@@ -212,8 +218,10 @@ def is_given(value: str, quoted: bool) -> bool:
 
 
 def is_word(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a password that is a word, such as `sommer`, and not a description, name or
-    code."""
+    """Return whether a value may be a password that is a single word, such as `sommer`, and not a description or code.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted).strip("*")
     if len(value) < _LEAST_WORD or value.isdigit() or not _may_be_secret(value, quoted):
         return False
@@ -221,7 +229,10 @@ def is_word(value: str, quoted: bool) -> bool:
 
 
 def is_password(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a password: six characters with digits or signs, or some words joined by dashes."""
+    """Return whether a value may be a password: six characters with digits or signs, or words joined by dashes.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_PASSWORD or not _may_be_secret(value, quoted):
         return False
@@ -235,8 +246,11 @@ def is_password(value: str, quoted: bool) -> bool:
 
 
 def is_setting(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a weak secret, as `kitten42`: letters and digits, and no type, reference or
-    identifier."""
+    """Return whether a value may be a weak secret of letters and digits such as `kitten42`, and not a type or
+    identifier.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_PASSWORD or not is_mixed(value) or not _may_be_secret(value, quoted):
         return False
@@ -248,8 +262,10 @@ def is_setting(value: str, quoted: bool) -> bool:
 
 
 def is_in_prose(value: str, quoted: bool) -> bool:
-    """Return whether a value is clearly a password, where nothing but a word before it says so: no word, name or
-    version."""
+    """Return whether a value in a sentence is clearly a password, and not a word, a name or a version.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted).strip("*")
     if (
         len(value) < _LEAST_PROSE
@@ -268,7 +284,10 @@ def is_in_prose(value: str, quoted: bool) -> bool:
 
 
 def is_key(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a key: letters and digits by turns, many signs, a UUID, or random."""
+    """Return whether a value may be a key: letters and digits mixed, many signs, a UUID, or random.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_KEY or not _may_be_secret(value, quoted):
         return False
@@ -278,7 +297,10 @@ def is_key(value: str, quoted: bool) -> bool:
 
 
 def is_random_value(value: str, quoted: bool) -> bool:
-    """Return whether a value is as random as a key; a UUID is an id of something more often than a token."""
+    """Return whether a value is as random as a key, and not a UUID, which is more often an id than a token.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_RANDOM or not _may_be_secret(value, quoted):
         return False
@@ -286,7 +308,10 @@ def is_random_value(value: str, quoted: bool) -> bool:
 
 
 def is_in_header(value: str, quoted: bool) -> bool:
-    """Return whether the value of an `Authorization` header is more than a word: it has digits, or capitals inside."""
+    """Return whether the value of an `Authorization` header is more than a word: it has digits, or capitals inside.
+
+    `quoted` says that the value was in quotation marks.
+    """
     value = _judged(value, quoted)
     if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted):
         return False

@@ -1,7 +1,7 @@
-"""Where in a text credentials may be: around long words that nobody would write, and around names of secrets.
+"""Find the places in a text where credentials may be: around long words that nobody would write, and names of secrets.
 
-The rules are tried only there, so that ordinary text costs little and no expression sees more than a few thousand
-characters at once.
+Rules are tried only there, so ordinary text costs little, and no expression sees more than a few thousand characters at
+once.
 """
 
 from __future__ import annotations
@@ -66,7 +66,11 @@ def _hints() -> dict[str, re.Pattern[str]]:
 
 
 def windows(flat: str, lower: str) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a text in which a credential may be: some whole lines, or pieces of long ones that overlap."""
+    """Yield the start and end offsets of parts of a text that may have a credential: whole lines, or pieces of long
+    ones.
+
+    `flat` is the text with `?` for every character that is not ASCII, `lower` that in lower case. Pieces overlap.
+    """
     done = first = last = 0
     for place in sorted(_places(flat, lower)):
         if place < done:

@@ -142,7 +142,7 @@ def binding(prompt: str) -> tuple[str, ...]:
         one_line(unit.text)
         for unit in summary_units.units(prompt)
         if unit.form != summary_units.CODE
-        if summary_rules.judge(unit).keeps in weighty or wishes.insists(unit.text)
+        if summary_rules.judge(unit).keeps in weighty or wishes.is_insistent(unit.text)
     )
 
 

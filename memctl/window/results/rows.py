@@ -187,7 +187,7 @@ def _tests(output: Output) -> Iterator[ViewRow]:
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if forms.RAN.search(row)]
     yield ViewRow((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
-    named = dict.fromkeys(row.strip() for row in lines if failures.is_telling(row[:_LONGEST]))
+    named = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
     others = dict.fromkeys(row.strip() for row in lines if _HOW.search(row[:_LONGEST]))
     for number, row in enumerate(named):
         yield ViewRow((ERROR, number), "Failing", line(row))

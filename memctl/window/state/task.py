@@ -11,12 +11,9 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.record.checkpoint import is_outside, leaves_repository
 from memctl.record.errors import describe
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
-from memctl.record.task_state import DONE, LISTS, Step, TaskState, TouchedFile, key
+from memctl.record.required_text import is_meaningful
+from memctl.record.task_state import DONE, LISTS, Step, TaskState, TouchedFile
 from memctl.task import progress
-from memctl.text.characters import encodable
-from memctl.text.fit import cut
-from memctl.text.markdown import one_line
 
 _NAMED = 5  # steps that a refusal names
 
@@ -133,22 +130,13 @@ def sound(state: TaskState) -> TaskState:
     kept with a text for a list could not be read again: raises MemctlError.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
-    values = msgspec.structs.asdict(state)
-    if isinstance(state.goal, str):
-        values["goal"] = cut(one_line(encodable(state.goal)), LONGEST_MISSION)
-    for name in LISTS:
-        if _holds(values[name], str):
-            values[name] = tuple(filter(is_meaningful, dict.fromkeys(map(_line, values[name]))))[-MOST_LINES:]
-    if _holds(state.steps, Step):
-        steps: dict[str, Step] = {}
-        for step in state.steps:
-            if is_meaningful(text := _line(step.text)):
-                steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
-        values["steps"] = progress.limit_steps(steps.values())
-    if _holds(state.files, TouchedFile):
-        values["files"] = tuple(one for one in state.files if is_outside(one.path) or not leaves_repository(one.path))
+    kinds = {**dict.fromkeys(LISTS, str), "steps": Step, "files": TouchedFile}
+    is_sound = isinstance(state.goal, str) and all(_holds(getattr(state, name), kind) for name, kind in kinds.items())
     try:
-        made = msgspec.convert(values, TaskState)
+        if is_sound:  # else it is refused, with the name of the field
+            files = tuple(one for one in state.files if is_outside(one.path) or not leaves_repository(one.path))
+            state = progress.normalise(msgspec.structs.replace(state, files=files), shorten=True)
+        made = msgspec.convert(msgspec.structs.asdict(state), TaskState)
     except msgspec.ValidationError as error:
         raise MemctlError(f"the state can't be kept: {describe(error)}", exit_code=USAGE) from None
     if wrong := validate(made).errors:
@@ -158,10 +146,6 @@ def sound(state: TaskState) -> TaskState:
 
 def _holds(given: object, kind: type) -> bool:
     return isinstance(given, tuple) and all(isinstance(one, kind) for one in given)
-
-
-def _line(text: str) -> str:
-    return cut(one_line(encodable(text)), LONGEST_LINE)
 
 
 def validate(state: TaskState) -> Validation:

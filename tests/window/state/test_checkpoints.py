@@ -154,7 +154,7 @@ def test_drift_since_the_save_is_told(memory: Memory, repo: Path) -> None:
     (repo / "api.ts").unlink()
     text = manager(memory).bootstrap_prompt()
     assert "DRIFT" in text
-    assert "gone since: api.ts" in text
+    assert "missing since then: api.ts" in text
 
 
 def test_text_that_is_odd_or_too_long_is_kept_as_far_as_it_goes(memory: Memory) -> None:

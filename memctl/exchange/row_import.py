@@ -1,7 +1,7 @@
-"""Records that come in together: their names elsewhere, their links at both ends, and which are there already.
+"""The import of rows: ids for new records, links at both ends, and rows that are in the memory already.
 
-Links and parents may be given by any id: memctl's, a memory_id, or the `source_id` that another tool gave. What brings
-no memory_id gets one that follows from what it is, so that the same record is known when it comes again.
+Links and parents may use any id: memctl's, a memory_id, or the `source_id` that another tool gave. A row without a
+memory_id gets one that is derived from its content, so that a second import finds the same record.
 """
 
 from __future__ import annotations
@@ -27,21 +27,25 @@ from memctl.text.phrases import quantity
 from memctl.write.create import record_and_file
 from memctl.write.edit import rewrite
 
-_SHOWN = 20  # problems to print; there may be thousands
+_SHOWN = 20  # problems to print, of possibly thousands
 _PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]{1,40}(?:-[a-z0-9]+)*\.md")
 
 
-class Imported(msgspec.Struct, frozen=True):
-    """What an import comes to: its change, the ids of records that are there already, and what was read otherwise."""
+class ImportResult(msgspec.Struct, frozen=True):
+    """The result of an import: the change, the ids of records that existed before, and notes on what was left out or
+    altered."""
 
     change: Change
     known: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-class Batch:
-    """Rows on their way into a memory. With `is_lenient`, links that can't be kept are left out and named; else they
-    are wrong, and nothing comes in. `canonical` makes one of the ways in which another tool writes an id."""
+class RowImport:
+    """The import of some rows into a memory, as one change.
+
+    With `is_lenient`, a link that can't be kept is left out with a note; otherwise the whole import is refused.
+    `canonical` returns one form of an id of another tool, for all ways to write it.
+    """
 
     def __init__(
         self,
@@ -58,8 +62,8 @@ class Batch:
         self.problems = Problems(is_lenient=is_lenient)
         self._rows = list(self._deduplicate(rows))
 
-    def add(self, sequence: IdSequence) -> Imported:
-        """Return the Change that adds the rows; raises MemctlError, naming places and fields, if any is wrong."""
+    def add(self, sequence: IdSequence) -> ImportResult:
+        """Return the Change that adds the rows; raises MemctlError, naming places and fields, if any row is wrong."""
         new = [one for one in self._rows if one.record is None]
         allocate(sequence, [one.values for one in new if "id" not in one.values])
         before = {one.place: self._text(one) for one in self._rows if one.has_id and one.record is not None}
@@ -70,7 +74,7 @@ class Batch:
                 text = self._snapshot.read(one.record.path)
                 if text not in (before[one.place], self._text(one)):
                     self.problems.wrong.append(
-                        f"{one.place}: there is a record {one.record.id} already, and it is not the same"
+                        f"{one.place}: the memory has another record with the id {one.record.id}"
                     )
         refuse(self.problems.wrong, "correct the lines, or leave out `id` and `memory_id` to get new ones")
         writes += [rewrite(self._snapshot, record, values) for record, values in changed]
@@ -81,11 +85,10 @@ class Batch:
             writes=tuple(writes),
         )
         known = tuple(one.record.id for one in self._rows if one.record is not None)
-        return Imported(change, known, tuple(self.problems.notes))
+        return ImportResult(change, known, tuple(self.problems.notes))
 
     def _deduplicate(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows with a memory_id each, those that come twice once, and each with the record that it is
-        already."""
+        """Yield each row once, with a memory_id, and with the existing record that it equals."""
         seen: dict[str, str] = {}
         by_id = {record.id: record for record in self._snapshot.records}
         by_memory_id = {record.memory_id: record for record in self._snapshot.records}
@@ -95,10 +98,10 @@ class Batch:
             values.setdefault("memory_id", self._memory.imported_memory_id(one.identity))
             repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in seen), None)
             if repeated and (one.has_id or is_given):
-                self.problems.wrong.append(f"{one.place}: {repeated} stands on {seen[repeated]} already")
+                self.problems.wrong.append(f"{one.place}: {repeated} is already on {seen[repeated]}")
                 continue
             if repeated:
-                self.problems.notes.append(f"{one.place} says the same as {seen[repeated]}")
+                self.problems.notes.append(f"{one.place} is skipped: it repeats {seen[repeated]}")
                 continue
             seen[values["memory_id"]] = seen[values.get("id") or values["memory_id"]] = one.place
             one.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
@@ -107,7 +110,7 @@ class Batch:
             yield one
 
     def _text(self, one: Row) -> str:
-        """Return the file that a row would be, "" if it can't be one."""
+        """Return the text of the record file for a row; "" if its values are invalid."""
         values = {name: value for name, value in one.values.items() if name not in ("path", "parent") and value != []}
         try:
             return "" if problems(values) else record_and_file(self._memory, values, one.draft)[1].text
@@ -115,14 +118,14 @@ class Batch:
             return ""
 
     def _write(self, one: Row) -> Write | None:
-        """Return the file of a new row, None if something is wrong with it."""
+        """Return the write that adds a new row; None, with an entry in `problems`, if its values are invalid."""
         values = {name: value for name, value in one.values.items() if value != []}
         path, identifier = values.pop("path", None), values["id"]
         found = problems(values)
         if found or (path is not None and not _is_valid_path(path, identifier)):
             self.problems.wrong += [f"{one.place}: {field}: {message}" for field, message in found]
             if not found:
-                self.problems.wrong.append(f"{one.place}: path: found {path!r}, which is not where {identifier} can be")
+                self.problems.wrong.append(f"{one.place}: path: {path!r} is not a path for {identifier}")
             return None
         try:
             _, write = record_and_file(self._memory, values, one.draft)
@@ -133,14 +136,14 @@ class Batch:
 
 
 def refuse(wrong: Sequence[str], hint: str) -> None:
-    """Raise MemctlError for an import of which some lines are wrong."""
+    """Raise MemctlError with the first 20 of some messages; do nothing if there are none."""
     if wrong:
         more = [f"… and {len(wrong) - _SHOWN:,} more"] if len(wrong) > _SHOWN else []
         raise MemctlError("nothing was imported:\n" + "\n".join([*wrong[:_SHOWN], *more]), hint)
 
 
 def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
-    """Give ids to records that bring none, in their order, by type and day."""
+    """Give an id to each of some values without one, in their order, by type and day."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for values in without:
         groups.setdefault((values["memory_type"], values["timestamp"][:10]), []).append(values)

@@ -36,9 +36,9 @@ class History(Protocol):
         """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
 
     def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return for each of `writers` those of `things` that its commit, or the history of it, contains.
+        """Return for each of `writers` the things that existed in its commit's history, the commit included.
 
-        An uncommitted writer knew all of them.
+        A writer that is not committed knew all `things`.
         """
 
     def paths_ever(self, folder: str) -> Collection[str]:
@@ -77,7 +77,7 @@ class Authorship:
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
     def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return for each of `writers` those of `things` that its commit, or the history of it, contains."""
+        """Return for each of `writers` the things that existed in its commit's history, the commit included."""
         self._find({*writers, *things})
         bringing = {thing: self._every.get(thing) or {self._commits.get(thing)} for thing in things}
         of_things = {commit for commits in bringing.values() for commit in commits if commit}

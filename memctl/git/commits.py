@@ -235,7 +235,7 @@ def _refuse_ignored(prepared: Preparation) -> None:
         where, _, path = rule.rpartition("\t")
         raise CommitPending(
             f"Git ignores {path} ({where})" if path else f"Git ignores {rule}",
-            "take the rule out, or keep a memory that is not in Git by writing with --no-commit",
+            "remove the rule, or write with --no-commit to keep the memory out of Git",
         )
 
 

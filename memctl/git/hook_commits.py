@@ -16,11 +16,11 @@ _BEFORE = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE,
 
 
 class UnknownValue(MemctlError):
-    """Raised if the setting has an unknown value."""
+    """Raised if memctl.hookCommits has another value than ALL, RECORDS or NONE."""
 
 
 def mode(repository: Repository) -> str:
-    """Return the setting: ALL, RECORDS or NONE, "" if it is not set; raises UnknownValue."""
+    """Return the value of memctl.hookCommits: ALL, RECORDS or NONE, "" if it is not set; raises UnknownValue."""
     value = repository.settings().get(SETTING.lower())
     if value is None:
         return ""
@@ -35,9 +35,10 @@ def mode(repository: Repository) -> str:
 
 
 def default(repository: Repository) -> str:
-    """Return the value for newly installed hooks: RECORDS on a branch with an upstream, else ALL.
+    """Return the memctl.hookCommits for newly installed hooks: RECORDS on a branch with an upstream, else ALL.
 
-    It is ALL if an earlier memctl, which committed all, was in use and the trust in the clone comes from elsewhere.
+    It is ALL, too, if an earlier memctl was in use, which committed all, and the trust in the clone comes from
+    elsewhere.
     """
     from memctl.git import earlier_use  # mostly something is set
 
@@ -48,14 +49,14 @@ def default(repository: Repository) -> str:
 
 
 def keep_all(repository: Repository) -> None:
-    """Set ALL if nothing is set, for hooks that an earlier memctl installed. Raises GitFailed."""
+    """Set memctl.hookCommits to ALL if it is not set, for hooks that an earlier memctl installed. Raises GitFailed."""
     if SETTING.lower() not in repository.settings():
         git.write(["config", "--local", SETTING, ALL], repository.top)
         repository.settings()[SETTING.lower()] = ALL
 
 
 def decide(repository: Repository) -> str:
-    """Return the setting; if nothing is set, set the default first."""
+    """Return the value of memctl.hookCommits; if it is not set, set it to the default first."""
     found = mode(repository)
     if found:
         return found

@@ -34,7 +34,7 @@ def existing(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
 
 
 def describe(lock: Path) -> tuple[str, str]:
-    """Return why nothing goes on while a lock exists, and a hint how to remove it."""
+    """Return the reason why a command can't go on while a lock exists, and a hint how to remove the lock."""
     try:
         age = time.time() - lock.stat().st_mtime
     except OSError:

@@ -254,7 +254,7 @@ def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: 
 
 
 def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
-    """Return the names of both lists, each once, in the order of `ours`, or of `theirs` if only that moved some.
+    """Return the names of both lists, each once, in the order of `ours`, or of `theirs` if only that was reordered.
 
     A name that only the other list has comes after the name before it there; two names for one place are in the order
     of `base`, else of `order`. The name "", which stands for text before the first name, stays first.

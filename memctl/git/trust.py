@@ -47,7 +47,8 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
 
 
 def grant(repository: Repository) -> None:
-    """Trust a clone from now on; hooks that an earlier memctl installed go on to commit what they did.
+    """Set memctl.trusted in the clone's own config; hooks that an earlier memctl installed go on to commit what they
+    did.
 
     Raises GitFailed.
     """

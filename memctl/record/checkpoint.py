@@ -175,7 +175,7 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     try:
         timestamps.parse(found.saved_at)
     except ValueError:
-        wrong.append(("saved_at", f"{found.saved_at!r} is on no calendar"))
+        wrong.append(("saved_at", f"{found.saved_at!r} is not a date"))
     dirty = [one.path for one in found.environment.dirty if leaves_repository(one.path)]
     wrong += [("environment", f"{path!r} leads out of the repository") for path in dirty]
     # Files outside are allowed if their path says so; a relative path that leads out is refused.

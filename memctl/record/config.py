@@ -18,7 +18,7 @@ COMMITS_HINT = """write one of these lines:
   commits: batch                       (config.yaml: your next commit or `memctl commit` squashes them into one)
   git config memctl.commits each       (or batch; for this clone alone, and it goes before config.yaml)"""
 _HINTS = {  # by the setting at whose value they help
-    "llm": "it may say `use: false`; the model is everybody's own: `git config --global memctl.llm.provider`",
+    "llm": "only `use: false` belongs here; each user sets a model: `git config --global memctl.llm.provider`",
     "commits": COMMITS_HINT,
     "docs": """write one of these lines:
   docs: true                           (rendered documents are in Git, on every branch)

@@ -94,7 +94,7 @@ def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
     if event.event_type == "compression":
         before, after = event.before_state.aws_size, event.after_state.aws_size
         if before is None or after is None:
-            found.append(("aws_size", "of a compression is needed before and after"))
+            found.append(("aws_size", "is needed before and after a compression"))
         elif after >= before:  # strictly smaller; rules.md#compression-triggers
             found.append(("aws_size", f"a compression makes it smaller, and {after:,} is not less than {before:,}"))
     return found

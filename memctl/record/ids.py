@@ -27,10 +27,11 @@ def record_id(kind: Kind, day: str, number: int) -> str:
 
 
 def derive_id(identifier: str, memory_id: str, taken: Collection[str]) -> str:
-    """Return an unused id for a record whose id another record has too: its type, its day, and a number of six digits.
+    """Return an unused id for a record that shares its id with another: of its type and day, with a number of six
+    digits.
 
-    The number is computed from `memory_id`, so every clone gets the same one. No id of `taken` is returned, and
-    counting never gets that far.
+    The number is computed from `memory_id`, so every clone gets the same one. No id of `taken` is returned, and counted
+    numbers never get that high.
     """
     from hashlib import blake2b
 

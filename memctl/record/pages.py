@@ -240,7 +240,10 @@ def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) 
 
 
 def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> Outline:
-    """Return what `outline` does, parsed only if a catalogue has not cached it for these texts."""
+    """Return the outline of pages, given as pairs of path and text, from the catalogue's cache if it has these texts.
+
+    Otherwise the pages are parsed and cached.
+    """
     mark, kept = digest(texts), catalogue.recall(_OUTLINE) or b""
     if kept.startswith(mark):
         return msgspec.msgpack.decode(kept[len(mark) :], type=Outline)

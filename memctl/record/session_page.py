@@ -148,7 +148,9 @@ def _more(page: SessionPage) -> str:
     listed = sum(map(len, page.files.values()))
     left = max(int(page.values.get("files_accessed") or 0) - listed, 0)
     name = f"files/{page.id}.md"
-    return f"{left:,} more files are not listed here. All of them stand with their exact paths in [{name}]({name})."
+    return (
+        f"{left:,} more files are not listed here. All of them are listed with their exact paths in [{name}]({name})."
+    )
 
 
 def _files_text(heading: str, rows: tuple[TrailRow, ...]) -> str:
@@ -230,7 +232,7 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
     wrong = []
     match = _PATH.fullmatch(path)
     if match is not None and match["id"] != front.session_id:
-        wrong.append(("session_id", f"{front.session_id!r} is not what the file is called by, {match['id']!r}"))
+        wrong.append(("session_id", f"{front.session_id!r} is not the id in the file's name, {match['id']!r}"))
     for key in _TIMES:
         given = getattr(front, key)
         try:

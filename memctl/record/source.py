@@ -160,7 +160,7 @@ class Catalogue(Protocol):
         """Return the records that had an id before they were renumbered."""
 
     def find(self, identifier: str) -> Record | None:
-        """Return the record in whose file name an id is, or None."""
+        """Return the record whose file name begins with an id, or None."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
         """Return the records at some paths, with the retrieval counts of this clone; missing ones are left out."""
@@ -243,9 +243,9 @@ class Files(Protocol):
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
-        """Return the bytes of the files at some paths; missing files and those of more than `limit` bytes are left out.
+        """Return the bytes of the files at some paths; missing ones and those of more than `limit` bytes are left out.
 
-        Without a `limit` that of a record's file holds.
+        Without a `limit` that of record files applies, 2 MiB.
         """
 
 

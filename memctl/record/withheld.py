@@ -25,7 +25,7 @@ class Withheld(msgspec.Struct, frozen=True):
     globs: tuple[tuple[tuple[str, ...], str], ...] = ()
 
     def among(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return those of some paths of repository files that match a withheld glob, each with the reason.
+        """Return the repository files among `paths` that match a withheld glob, each with the reason.
 
         The files need not exist.
         """

@@ -29,9 +29,10 @@ Substitutes = Callable[[str], tuple[str, ...]]  # returns the words to search in
 
 
 class FtsQuery(msgspec.Struct, frozen=True):
-    """A query for FTS5: `any_of_it` first, and `without_phrases` if nothing matches it; "" for an empty query.
+    """A query in FTS5's language: `any_of_it` is searched first, `without_phrases` if nothing matches that.
 
-    `substitutes` has the corrected spellings of words that no text contains. `words` are those of `without_phrases`.
+    Both are "" for an empty query. `substitutes` has the corrected spellings of words that no text contains. `words`
+    are the words of `without_phrases`.
     """
 
     any_of_it: str

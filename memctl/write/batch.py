@@ -107,7 +107,9 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     files.replace_all(memory.folder, files.prepare(memory.folder, writes), deletes)
     if done := [*(write.path for write in writes), *deletes]:
         names = some([memory.tracked(path) for path in done], _SHOWN)
-        memory.remarks.append(f"{names}: Git had taken back what was recorded; it is there again (`memctl undo`)")
+        memory.remarks.append(
+            f"{names}: Git had reverted recorded changes; they are restored (`memctl undo` reverts them)"
+        )
     if stuck:
         memory.remarks.append(
             f"warning: {some(stuck, _SHOWN)}: HEAD and {quantity(len(stuck), 'change')} recorded before it can't be "
@@ -183,7 +185,7 @@ def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
     repository = memory.repository
     name = batch.branch.removeprefix("refs/heads/")
     if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
-        memory.remarks.append(f"what was recorded on {name} waits there: `git switch {name}`, then `memctl commit`")
+        memory.remarks.append(f"the changes recorded on {name} wait there: `git switch {name}`, then `memctl commit`")
         return
     ours = tree_merge.tree_at(repository, batch.tip, memory.prefix)
     folder = tree_merge.Leaf(tree_merge.FOLDER, ours) if ours else None
@@ -193,7 +195,7 @@ def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
     made = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
     if refs.swap(repository, batch.branch, made, batch.base):
         close(memory, batch, made)
-        memory.remarks.append(f"what was recorded on {name} is committed there: {made[:10]}")
+        memory.remarks.append(f"the changes recorded on {name} are committed there: {made[:10]}")
 
 
 def _take_off(memory: Memory, batch: Batch) -> None:

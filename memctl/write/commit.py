@@ -407,7 +407,7 @@ def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
     for path, option in entry_state.hidden(memory, paths).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
-            f"Git is set to take {name} for unchanged ({option.replace('--no-', '--')})",
+            f"Git is told to treat {name} as unchanged ({option.replace('--no-', '--')})",
             f"`git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
         )
 

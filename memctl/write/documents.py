@@ -212,7 +212,7 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
     words += unreadable_remarks(memory, snapshot, found)
     if found.by_hand:
         names = ", ".join(memory.tracked(path) for path in found.by_hand)
-        words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` gives the edits up")
+        words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` overwrites the edits")
     words += [f"some documents are not rendered: {why}" for why in found.faults]
     return "; ".join(words)
 
@@ -223,7 +223,7 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) ->
     words = [errors.summary(memory.prefix, faults)] if faults else []
     if found.showing_unreadable:
         names = ", ".join(memory.tracked(path) for path in found.showing_unreadable)
-        words.append(f"these documents stay as they are until that is fixed, for they show it: {names}")
+        words.append(f"these documents are not rendered until that is fixed, since they show it: {names}")
     return words
 
 

@@ -130,7 +130,7 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         status = record.kind.resolved
         if not status:
             raise MemctlError(
-                f"{record.id} is a {record.memory_type}, and those are not resolved",
+                f"{record.id} is a {record.memory_type}, which can't be resolved",
                 "`memctl supersede OLD NEW`, or `memctl edit ID --status …`",
             )
         refuse_transition(record, status)
@@ -156,7 +156,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
     for record in records:
         if not record.kind.resolved:
             raise MemctlError(
-                f"{record.id} is a {record.memory_type}, and those are not reopened", "`memctl edit ID --status …`"
+                f"{record.id} is a {record.memory_type}, which can't be reopened", "`memctl edit ID --status …`"
             )
         refuse_transition(record, record.kind.statuses[0])
     writes = []

@@ -77,7 +77,7 @@ def _same_task(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
         is_same = (key(other.title), other.section) == (key(record.title), record.section)
         if other.memory_type == STATE.name and other.id != record.id and is_same:
             yield (
-                f"{other.id} is of that title, too",
+                f"{other.id} has that title, too",
                 f"`memctl supersede {other.id} {record.id}` if it is the same task",
             )
 

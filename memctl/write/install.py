@@ -140,7 +140,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
     for name, hook in zip(hooks.HOOKS, found, strict=True):
         text = hooks.script(name, sorted({where, *hook.memories}), program, made)
         if hook.whose == "the user's" and hook.asks_for_its_name:
-            why = "the hook there asks for its own name and would not be the same under another"
+            why = "the hook there acts by the name of its file, so it can't be kept under another name"
             steps.append(_by_hand(repository, place, name, where, why))
         else:
             steps.append(_place(hook, place / (name + hooks.KEPT), f"hook {name}", text))
@@ -158,7 +158,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
-            note = f"{_shown(repository, file)} calls memctl: take the lines out by hand"
+            note = f"{_shown(repository, file)} calls memctl: remove the lines by hand"
             steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
     return [*steps, *_unset_drivers(repository)]
 

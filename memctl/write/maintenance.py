@@ -233,7 +233,7 @@ class RetentionVerdict(msgspec.Struct, frozen=True):
 
 
 class SparedRecord(msgspec.Struct, frozen=True):
-    """A record for which something is due, and why it is not done."""
+    """A record for which an action is due, and the reason why the action is not taken."""
 
     verdict: RetentionVerdict
     why: str

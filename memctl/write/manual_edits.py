@@ -14,7 +14,7 @@ from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
 
-PASSING = "take it out, or let it pass with `memctl commit --allow-secret`"  # the hint for a file with a credential
+PASSING = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
 
 
 def is_ours(path: str, code: str) -> bool:

@@ -23,7 +23,7 @@ from memctl.text import headings, timestamps
 
 WHOLE = "the text"  # the name of a conflict in versions that can't be parsed
 
-_APART = ("these are two records: `memctl renumber` takes them apart",)
+_APART = ("these are two records: `memctl renumber` gives one a new id",)
 
 
 class MergeResult(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
         if users and not unlink:
             raise MemctlError(
                 f"{record.id} is referred to by {', '.join(user.id for user in users)}",
-                "archive it instead, or take those links out in the same commit with --unlink",
+                "archive it instead, or remove those links in the same commit with --unlink",
             )
         for write in links.without(snapshot, users, record):
             if write.path in writes:
@@ -284,10 +284,10 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
             texts[delete.path] = None
     if clashes:
         first = entry.change.ids[0] if entry.change.ids else entry.change.title
-        what = f"{entry_state.describe(entry)} can't be written again, its files have other texts by now:"
+        what = f"{entry_state.describe(entry)} can't be written again, since its files have changed:"
         raise MemctlError(
             "\n".join([what, *clashes]),
-            f"make of it what you want (`memctl edit`, `memctl delete`), then `memctl commit --drop {first}`",
+            f"make the changes you want (`memctl edit`, `memctl delete`), then `memctl commit --drop {first}`",
         )
     return msgspec.structs.replace(entry.change, writes=tuple(writes), deletes=tuple(deletes))
 

@@ -222,7 +222,7 @@ def _told(holders: Sequence[Holder]) -> Change:
         meant = ", ".join(dict.fromkeys(holder.now for holder in holders if holder.now != holder.name))
         title = f"references to {meant}" if meant else "records that a merge had put into one file"
     deeds = tuple(
-        Deed(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} alone now")
+        Deed(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} now")
         for holder in renamed
     )
     named = [*(holder.now for holder in renamed), *(holder.name for holder in renamed)]
@@ -341,4 +341,4 @@ def _settled(memory: Memory, made: Renumbering) -> list[str]:
     try:
         return [f"ownership: {line}" for line in handoffs.settle(memory).lines]
     except MemctlError as error:
-        return [f"warning: ownership has the old ids still: {error.message}"]
+        return [f"warning: ownership still has the old ids: {error.message}"]

@@ -47,7 +47,10 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Write and commit a change without first finishing interrupted handoffs; only `two_phase` calls it."""
+    """Write and commit a change without finishing interrupted handoffs first.
+
+    `two_phase`, which finishes them, uses it for the records of handoffs.
+    """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
         closing(Variables(memory.repository, memory.commit_moment)) as variables,

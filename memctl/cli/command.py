@@ -212,6 +212,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             help="Only records since this time: 2025-11-04, or 7d for seven days ago.",
         ),
         click.option("--until", default="", metavar="TIME", help="Only records until this time."),
+        click.option("--open", "is_open", is_flag=True, help="Only open records: neither closed nor archived."),
         click.option("--archived", is_flag=True, help="Only archived records."),
         click.option("--all", "everything", is_flag=True, help="Archived records, too."),
     )(function)

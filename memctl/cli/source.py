@@ -72,12 +72,29 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
         except FrontMatterError as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
     values.pop("path", None)
+    _refuse_template(source, text)
     from memctl.exchange import markdown
 
     return markdown.draft_of(text, kind, values)
 
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+_BLANK = re.compile(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # a comment or a stand-in of a template
+
+
+def _refuse_template(source: str, text: str) -> None:
+    """Raise MemctlError if a text has headings and, but for comments and `{stand-ins}`, nothing under them."""
+    title, body = headings.take_title(text)
+    parts = headings.split(body)
+    is_empty = len(parts) > 1 and not any(_BLANK.sub("", part.body) for part in parts)
+    if is_empty or (title and not _BLANK.sub("", title)):
+        raise MemctlError(
+            f"{source} is a template that nobody has filled in",
+            "write the title and a text under the headings, or give the fields as options",
+            USAGE,
+        )
 
 
 class EditedPage(NamedTuple):

@@ -30,7 +30,7 @@ written = options(
         "-o",
         "target_file",
         metavar="FILE",
-        help="Write the messages there, not to standard output.",
+        help="Write the messages to this file, not to standard output.",
     ),
     click.option(
         "--model",

@@ -118,10 +118,7 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
 
 
 def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
-    """Return the pages that `outdated_pages` caches, by asking Git about the stamped files.
-
-    Git is asked about all files if one of those is missing.
-    """
+    """Return what `outdated_pages` caches; Git is asked about the stamped files, about all if one is missing."""
     now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
     found = []
     for page in snapshot.outline.pages:

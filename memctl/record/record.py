@@ -84,7 +84,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         They disagree for imported records, whose memory_id has no time.
         """
         from memctl.record import ids
-        from memctl.text import timestamps  # for the cache: mostly it knows
+        from memctl.text import timestamps  # mostly the cache has the answer
 
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.time_of(self.memory_id)) <= _AFTERWARDS else None

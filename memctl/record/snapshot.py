@@ -35,11 +35,12 @@ class Snapshot:
         self.prefix = source.prefix
         self.read = source.read
         self.names = source.names
+        self.leftovers = source.leftovers
 
     @cached_property
     def withheld(self) -> Withheld:
         """What the reader of this snapshot may not see, because an owner restricts it."""
-        from memctl.record.withheld import Withheld  # mostly nothing is withheld
+        from memctl.record.withheld import Withheld  # mostly nothing is withheld withheld
 
         return self._withheld or Withheld()
 
@@ -71,7 +72,7 @@ class Snapshot:
     @cached_property
     def outline(self) -> Outline:
         """The pages of levels 1 to 3; where the catalogue is open already, it caches them by their texts."""
-        from memctl.record import pages  # what reads records alone needs none
+        from memctl.record import pages  # readers of records alone don't need pages
 
         texts: list[tuple[str, str]] = []
         faults: list[Fault] = []

@@ -186,6 +186,9 @@ class Catalogue(Protocol):
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """Return the ids and § markers that the bodies of records refer to, by the record's path."""
 
+    def mentioning(self, text: str) -> list[str]:
+        """Return the paths of records whose bodies refer to one id or § marker."""
+
     def heavy(self, weight: int) -> list[str]:
         """Return the paths of records whose text has at least a certain weight, as a bound for its tokens.
 
@@ -272,6 +275,9 @@ class Source(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """Return the paths of all files below a folder of the memory ("" for all of it)."""
+
+    def leftovers(self) -> list[str]:
+        """Return the paths of temporary files of writes that were killed."""
 
     def texts(self) -> Texts:
         """Return the search in the words of this source."""

@@ -22,7 +22,6 @@ IN_PROGRESS: Final = "in_progress"
 CLAIMED: Final = "claimed"
 DONE: Final = "done"
 PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
-CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
 BLOCKS, EVERYBODY = "blocks", "everybody"  # weights of a record that blocks work, and of one that blocks everybody
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""

@@ -4,10 +4,12 @@ Each program sets an environment variable in its shells, by which they are recog
 id, too; Claude Code's shells read a file into which the hook of a session's start writes it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from memctl.errors import MemctlError
+from memctl.text.light_typing import NamedTuple
 
 
 class Shell(NamedTuple):

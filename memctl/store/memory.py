@@ -45,7 +45,7 @@ class Memory:
         """The canonical time that operations record: MEMCTL_NOW, or the clock's."""
         if self._fixed:
             return self._fixed[0]
-        from memctl.text import timestamps  # what only reads dates nothing
+        from memctl.text import timestamps  # only writes need the time
 
         return timestamps.from_epoch(int(time.time()))
 
@@ -213,9 +213,14 @@ def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | 
     return memory
 
 
-def open_for_agent(start: Path, environ: Mapping[str, str], agent: str, session: str) -> Memory:
-    """Open the memory for a hook, with the agent and the session to which changes are attributed."""
-    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session})
+def open_for_agent(
+    start: Path, environ: Mapping[str, str], agent: str, session: str, asked: StatusProcess | None = None
+) -> Memory:
+    """Open the memory for a hook, with the agent and the session to which changes are attributed.
+
+    `asked` is a running `git status` of the memory, if it was started before.
+    """
+    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session}, asked)
     memory.by_agent = True
     return memory
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git.repository import find_top, open_repository
-from memctl.git.status import StatusProcess
+from memctl.text.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memctl.git.status import StatusProcess
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
@@ -42,6 +45,8 @@ def ask(start: Path) -> StatusProcess:
 
     It needs no other module of memctl, so that Git works while Python imports them.
     """
+    from memctl.git.status import StatusProcess  # most hooks ask Git nothing
+
     top, memory = find(start)
     return StatusProcess(open_repository(top), memory.relative_to(top).as_posix())
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import private
+from memctl.text.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memctl.git.repository import Repository
 
 _CALLS = "calls"
 _ODD = r"[^A-Za-z0-9._-]+"
@@ -59,10 +63,6 @@ class SessionDir:
     def claim_hint(self, what: str) -> bool:
         """Note that a hint is given, and return whether it is the first time since the last compaction."""
         return self.create_marker(f"{_SAID}{what}")
-
-    def was_hinted(self, what: str) -> bool:
-        """Return whether a hint was given since the last compaction."""
-        return (self.path / f"{_SAID}{what}").exists()
 
     def create_marker(self, name: str) -> bool:
         """Create an empty marker file, and return whether it did not exist yet in this session."""
@@ -120,21 +120,27 @@ class SessionDir:
 
     def hints(self) -> list[str]:
         """Return the names of the hints given since the last compaction."""
-        return sorted(file.name[len(_SAID) :] for file in self.path.glob(f"{_SAID}*"))
+        return sorted(name[len(_SAID) :] for name in self._marks(_SAID))
 
-    def mark_shown(self, identifiers: Iterable[str]) -> None:
-        """Note records or pages that the session was shown, by their ids."""
-        for identifier in identifiers:
-            self.create_marker(_SHOWN + identifier.replace("/", "-"))
+    def mark_shown(self, identifier: str) -> bool:
+        """Note that the session was shown a record, page or file, and return whether it is the first time since
+        compaction."""
+        return self.create_marker(_SHOWN + identifier.replace("/", "-"))
 
-    def is_shown(self, identifier: str) -> bool:
-        """Return whether a record or page was shown since the last compaction."""
-        return (self.path / (_SHOWN + identifier.replace("/", "-"))).exists()
+    def shown(self) -> set[str]:
+        """Return the ids of what was shown since the last compaction, with `-` for each `/`."""
+        return {name[len(_SHOWN) :] for name in self._marks(_SHOWN)}
 
     def reset(self) -> None:
         """Start counting tool calls at 0, and forget the hints given and the records shown."""
-        for file in (self.path / _CALLS, *self.path.glob(f"{_SAID}*"), *self.path.glob(f"{_SHOWN}*")):
-            file.unlink(missing_ok=True)
+        for name in (_CALLS, *self._marks(_SAID), *self._marks(_SHOWN)):
+            (self.path / name).unlink(missing_ok=True)
+
+    def _marks(self, start: str) -> list[str]:
+        try:
+            return [name for name in os.listdir(self.path) if name.startswith(start)]
+        except OSError:
+            return []
 
     def others(self) -> Iterator[SessionDir]:
         """Yield the folders of all other sessions, the most recently changed first."""
@@ -150,8 +156,9 @@ class SessionDir:
             rmtree(path, ignore_errors=True)
 
 
-def root_at(start: Path) -> tuple[Path, Path] | None:
-    """Return the folder with the `.memory/` at or above `start`, and that of its hooks' sessions, or None.
+def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
+    """Return the repository, the folder with the `.memory/` at or above `start`, and that of its hooks' sessions, or
+    None.
 
     The memory is not opened: it may be broken, and a hook has no time for it.
     """
@@ -161,7 +168,8 @@ def root_at(start: Path) -> tuple[Path, Path] | None:
     try:
         top, memory = place.find(start)
         name = memory.relative_to(top).as_posix().replace("%", "%25").replace("/", "%2F")  # as Memory.hooks has it
-        return memory.parent, open_repository(top).shared / "hooks" / name
+        repository = open_repository(top)
+        return repository, memory.parent, repository.shared / "hooks" / name
     except (MemctlError, OSError, ValueError):
         return None
 

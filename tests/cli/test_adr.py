@@ -113,8 +113,8 @@ def test_an_export_takes_the_memory_of_a_revision(memctl: Memctl, tmp_path: Path
         (["export", "adr"], "is missing"),
         (["export", "adr", __file__], "is not a folder"),
         (["export", "adr", "docs", "--out", "x"], "--out is for JSON Lines"),
-        (["export", "--form", "madr"], "go with `memctl export adr DIR`"),
-        (["export", "jsonl", "docs"], "go with `memctl export adr DIR`"),
+        (["export", "--form", "madr"], "need `memctl export adr DIR`"),
+        (["export", "jsonl", "docs"], "need `memctl export adr DIR`"),
     ],
 )
 def test_a_wrong_command_line_is_explained(memctl: Memctl, arguments: list[str], message: str) -> None:

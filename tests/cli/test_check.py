@@ -211,7 +211,7 @@ def test_advice_is_printed_with_all_and_to_programs_and_by_no_hook(hand: Hand, m
     assert "MEM307" not in plain.out
     assert plain.err.endswith(" 1 note: `memctl check --all` prints the notes\n")
     assert "MEM307" not in memctl("check", "--format", "github", code=None).out
-    assert "info MEM307 §2.1 is short" in memctl("check", "--all", code=None).out
+    assert "info MEM307 §2.1 has" in memctl("check", "--all", code=None).out
     assert "info MEM307" in memctl("check", "--select", "MEM3", code=None).out
     assert "MEM307" not in staged.out
     assert " note" in staged.err

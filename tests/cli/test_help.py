@@ -51,9 +51,9 @@ def test_other_words_work_or_lead_to_the_command(repo: Path, memctl: Memctl) -> 
 @pytest.mark.parametrize(
     ("words", "lead"),
     [
-        ("decide Tabs -m why", "--reason says why"),
+        ("decide Tabs -m why", "adds the reason"),
         ("issue Crash --label bug", "--tag NAME"),
-        ("delete ISS -y", "`memctl undo` takes it back"),
+        ("delete ISS -y", "`memctl undo` undoes it"),
         ("project show", "`memctl show §1.0`"),
         ("section", "it is one of add, edit, list, remove; `memctl section -h`"),
         ("prompt", "it is one of system, user;"),

@@ -445,7 +445,7 @@ def test_hooks_elsewhere_are_not_written_to_but_told_what_to_add(
 def test_husky_users_are_told_the_file_that_people_write(repo: Path, memctl: Memctl) -> None:
     (repo / ".husky" / "_").mkdir(parents=True)
     git(repo, "config", "core.hooksPath", ".husky/_")
-    assert "make an executable file .husky/pre-commit:\n" in memctl("install", "git", code=1).out
+    assert "write an executable file .husky/pre-commit:\n" in memctl("install", "git", code=1).out
     (repo / ".husky" / "pre-commit").write_text("npm test\n")
     assert "add to .husky/pre-commit:\n" in memctl("install", "git", code=1).out
     assert list((repo / ".husky" / "_").iterdir()) == []

@@ -304,7 +304,7 @@ def test_a_link_out_of_the_project_is_refused(memctl: Memctl, repo: Path, tmp_pa
     put(tmp_path / "outside.json", b"{}")
     (repo / ".claude").mkdir()
     (repo / ".claude" / "settings.json").symlink_to(tmp_path / "outside.json")
-    assert "leads out of the project" in memctl("install", "claude-code", "--yes", code=1).err
+    assert "outside of the project" in memctl("install", "claude-code", "--yes", code=1).err
     assert (tmp_path / "outside.json").read_bytes() == b"{}"
 
 

@@ -142,7 +142,7 @@ class TestExample:
     def test_a_reply_without_a_request_is_answered_by_nothing(self, memctl: Memctl) -> None:
         result = memctl("load", stdin="All is well.")
         assert result.out == ""
-        assert "nothing is asked for" in result.err
+        assert "the reply asks for nothing" in result.err
         empty = memctl("load", "--json", stdin="All is well.").data
         assert (empty["text"], empty["tokens"]) == ("", 0)
         assert empty.keys() == memctl("load", "--json", stdin="load §3.2").data.keys()
@@ -253,7 +253,7 @@ def test_packs_at_a_revision_are_of_that_revision(memctl: Memctl, repo: Path) ->
         (("rehydrate", "--budget", "3"), "too small"),
         (("rehydrate", "--format", "json"), "json"),
         (("prompt", "user", " "), "empty"),
-        (("prompt", "system", "--role", "x", "--role-file", "y"), "twice"),
+        (("prompt", "system", "--role", "x", "--role-file", "y"), "can't be combined"),
         (("handoff",), "--to"),
         (("load", "no-such-file"), "no-such-file"),
     ],

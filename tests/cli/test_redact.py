@@ -90,7 +90,7 @@ def test_what_cannot_be_reached_is_named(memctl: Memctl, repo: Path, tmp_path: P
     assert made["left"]["history_complete"] is True
     memctl("learn", "Again", "--lesson", TOKEN, "--allow-secret")
     said = memctl("redact", "LRN-2025-11-04-002").out
-    assert "Have the key revoked" in said
+    assert "Revoke the credential" in said
     assert "3 commits" in said
     assert bringing[:10] in said
     assert "the remotes that it was pushed to: refs/remotes/origin/main" in said
@@ -109,7 +109,7 @@ def test_nothing_to_redact_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) -
 
 def test_where_nothing_has_it_no_key_is_to_be_revoked(memctl: Memctl, repo: Path) -> None:
     made = memctl("redact", "--text", "-", stdin=f"{PASSPHRASE}\n", code=1)
-    assert "in no file of this clone's memory now" in made.err
+    assert "no file of the memory in this clone has it now" in made.err
     assert "revoked" not in made.out + made.err
 
 
@@ -129,7 +129,7 @@ def test_a_secret_that_is_only_staged_is_named_with_what_unstages_it(
         made = memctl("redact", *given, *options, stdin=TOKEN, code=1)
         assert "but Git's index has it" in made.err
         assert f"`git restore --staged {path}`" in made.out
-        assert "Have the key revoked" in made.out
+        assert "Revoke the credential" in made.out
     assert memctl("redact", *given, "--json", stdin=TOKEN, code=1).data["left"]["staged"] == [path]
     assert "x = 1" in git(repo, "show", ":app.py")
     git(repo, "restore", "--staged", path)

@@ -103,7 +103,7 @@ def test_documents_edited_by_hand_are_named_until_they_are_given_up(pages: Path,
     file.write_text(file.read_text() + "\nmine\n")
     for args in (["render", "--check"], ["render"]):
         said = memctl(*args, code=1).err
-        assert f"warning: {DOCUMENT} was edited by hand, and is left as it is" in said
+        assert f"warning: {DOCUMENT} was edited by hand, and is not overwritten" in said
         assert "memctl render --force" in said
         assert "mine" in file.read_text()
     assert DOCUMENT in memctl("render", "--check", "--force", code=1).out

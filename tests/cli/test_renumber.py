@@ -380,7 +380,7 @@ def test_a_record_that_comes_back_under_its_former_id_is_named_and_not_made_a_th
     new = next(f.name[:21] for f in one.files() if "sell-maps" in f.name and FIRST not in f.name)
     result = memctl("renumber", where=one.folder)
     assert result.out == ""
-    assert f"{path} is {new} from before it was renamed" in result.err
+    assert f"{path} is {new} under its old name" in result.err
     assert memctl("renumber", "--json", where=one.folder).data["returned"] == [{"path": path, "id": new}]
 
 

@@ -316,7 +316,7 @@ def test_a_started_session_is_summed_up_from_git_when_it_ends(
     assert "before.txt" not in page
     assert "Recorded: DEC-2025-11-04-001" in page
     assert "no session is under way" in memctl("session", "status").err
-    assert "no session 'refunds' is under way" in memctl("session", "end", code=1).err
+    assert "session 'refunds' is not under way" in memctl("session", "end", code=1).err
     assert memctl("session", "list").out.split()[0] == "refunds"
     assert memctl("session", "list", "--json").data["sessions"][0]["path"] == ".memory/sessions/refunds.md"
     assert memctl("session", "show", "refunds", "--json").data["files"]["Files Modified"][0]["action"] == "created"

@@ -268,14 +268,14 @@ def test_without_a_usable_judge_exact_facts_decide(
     written(memctl, repo, made)
     judge(repo, tmp_path).answers(*answers)
     result = probe(memctl, repo, "--json")
-    assert "warning: no model judges the answers: the program ask" in result.err
+    assert "warning: the language model judged no answers: the program ask" in result.err
     assert share(result, "all") == 1
     assert {one["by"] for one in result.data["probes"]} == {"exact"}
     assert score(result, "Instruction following") is None
 
 
 def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -> None:
-    assert "no session was summed up" in memctl("session", "probe", code=1).err
+    assert "no session was summarized" in memctl("session", "probe", code=1).err
     made = session(repo)
     written(memctl, repo, made)
     page_of(repo, made).write_text("nothing")

@@ -44,7 +44,7 @@ def foreign(repo: Path, memctl: Memctl, tmp_path: Path, once: Once) -> Path:
 def test_packs_say_that_their_records_are_of_a_clone_that_is_not_trusted(
     command: tuple[str, ...], foreign: Path, memctl: Memctl
 ) -> None:
-    notice = "Records of a clone that is not trusted"
+    notice = "Records from a clone that is not trusted"
     assert notice in memctl(*command, where=foreign).out
     git(foreign, "config", "memctl.trusted", "true")
     assert notice not in memctl(*command, where=foreign).out
@@ -108,7 +108,7 @@ def test_a_checkpoint_and_a_handoff_say_it_too(repo: Path, memctl: Memctl, tmp_p
     git(tmp_path, "clone", "-q", str(repo), str(tmp_path / "foreign"))
     foreign = tmp_path / "foreign"
     assert "in a clone that is not trusted; information" in memctl("checkpoint", "resume", where=foreign).out
-    assert "of a clone that is not trusted" in memctl("handoff", "show", "HND", where=foreign).err
+    assert "from a clone that is not trusted" in memctl("handoff", "show", "HND", where=foreign).err
     git(foreign, "config", "memctl.trusted", "true")
     assert "trusted" not in memctl("checkpoint", "resume", where=foreign).out
     assert "trusted" not in memctl("handoff", "show", "HND", where=foreign).err

@@ -106,7 +106,7 @@ def test_an_unknown_model_in_the_file_is_no_obstacle(memctl: Memctl) -> None:
     [
         (("nowhere.json", "--free", "9"), 2, "nowhere.json can't be read"),
         (("-", "--free", "9"), 1, "-: this is not a conversation"),
-        (("-",), 2, "how much to free is missing"),
+        (("-",), 2, "the number of tokens to free is missing"),
         (("-", "--free", "9", "--target", "9"), 2, "give either --free or --target"),
         (("-", "--free", "9", "--json"), 2, "give --output"),
         (("-", "--free", "0"), 2, "--free"),
@@ -125,7 +125,7 @@ def test_an_output_that_can_not_be_written_is_named(memctl: Memctl, file: Path, 
 
 
 def test_a_command_that_is_not_there_is_named(memctl: Memctl) -> None:
-    assert "there is no command window 'evikt'" in memctl("window", "evikt", code=2).err
+    assert "there is no command `window evikt`" in memctl("window", "evikt", code=2).err
     assert "evict" in memctl("window", "-h").out
 
 

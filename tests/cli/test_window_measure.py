@@ -431,7 +431,7 @@ def test_an_empty_summary_keeps_nothing(memctl: Memctl, contexts: tuple[str, str
 
 def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path: Path) -> None:
     """10 to 20 questions are wanted (rules.md#window-health)."""
-    for number, verdict in ((1, "but of too few questions to tell"), (9, "but of too"), (10, "enough")):
+    for number, verdict in ((1, "but by too few questions"), (9, "but by too"), (10, "enough")):
         text = tmp_path / f"{number}.txt"
         text.write_text("\n\n".join(f"See src/part{n}.py." for n in range(number)))
         asked = tmp_path / f"{number}.yaml"

@@ -248,8 +248,8 @@ def test_every_faulty_file_is_named_with_its_line_and_nothing_comes_in(
     assert "0001-fine.md" not in wrong
     loose = memctl("import", "adr", str(folder), "-n")
     assert "would import 1 decision of in" in loose.out
-    assert loose.err.count("warning: left out: ") == 10
-    assert "warning: left out: 0004-secret.md:5: " in loose.err
+    assert loose.err.count("warning: not imported: ") == 10
+    assert "warning: not imported: 0004-secret.md:5: " in loose.err
     for name in ("0002-untitled.md", "0004-secret.md", "0005-ends.md", "0006-front.md", "0007-nul.md"):
         (folder / name).unlink()
     (folder / "0008-bytes.md").unlink()

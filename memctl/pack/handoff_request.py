@@ -13,7 +13,7 @@ import msgspec
 from memctl.pack import phase
 from memctl.pack.budget_fill import CountTokens, whole_lines
 from memctl.pack.context_summary import BUDGET, DECISIONS
-from memctl.pack.phase import Standing
+from memctl.pack.phase import PhaseStatus
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.handoff import HandoffType, Parties
 from memctl.record.record import Record
@@ -142,7 +142,7 @@ class MissingField(msgspec.Struct, frozen=True):
 def complete(
     asked: HandoffRequest,
     state: TaskState,
-    standing: Standing,
+    standing: PhaseStatus,
     known: Sequence[Record],
     snapshot: Snapshot,
     count: CountTokens,
@@ -159,7 +159,7 @@ def complete(
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
     read = [one.path for one in state.files if one.path not in made] or [path for path, _ in asked.changes]
-    binding = phase.binding(known)
+    binding = phase.binding_decisions(known)
     if asked.handoff_type == SPECIALIST or not binding:  # packages of other types include the decisions themselves
         binds = [f"{one_line(record.title)} [{record.id}]" for record in binding]
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -26,6 +27,7 @@ _COLOURS: dict[str, dict[str, Any]] = {
     WARNING: {"fg": "yellow"},
     INFO: {"dim": True},
 }
+_PACKAGE = "git-memctl"
 _FORMATS = ("text", "json", "github", "sarif")
 
 
@@ -155,16 +157,16 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         output.note("nothing here can be fixed automatically")
 
 
-def _home() -> str:
-    """Return the address of memctl's pages, as the installed package names it; "" if it names none."""
+def home() -> str:
+    """Return the address of memctl's pages, as the installed package names it; if it names none, the package's URL
+    (https://github.com/package-url/purl-spec): an absolute URI, as SARIF wants one, that promises no web page."""
     from importlib import metadata
 
-    try:
-        named = metadata.metadata("git-memctl").get_all("Project-URL") or []
-    except metadata.PackageNotFoundError:
-        return ""
+    named: list[str] = []
+    with suppress(metadata.PackageNotFoundError):
+        named = metadata.metadata(_PACKAGE).get_all("Project-URL") or []
     addresses = dict(one.split(", ", 1) for one in named)
-    return addresses.get("Documentation") or addresses.get("Homepage") or ""
+    return addresses.get("Documentation") or addresses.get("Homepage") or f"pkg:pypi/{_PACKAGE}@{__version__}"
 
 
 def _print(memory: Memory, found: Report, style: str, least: str) -> None:
@@ -175,7 +177,7 @@ def _print(memory: Memory, found: Report, style: str, least: str) -> None:
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
-        output.json_text(formats.as_sarif(found, memory.tracked, __version__, _home()))
+        output.json_text(formats.as_sarif(found, memory.tracked, __version__, home()))
     else:
         worst = SEVERITIES[: SEVERITIES.index(least) + 1]
         listed = replace(found, findings=tuple(one for one in found.findings if one.rule.severity in worst))

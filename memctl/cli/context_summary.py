@@ -58,11 +58,11 @@ def context_summary_command(
     checking: bool,
     as_json: bool,
 ) -> None:
-    """Shorten what a sub-agent returned to what the next phase needs.
+    """Shorten a sub-agent's result to what the next phase needs.
 
     First comes the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
     Searches, intermediate steps, file contents, resolved errors and rejected alternatives are left out, each with the
-    reason. Without a file, the memory is summed up: STOP while a critical issue is open; CLARIFY while a high one is
+    reason. Without a file, the memory is summarized: STOP while a critical issue is open; CLARIFY while a high one is
     open, something blocks the work or a decision is only proposed; else PROCEED.
     """
     memory = memory_access.memory_if_any(ctx) if source else memory_access.memory(ctx)

@@ -86,7 +86,7 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
 @json_option
 @click.pass_context
 def stats_command(ctx: click.Context, /, as_json: bool) -> None:
-    """Sum up the logged compactions: per trigger, the median of tool calls and tokens, and how many were suggested."""
+    """Summarize the logged compactions: per trigger, median tool calls and tokens, and how many were suggested."""
     found = statistics.figures(statistics.compactions(_root(ctx)))
     if as_json:
         output.json("compaction-figures", msgspec.to_builtins(found))

@@ -153,7 +153,7 @@ class _Batch:
         self.events = event_stream.read(self.memory).events
         log = observations.read(self.memory)
         self.since = max((one.date for one in log if one.workflow == self.workflow), default="")
-        found = observations.measured(log, self.events, self.workflow)
+        found = observations.measure_state(log, self.events, self.workflow)
         if found.events is not None:
             found = msgspec.structs.replace(found, events=max(found.events, in_contexts))
         if self.around.snapshot is not None:

@@ -72,7 +72,7 @@ def init_command(
     """Set up a memory in this repository, and name the next commands.
 
     It is a folder `.memory/` with settings and a page that explains it, in one commit. The next commands are for what
-    lies in the repository: decisions to import, hooks of the agents that it is set up for, and Git's.
+    the repository contains: decisions to import, hooks of the agents that it is set up for, and Git's.
     """
     if yes and (flags["as_json"] or flags["dry_run"]):
         raise MemctlError("--yes can't be combined with --json or --dry-run", exit_code=USAGE)
@@ -161,7 +161,7 @@ def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
 @json_option
 @click.pass_context
 def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bool) -> None:
-    """Make an example to try: a small shop's repository, with its memory.
+    """Create an example to try: a small shop's repository, with its memory.
 
     It has the shop's code, a history of commits and 30 records, and stays until you delete the folder.
     """

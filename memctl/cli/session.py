@@ -36,7 +36,7 @@ from memctl.write.commit import Outcome
 
 @click.group("session", cls=Group)
 def session_command() -> None:
-    """Sum up sessions of work: decisions, files, errors, and where they stopped."""
+    """Summarize sessions of work: decisions, files, errors, state."""
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
@@ -89,8 +89,8 @@ def summarize_command(
     or text.
 
     If you have set up a language model (`git config --global memctl.llm.provider`, with memctl.llm.command or
-    memctl.llm.model), it is sent what was said, without credentials, and adds prose: what for, where it stands, why.
-    With --dry-run it is not asked.
+    memctl.llm.model), it gets the conversation without credentials, and adds prose: purpose, state, reasons.
+    With --dry-run it gets nothing.
     """
     if not sources:
         raise MemctlError("a transcript is missing", "`memctl session summarize --transcript FILE`", USAGE)
@@ -159,7 +159,7 @@ def _write(
 @reading_options
 @click.pass_context
 def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
-    """List the sessions that were summed up, the latest first."""
+    """List summarized sessions, latest first."""
     memory = memory_access.memory(ctx)
     pages, faults = session_pages.pages(memory_access.snapshot(memory, at))
     if as_json:
@@ -212,9 +212,9 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
-    """Note that a session begins: who, when, and Git's state.
+    """Record the start of a session: who, when, and Git's state.
 
-    The note is kept in the Git directory until `session end`, which sums up what changed in Git meanwhile.
+    It is kept in the Git directory until `session end`, which summarizes what changed in Git since.
     """
     memory = memory_access.memory(ctx)
     begun = active.start(memory, _session_name(memory, given), intent)
@@ -234,7 +234,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
 @json_option
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
-    """List the sessions under way, and what changed in Git during each."""
+    """List the sessions under way, and what has changed in Git since each began."""
     memory = memory_access.memory(ctx)
     summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in active.all_running(memory)]
     _under_way(summaries, as_json=as_json)
@@ -258,7 +258,7 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 def end_command(
     ctx: click.Context, /, given: str, sources: tuple[str, ...], accept: str, no_llm: bool, **flags: Any
 ) -> None:
-    """Sum up a session that was started, and close it.
+    """Summarize a session that was started, and end it.
 
     Without a name, it is the session in MEMCTL_SESSION, or the only one under way.
     """

@@ -101,7 +101,7 @@ def tokens_command(
 ) -> None:
     """Count the tokens of files, each figure with its source and how far it may be off.
 
-    What was learnt stays in this clone's Git directory.
+    The factors that --calibrate learns stay in this clone's Git directory.
     """
     if sum(map(bool, (sources, calibrate, forget))) != 1:
         raise MemctlError(

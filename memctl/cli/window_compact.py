@@ -97,7 +97,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
         target = _target(seen, given["model"], given["window"], memory)
     provider = material.provider_if_any(memory, no_llm=given["no_llm"])
     engine = CompressionEngine(counter, provider=provider, kept_turns=given["keep_turns"])
-    merge = engine.model.merged if engine.model else None
+    merge = engine.model.merge_texts if engine.model else None
     evictor = messages.evictor(given["policy"], counter, memory, merge=merge)
     found = cascade.reduce(opened.conversation, target, engine, evictor, STRATEGIES[given["strategy"]])
     messages.write(found.conversation.given, given["target_file"])

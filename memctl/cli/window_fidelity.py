@@ -90,7 +90,7 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
     """Return the fidelity as judged by the user's model, or by facts and with a warning if the model fails."""
     if provider is not None:
         try:
-            return fidelity.evaluate(before, after, questions, fidelity.asked_of(provider))
+            return fidelity.evaluate(before, after, questions, fidelity.judge_by(provider))
         except ProviderFailed as error:
             output.note(f"warning: the language model judged no answers: {error.with_hint}")
     return fidelity.evaluate(before, after, questions)

@@ -37,7 +37,7 @@ def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
         return None
 
     def why(markers: tuple[str, ...]) -> str:
-        held = next((held for marker in markers if (held := state.live(marker, now))), None)
+        held = state.innermost(markers, now)
         return "" if held is None or held.lets_read(agent) else f"is read by {held.readers} only; {held.description}"
 
     return why

@@ -145,7 +145,7 @@ def evaluate(
     return _scored(answers, JUDGE, panel.calls)
 
 
-def asked_of(provider: Answering) -> Ask:
+def judge_by(provider: Answering) -> Ask:
     """Return a judge that asks a provider, with system prompt and prompt as one text."""
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 

@@ -17,6 +17,7 @@ from memctl.check import formats, run
 from memctl.check.findings import Finding
 from memctl.check.rules import RULES, SEVERITIES
 from memctl.check.run import Report
+from memctl.cli.check import home
 from tests.check import AUTH, ISSUE, LEARNING, PROJECT, SENTENCE, Hand
 from tests.conftest import Memctl, process
 
@@ -227,7 +228,7 @@ def test_sarif_is_what_the_standard_requires(hand: Hand, memctl: Memctl) -> None
 
 def test_every_rule_fits_into_sarif() -> None:
     report = Report(tuple(Finding(code, "a.md", 1, "wrong") for code in RULES), 0)
-    assert len(check_sarif(msgspec.json.decode(formats.as_sarif(report, in_memory, "1")))) == len(RULES)
+    assert len(check_sarif(msgspec.json.decode(formats.as_sarif(report, in_memory, "1", home())))) == len(RULES)
 
 
 def test_a_file_may_be_called_anything(hand: Hand, memctl: Memctl) -> None:
@@ -286,7 +287,18 @@ def test_a_terminal_gets_no_control_characters(hand: Hand) -> None:
     assert "\x1b[31mred" not in shown
 
 
-def test_sarif_says_where_memctl_is_described_if_it_has_a_page() -> None:
-    logs = [formats.as_sarif(Report((), 0), in_memory, "1", home) for home in ("", "https://a.example")]
-    drivers = [msgspec.json.decode(log)["runs"][0]["tool"]["driver"] for log in logs]
-    assert ["informationUri" in driver for driver in drivers] == [False, True]
+def test_sarif_says_where_memctl_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def said() -> str:
+        log = msgspec.json.decode(formats.as_sarif(Report((), 0), in_memory, "1", home()))
+        return str(log["runs"][0]["tool"]["driver"]["informationUri"])
+
+    (tmp_path / "git_memctl-9.dist-info").mkdir()
+    metadata = tmp_path / "git_memctl-9.dist-info" / "METADATA"
+    monkeypatch.syspath_prepend(tmp_path)
+    about = "Metadata-Version: 2.1\nName: git-memctl\nVersion: 9\n"
+    metadata.write_text(about)
+    assert said() == f"pkg:pypi/git-memctl@{__version__}"
+    metadata.write_text(
+        f"{about}Project-URL: Source, https://a.example/src\nProject-URL: Homepage, https://a.example\n"
+    )
+    assert said() == "https://a.example"

@@ -91,7 +91,7 @@ FIELDS = (
     HandoffField("short_term", "short-term", "What to reach next.", "Short term"),
     HandoffField("success_criteria", "success", "How to tell that it is done. [default: the task of your state]",
                  "Success criteria"),
-    HandoffField("expected_outputs", "expect", "What it is to bring. [default: remaining steps of your state]",
+    HandoffField("expected_outputs", "expect", "The expected results. [default: remaining steps of your state]",
                  "Expected outputs"),
     HandoffField("resource", "resource", "Where to look.", "Useful resources", "useful_resources", "useful_resources"),
     HandoffField("pitfall", "pitfall", "What to beware of.", "Known pitfalls", "known_pitfalls", "known_pitfalls"),
@@ -99,10 +99,10 @@ FIELDS = (
                  "suggested_approach"),
     HandoffField("observation", "observation", "Something you noticed.", "Observations", "from_agent_observations",
                  "observations"),
-    HandoffField("deliverables", "output", "What came out so far. [default: what your state says is done]",
+    HandoffField("deliverables", "output", "The results so far. [default: what your state says is done]",
                  "Delivered so far"),
-    HandoffField("inputs", "input", "What the other agent is given. [default: the files of the task]", "Inputs"),
-    HandoffField("constraints", "constraint", "What binds. [default: the binding decisions]", "Constraints"),
+    HandoffField("inputs", "input", "What the other agent gets. [default: the files of the task]", "Inputs"),
+    HandoffField("constraints", "constraint", "Constraints. [default: the binding decisions]", "Constraints"),
 )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
-    """Return the subject of a handoff, from a Snapshot and the request."""
+    """Return what a handoff is about: its sections, their records, and the giver's tasks with the first one's state."""
     named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
     named = named if named is not None and named.memory_type == "state" and named.is_open else None
     sections = asked.sections or ((named.place,) if named is not None and named.place else ())

@@ -123,7 +123,7 @@ def _has_changed(snapshot: Snapshot, one: EndedSession, globs: Sequence[str]) ->
 
 
 def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | None:
-    """Return the checkpoint saved last, if it is pending (see `is_pending`); otherwise None."""
+    """Return the checkpoint saved last; None if it is finished, or if a session started and ended after it."""
     last = next(iter(checkpoints(snapshot)), None)
     return last if last is not None and is_pending(last, ended) else None
 
@@ -169,7 +169,7 @@ def take_fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[
 def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) -> Item:
     """Return a checkpoint as a short item: its goal, its first steps, and the command that shows all of it."""
     begun = [name for name in ("in_progress", "next_actions") if getattr(saved, name)] or ["planned"]
-    title = f"Checkpoint not taken up: {first_sentence(saved.goal) or saved.workflow_id}"
+    title = f"Checkpoint not resumed: {first_sentence(saved.goal) or saved.workflow_id}"
     how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows all of it.\n"
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)

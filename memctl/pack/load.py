@@ -139,7 +139,7 @@ def answer(snapshot: Snapshot, now: str, asked: Directives, loader: Loader) -> t
     draft = PackDraft(
         project=snapshot.config.project,
         parts=(PackPart("loaded", "Loaded", tuple({item.key: item for item in found}.values())),),
-        title="Asked of the memory of {project}",
+        title="Loaded from the memory of {project}",
         root="loaded_context",
         opening=(NOTICED,),
         closing=tuple(PackNote(name, title, "\n".join(lines), True) for name, title, lines in notes if lines),

@@ -19,7 +19,7 @@ from memctl.record import session_page
 from memctl.record.session_page import SessionPage
 from memctl.session import probes
 from memctl.session.page_builder import IMPLIED
-from memctl.session.probes import ARTIFACT, DECISION, KINDS, NEXT, RECALL, STANDS, Probe
+from memctl.session.probes import ARTIFACT, DECISION, KINDS, NEXT, RECALL, STATE_OF_WORK, Probe
 from memctl.session.summary import SessionSummary
 from memctl.session.trail import Places
 from memctl.store.memory import Memory
@@ -32,7 +32,7 @@ EXACT = "exact"  # `Reply.by` of a comparison without a judge
 # The headings of a page that may answer a question, or the questions of a kind.
 _PLACES = {
     NEXT: (session_page.NEXT,),
-    STANDS: (session_page.STATE,),
+    STATE_OF_WORK: (session_page.STATE,),
     RECALL: (session_page.INTENT, session_page.ISSUES, session_page.LEARNINGS, session_page.ERRORS),
     DECISION: (session_page.DECISIONS,),
 }
@@ -172,7 +172,7 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
     `whole` says that the probes cover the whole session, not only the files in Git. The last dimension, instruction
     following, is not measured here but by `instructions`.
     """
-    stands = [one for one in replies if one.probe.question == STANDS]
+    state = [one for one in replies if one.probe.question == STATE_OF_WORK]
     onward = [one for one in replies if one.probe.question == NEXT]
     files = [one for one in replies if one.probe.kind == ARTIFACT]
     unmeasured = "the transcript says nothing about it" if whole else "needs the transcript, or stored probes"
@@ -181,7 +181,7 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
         _share(
             "Context awareness",
             4.0,
-            stands,
+            state,
             "facts on the state of the work are on the page (progress, tasks, blockers, last changes)",
             unmeasured,
         ),

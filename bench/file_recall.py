@@ -21,6 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from bench.world import MEMCTL, World
+from memctl.git.repository import open_repository
 from memctl.hooks import file_recall
 from memctl.hooks.event_payload import Payload
 from memctl.record.kinds import DECISION, ISSUE, LEARNING
@@ -29,8 +30,10 @@ from memctl.session import trail
 from memctl.session.proposals import propose
 from memctl.session.summary import summarize
 from memctl.session.trail import Places
+from memctl.store.file_records import PROPOSED, PROPOSED_DAYS
 from memctl.store.session_dir import SessionDir
 from memctl.text import timestamps
+from memctl.text.phrases import is_failure
 from memctl.transcript import reader
 from memctl.transcript.events import CALL, Session
 
@@ -90,8 +93,11 @@ def _replays(here: World, repo: Path, archive: Path) -> Iterator[Replay]:
             if one.kind in _KINDS and one.values.get("code_refs"):
                 lines.append(json.dumps({"memory_type": one.kind, "title": one.title, **one.values, **one.content}))
                 is_choice = not {"rationale", "alternatives_considered"}.isdisjoint(one.content)
-                if one.values.get("status") != "proposed" or is_choice:
-                    until = _end(session.started, one.values.get("expires_at", ""))
+                is_run = is_failure(str(one.content.get("description", "")))
+                if not is_run and (one.values.get("status") != PROPOSED or is_choice):
+                    is_proposed = one.values.get("status") == PROPOSED
+                    term = f"{PROPOSED_DAYS}d" if is_proposed else one.values.get("expires_at", "")
+                    until = _end(one.values.get("timestamp", session.started), term)
                     for path in map(code_path, one.values["code_refs"]):
                         recorded[path] = max(until, recorded.get(path, ""))
         if lines:
@@ -117,7 +123,7 @@ def _sessions(archive: Path) -> Iterator[Session]:
 
 def _replay(top: Path, folder: SessionDir, session: Session, recorded: Collection[str]) -> Replay:
     said: list[str] = []
-    by_shell = 0
+    by_shell, repository = 0, open_repository(top)
     told, changed, before = set[str](), set[str](), 0
     for event in session.events:
         if event.kind != CALL or event.agent:
@@ -129,7 +135,7 @@ def _replay(top: Path, folder: SessionDir, session: Session, recorded: Collectio
             changed.add(path)
             before += path in told
         payload = Payload("PostToolUse", folder.key, "", cwd, "", "", "", tool=event.tool, arguments=given)
-        text = file_recall.after(top, folder, payload, session.started)
+        text = file_recall.after(repository, top, folder, payload, session.started)
         lines = text.splitlines()
         said += lines
         by_shell += len(lines) if event.tool == "Bash" else 0

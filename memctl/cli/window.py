@@ -37,7 +37,7 @@ class Lazy(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise MemctlError(f"there is no command window {args[0]!r}", f"there are {', '.join(COMMANDS)}", USAGE)
+            raise MemctlError(f"there is no command `window {args[0]}`", f"there are {', '.join(COMMANDS)}", USAGE)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import git, private
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.git.coprocess import AnsweringProcess

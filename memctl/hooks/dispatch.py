@@ -4,23 +4,27 @@ This module imports only what a tool call needs; other events import more. Work 
 to a queue (`job_queue`) and runs in a process of its own (`jobs`).
 """
 
+from __future__ import annotations
+
 import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.git import trust
-from memctl.git.repository import open_repository
+from memctl.git.repository import Repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, NOTED, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
-from memctl.store.session_dir import SessionDir, root_at
+from memctl.store.place import FOLDER
+from memctl.store.session_dir import SessionDir, find_root
+from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from memctl.git.status import StatusProcess
     from memctl.store.memory import Memory
 
 GUARD = "MEMCTL_NO_HOOKS"  # set when memctl itself runs an agent's program, whose hooks must do nothing
@@ -49,6 +53,7 @@ class _EventCall(NamedTuple):
     payload: Payload
     folder: SessionDir
     environ: Mapping[str, str]
+    repository: Repository
     place: Path
     now: str
     behind: list[Later]
@@ -94,11 +99,12 @@ def answer(
     found = _find_root(start, environ, payload.cwd)
     if found is None:
         return ""
-    place, root = found
-    if not _is_trusted(place, SessionDir(root, payload.key), what, environ):
+    repository, place, root = found
+    folder = SessionDir(root, payload.key)
+    if not _is_trusted(repository, folder, what, environ):
         return _warning(host, payload, data, environ) if what == START and what in host.speaks else ""
     left: list[Later] = []
-    call = _EventCall(host, payload, SessionDir(root, payload.key), environ, place, log.moment(environ), left)
+    call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), left)
     if _is_known(call.folder, data, what):
         return ""
     if what not in (AGENT, BEFORE, END):
@@ -116,18 +122,18 @@ def answer(
     )
 
 
-def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tuple[Path, Path] | None:
-    """Return the folder that has a memory and where its hooks keep what they know, looked for from `start`, or else
-    from where the host says that the session is."""
+def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tuple[Repository, Path, Path] | None:
+    """Return the repository, the folder that has a memory and where its hooks keep what they know, looked for from
+    `start`, or else from where the host says that the session is."""
     places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), cwd or "."]
-    return next(filter(None, (root_at(Path(place)) for place in places if place)), None)
+    return next(filter(None, (find_root(Path(place)) for place in places if place)), None)
 
 
 def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str, str]) -> None:
     """Log that standard input has no valid event, if there is a trusted memory here."""
     found = _find_root(start, environ, "")
-    if found is not None and trust.look(open_repository(found[0]), environ) == trust.TRUSTED:
-        log.fault(found[1], "", "", error)
+    if found is not None and trust.look(found[0], environ) == trust.TRUSTED:
+        log.fault(found[2], "", "", error)
 
 
 def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, str]) -> str:
@@ -145,10 +151,9 @@ def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, st
     return event_payload.render_answer(host, payload.event, _UNTRUSTED)
 
 
-def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
+def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
     """Return whether the clone around a memory is trusted. Nothing is written where it is not, so that a session
     without a folder has begun there: after a tool call Git need not be asked."""
-    repository = open_repository(place)
     if what in (BEFORE, TOOL) and not environ.get("MEMCTL_TRUST"):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
     return trust.look(repository, environ) == trust.TRUSTED
@@ -195,13 +200,13 @@ def _of_file(call: _EventCall) -> str:
         return ""
     from memctl.hooks import file_recall
 
-    return file_recall.after(call.place, call.folder, call.payload, call.now)
+    return file_recall.after(call.repository, call.place, call.folder, call.payload, call.now)
 
 
 def _before(call: _EventCall) -> str:
     from memctl.hooks import file_recall
 
-    return file_recall.before(call.place, call.folder, call.payload, call.now)
+    return file_recall.before(call.repository, call.place, call.folder, call.payload, call.now)
 
 
 def _prompt(call: _EventCall) -> str:
@@ -278,7 +283,7 @@ def _within(call: _EventCall, make: Callable[[], str], spent: float = 0.0) -> tu
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
-def _start_context(call: _EventCall, memory: "Memory") -> str:
+def _start_context(call: _EventCall, memory: Memory) -> str:
     """Return the text for a session that starts, after finishing the queued work of its earlier events."""
     _attempt(call, lambda: _settle(call, _PATIENCE))
     if call.payload.source != COMPACTED:
@@ -433,23 +438,20 @@ _DOING: Mapping[str, Callable[[_EventCall], str]] = {
 }
 
 
-def _open_for_search(call: _EventCall) -> "Memory":
+def _open_for_search(call: _EventCall) -> Memory:
     """Return the memory for what searches it at once: Git is asked what differs from HEAD, and which model of language
     is set, before all that takes is imported."""
-    from memctl.store import place
+    from memctl.git.status import StatusProcess
 
-    asked = place.ask(call.place)
-    memory = _open(call)
-    memory.asked = asked
-    memory.repository.ask_settings()
-    return memory
+    asked = StatusProcess(call.repository, (call.place / FOLDER).relative_to(call.repository.top).as_posix())
+    call.repository.ask_settings()
+    return _open(call, asked)
 
 
-def _open(call: _EventCall) -> "Memory":
-    """Open the memory with the agent as the actor."""
+def _open(call: _EventCall, asked: StatusProcess | None = None) -> Memory:
+    """Open the memory with the agent as the actor; `asked` is a question that Git answers already."""
     from memctl.store.memory import open_for_agent
 
-    agent = (
-        call.environ.get("MEMCTL_AGENT") or call.host.name
-    )  # never "", which means a person, who may read everything
-    return open_for_agent(call.place, call.environ, agent, call.folder.key)
+    # The name is never "", which means a person, who may read everything.
+    agent = call.environ.get("MEMCTL_AGENT") or call.host.name
+    return open_for_agent(call.place, call.environ, agent, call.folder.key, asked)

@@ -3,13 +3,15 @@
 Unknown fields of an event are ignored. An answer is text for the model, within the length that the host allows.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
 from memctl.hooks.hosts import Host
 from memctl.store.session_dir import key
+from memctl.text.light_typing import Any, NamedTuple
 
 COMPACTED = "compact"  # the `source` of a session that continues after a compaction
 NOTED = 7  # first fields of a payload, which have no texts of people or models, and which a queued job keeps

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, pairwise
 from pathlib import Path
 
-from memctl.git.repository import Repository, open_repository
+from memctl.git.repository import Repository
 from memctl.hooks.event_payload import Payload
 from memctl.store import file_records
 from memctl.store.file_records import PROPOSED, FileRecord
@@ -45,13 +45,13 @@ _MOVES = ("cd", "pushd")
 _Recall = tuple[str, bool, FileRecord, str, tuple[str, ...]]
 
 
-def after(place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
+def after(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return what is recorded about the files that a call has read or written, once a session; "" if nothing is."""
     lines = []
-    for name, is_written, record, reason, others in _recalls(open_repository(place), place, folder, payload, now):
-        if not folder.is_first(_mark(name)):  # another call has just said it
+    for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
+        if not folder.show(_mark(name)):  # another call has just said it
             continue
-        is_new = folder.is_first(_mark_of_record(record))
+        is_new = folder.show(record.id)
         again = f"{record.id}, given before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
         check = " Already written without a look at it: check it against that." if is_written else ""
@@ -61,14 +61,13 @@ def after(place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     return "".join(lines)
 
 
-def before(place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
+def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return the answer that keeps an agent from writing a file it has not read and of which something is recorded,
     once; "" without the setting."""
-    repository = open_repository(place)
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if is_written and record.status != PROPOSED and folder.is_first(_mark(name)):
+        if is_written and record.status != PROPOSED and folder.show(_mark(name)):
             told = (
                 f"{_sentence(name, record, reason, others)} Check the change against that; the next try is let through."
             )
@@ -80,13 +79,14 @@ def before(place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
 def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> Iterator[_Recall]:
     """Yield the files with records that a call touches, without those that were named since the last compaction."""
     top, cwd = repository.top, payload.cwd or str(place)
-    named = [name for name in _candidates(top, cwd, payload.arguments) if not folder.was_said(_mark(name))]
+    shown = folder.shown()
+    named = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
     rows = file_records.records_of_files(repository.private / folder.root.name, named, now) if named else {}
     if not rows or _is_restricted(repository, place, folder):
         return
     for name, is_written in _touched_files(top, cwd, payload, named).items():
         ranked = sorted(rows.get(name, []), key=lambda row: (row.status == PROPOSED, row.file != name))
-        given = [row.id for row in ranked if folder.was_said(_mark_of_record(row))]
+        given = [row.id for row in ranked if row.id in shown]
         # New records go before those that were given; a given record about a folder counts for all files below.
         ranked = [row for row in ranked if row.id not in given or row.file == name]
         ranked.sort(key=lambda row: row.id in given)
@@ -122,8 +122,8 @@ def _touched_files(top: Path, cwd: str, payload: Payload, named: Iterable[str]) 
     """Return the files of the repository that a call touches, each with whether the call writes it."""
     if payload.tool in _READERS:
         return dict.fromkeys(named, False)
-    from memctl.record.task_state import READ
     from memctl.session import calls  # slow to import, and needed only for files with a record
+    from memctl.text.actions import READ
 
     found: dict[str, bool] = {}
     for one in calls.touched(payload._replace(cwd=cwd)):
@@ -161,8 +161,11 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     """Return a record's reason, or else its first text.
 
     Returns None if the record's file has another status or no longer refers to the code, unlike the cache. Also None
-    for a proposal without a reason or alternatives, which is a report of work and not a decision.
+    for a proposal without a reason or alternatives, which is a report of work and not a decision, and for an issue
+    that only says how a command failed: whoever runs it again sees that, and the line that it names has moved.
     """
+    from memctl.text.phrases import is_failure
+
     try:
         with open(file, "rb") as stream:
             text = stream.read(_BYTES).decode(errors="replace")
@@ -174,13 +177,13 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     _, _, reason = body.partition("\n## Rationale\n")
     if row.status == PROPOSED and not reason and "\n## Alternatives considered\n" not in body:
         return None
-    shown = reason or body.partition("\n## ")[2].partition("\n")[2] or body
-    return shown.strip().partition("```")[0]
+    shown = (reason or body.partition("\n## ")[2].partition("\n")[2] or body).strip()
+    return None if is_failure(shown) else shown.partition("```")[0]
 
 
 def _sentence(name: str, record: FileRecord, reason: str, others: tuple[str, ...]) -> str:
     """Return a line on a file: a record's title and reason, and the ids of other records; at most 400 characters."""
-    from memctl.text.markdown import first_sentence
+    from memctl.text.fit import first_sentence
 
     about = name if record.file == name else record.file
     more = f" Also {', '.join(others)}." if others else ""
@@ -215,8 +218,3 @@ def _mark(name: str) -> str:
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
     return f"file-{blake2b(name.encode(errors='surrogateescape'), digest_size=8).hexdigest()}"
-
-
-def _mark_of_record(row: FileRecord) -> str:
-    """Return the name by which a session's folder notes that a record was given."""
-    return f"record-{row.id}"

@@ -2,14 +2,15 @@
 
 All facts were observed by running the hosts (tests/agents): Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0. The
 length limit of Codex is from its source (`codex-rs/hooks`, `output_spill.rs`). Plain tuples and no msgspec: a hook
-after every tool call must not cost its import. Nor are annotations of a NamedTuple put off here and in the other
-modules that such a hook imports: it would compile each of them, which takes more than all else together.
+after every tool call must not cost its import.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from memctl.store import agent_env
+from memctl.text.light_typing import NamedTuple
 
 START, TOOL, PROMPT, COMPACT, STOP, END = "start", "tool", "prompt", "compact", "stop", "end"
 AGENT = "agent"  # the start of a sub-agent

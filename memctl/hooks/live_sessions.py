@@ -4,18 +4,20 @@ From a session's first event to its end, a file in its folder names its transcri
 session that was killed in its first turn can be summarized.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from memctl.git import private
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.store.session_dir import SessionDir
+from memctl.text.light_typing import NamedTuple
 
 _FILE = "alive.json"
 _SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run the command of a hook

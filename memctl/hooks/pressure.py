@@ -9,15 +9,16 @@ which the host compacts, memctl suggests a compaction after any number of calls.
 next compaction. It goes to the model, which can save its state and ask the user.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.hooks import log
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
 from memctl.store.session_dir import SessionDir
-from memctl.text.phrases import quantity
+from memctl.text.light_typing import NamedTuple
 from memctl.tokens import model_windows
 from memctl.transcript.line import main_lines_backwards
 
@@ -117,6 +118,8 @@ def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
 
 
 def _text(calls: int, found: ContextFill | None) -> str:
+    from memctl.text.phrases import quantity
+
     number = f"{quantity(calls, 'tool call')} since the context was last compacted"
     full = (
         f"; it holds {found.tokens:,} tokens, {found.share:.0%} of the {found.limit:,} at which the host compacts it"

@@ -41,7 +41,7 @@ def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     """
     from memctl.text.fit import length
 
-    pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
+    pack = _pack(opened, prompt, folder.shown(), _ROOM, length)
     if pack is None:
         return ""
     # If all records are too large for a prompt, their titles are shown, once.
@@ -53,14 +53,14 @@ def for_sub_agent(opened: Callable[[], Memory], prompt: str) -> str:
     """Return the text for a sub-agent that starts with a prompt: what is relevant to it, and how to find more."""
     from memctl.tokens.families import estimate
 
-    pack = _pack(opened, prompt, lambda _: False, _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
+    pack = _pack(opened, prompt, (), _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
     return f"{pack.text}\n{_HOW}" if pack else _HOW
 
 
 def _pack(
     opened: Callable[[], Memory],
     prompt: str,
-    is_shown: Callable[[str], bool],
+    shown: Collection[str],
     room: int,
     size: Callable[[str], int],
 ) -> Pack | None:
@@ -77,6 +77,9 @@ def _pack(
     memory = opened()  # first, so that Git compares with HEAD while other modules are imported
     from memctl import agent_view
     from memctl.store import load
+
+    def is_shown(identifier: str) -> bool:
+        return identifier.replace("/", "-") in shown
 
     snapshot = agent_view.readable(memory, load.disk(memory))
     close = [one for one in _best_fits(snapshot, about, memory.now) if not is_shown(one.id)]
@@ -110,7 +113,8 @@ def give(folder: SessionDir, found: str) -> str:
     They are not marked in `find`, whose result may come too late to be shown.
     """
     text, included = json.loads(found)
-    folder.show(included)
+    for identifier in included:
+        folder.show(identifier)
     return str(text)
 
 
@@ -150,7 +154,8 @@ def _is_in_force(record: Record, now: str) -> bool:
 
 def note(folder: SessionDir, pack: str) -> None:
     """Mark the records that a session got as a whole at its start as shown."""
-    folder.show(_PACKED.findall(pack))
+    for identifier in _PACKED.findall(pack):
+        folder.show(identifier)
 
 
 def _least(wanted: Collection[str]) -> int:

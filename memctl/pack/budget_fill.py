@@ -441,10 +441,10 @@ def _group(
     marker: str, kind: str, listed: tuple[OmittedItem, ...], more: int, sections: Mapping[str, str]
 ) -> OmittedGroup:
     if marker:
-        name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --section {marker[1:]}"
+        name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --open --section {marker[1:]}"
         return OmittedGroup(listed, more, name, "section", marker, command)
     if kind:
-        return OmittedGroup(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --type {kind}")
+        return OmittedGroup(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --open --type {kind}")
     return OmittedGroup(listed, more)
 
 

@@ -19,7 +19,8 @@ from memctl.record.handoff import HandoffType, Parties
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import CREATED, MODIFIED, TaskState
+from memctl.record.task_state import TaskState
+from memctl.text.actions import CREATED, MODIFIED
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.text.phrases import some

@@ -45,10 +45,11 @@ from memctl.record.handoff import Handoff
 from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import READ, TaskState
+from memctl.record.task_state import TaskState
 from memctl.task import progress, versions
 from memctl.task import state as states
 from memctl.text import timestamps
+from memctl.text.actions import READ
 from memctl.text.similar import terms
 from memctl.text.words import stems
 

@@ -23,9 +23,9 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue
 from memctl.record.task_state import TaskState
 from memctl.text import timestamps
-from memctl.text.fit import cut_at_word
+from memctl.text.fit import cut_at_word, first_sentence
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.markdown import first_sentence, one_line
+from memctl.text.markdown import one_line
 
 if TYPE_CHECKING:
     from memctl.search.ranking import Result

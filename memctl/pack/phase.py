@@ -17,7 +17,8 @@ from memctl.record import content_fields
 from memctl.record.filters import ORDERS, Filters, severity_rank
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.text.markdown import first_sentence, one_line
+from memctl.text.fit import first_sentence
+from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some
 
 PROCEED, STOP, CLARIFY = DECISIONS

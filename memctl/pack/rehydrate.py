@@ -30,7 +30,8 @@ from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text import timestamps
-from memctl.text.markdown import first_sentence, one_line
+from memctl.text.fit import first_sentence
+from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30

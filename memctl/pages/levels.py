@@ -19,7 +19,7 @@ from memctl.record.kinds import DECISION, KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.text import headings, markdown
+from memctl.text import fit, headings, markdown
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.phrases import quantity
 
@@ -100,7 +100,7 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
         if "blockers" not in body.casefold():  # the heading of blockers, which most tasks lack
             continue
         content = content_fields.content(record.kind, body)
-        lines = (markdown.inline(markdown.first_sentence(line)) for line in content.get("blockers") or ())
+        lines = (markdown.inline(fit.first_sentence(line)) for line in content.get("blockers") or ())
         of_tasks += [
             ListEntry(record.id, line, links.record(record), f"blocks “{_title(record)}”") for line in lines if line
         ]
@@ -204,7 +204,7 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
         words = [f"{page.completion_percentage} %"] if page.completion_percentage is not None else []
         words += [quantity(issues, "open issue")] if issues else []
         overview = _text(content_fields.content(pages.SECTION, page.body), "overview") or _beginning(page)
-        entry = _page_entry(page, links.prose(markdown.first_sentence(overview)))
+        entry = _page_entry(page, links.prose(fit.first_sentence(overview)))
         parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(links, detail)))
         found.append(SectionSummary(entry, ", ".join(words), parts, tuple(_glob(links, glob) for glob in page.paths)))
     return tuple(found)
@@ -302,7 +302,7 @@ def _reason(snapshot: Snapshot, record: Record) -> str:
 
 def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
     text = _text(content_fields.content(record.kind, snapshot.body(record)), field)
-    return markdown.inline(markdown.first_sentence(text))
+    return markdown.inline(fit.first_sentence(text))
 
 
 def _glob(links: Links, glob: str) -> ListEntry:

@@ -12,7 +12,7 @@ import msgspec
 from memctl.pages import code_lines, definitions
 from memctl.pages.code_lines import CPP, GO, JAVA, PYTHON, RUST, SCRIPT
 from memctl.record.frontmatter import clean_newlines
-from memctl.text import markdown
+from memctl.text import fit, markdown
 
 _WIDTH = 120  # characters of a purpose or a title
 _MOST = 2_000  # markers of one file
@@ -144,7 +144,7 @@ def _find_purpose(path: str, text: str) -> str:
         return description
     if suffix in MARKDOWN:
         block = next(blocks(text), None)
-        return "" if block is None else block.title if block.level else markdown.first_sentence(block.title)
+        return "" if block is None else block.title if block.level else fit.first_sentence(block.title)
     if suffix in PYTHON:
         docstring = _DOCSTRING.match(text)
         if docstring and (sentence := _first_sentence(path, docstring[2].split("\n"))):
@@ -221,7 +221,7 @@ def _first_sentence(path: str, lines: Iterable[str]) -> str:
             is_licence = True
         else:
             kept.append(line)
-    return markdown.first_sentence("\n".join(kept))
+    return fit.first_sentence("\n".join(kept))
 
 
 def _is_name(path: str, line: str) -> bool:
@@ -242,7 +242,7 @@ _TAG = re.compile(r"@\w+")
 def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
     """Return the first sentence of a definition's docstring or comment, "" if it has none; `line` counts from 1."""
     found = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
-    return markdown.first_sentence(found)
+    return fit.first_sentence(found)
 
 
 def _docstring(lines: Sequence[str], line: int) -> str:

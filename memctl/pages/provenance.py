@@ -26,9 +26,9 @@ from memctl.store import files
 from memctl.store.last_commits import MadeBetween
 from memctl.store.memory import Memory
 from memctl.text import timestamps
+from memctl.text.fit import first_sentence
 from memctl.text.headings import split
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.markdown import first_sentence
 
 REVIEWED, UNREVIEWED, SUSPECT, BROKEN = "reviewed", "unreviewed", "suspect", "broken"
 IN_CODE_REFS, IN_TEXT, IN_COMMIT = "code_refs", "text", "commit"

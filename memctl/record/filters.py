@@ -32,6 +32,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     since: str = ""
     until: str = ""
     archived: bool | None = False  # None: archived or not
+    is_open: bool = False  # neither archived nor with a closed status
 
     def keep(self, records: Iterable[Record]) -> list[Record]:
         """Return the records that meet all conditions, in the order given."""
@@ -48,6 +49,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         yield from (condition for condition in self._asked() if condition[2])
 
     def _asked(self) -> Iterator[Condition]:
+        yield "is_open", "is", self.is_open
         yield "memory_type", "in", self.types
         yield "status", "in", self.statuses
         yield "severity", "in", self.severities

@@ -22,7 +22,6 @@ IN_PROGRESS: Final = "in_progress"
 CLAIMED: Final = "claimed"
 DONE: Final = "done"
 PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
-CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
 BLOCKS, EVERYBODY = "blocks", "everybody"  # what a record stands in the way of, if not of some work alone
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from memctl.record.required_text import is_said
-from memctl.record.task_state import DELETED, steps
+from memctl.record.task_state import steps
+from memctl.text.actions import DELETED
 
 _ASKED, _ERROR = "Asked last: ", "Not solved: "
 _RENAMED = {"mission": "goal", "expected_outputs": "success_criteria"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
 
-from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import file_actions
-from memctl.session.file_actions import WRITTEN, FileAction
+from memctl.session.file_actions import FileAction
+from memctl.text.actions import CREATED, DELETED, MODIFIED, READ, WRITTEN
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import Any, Protocol
 
 # Tools of Claude Code, Codex, Gemini CLI, Cursor, Copilot and MCP's reference servers; without `-` and `_`, lower case.
 _SHELL = "shell"
@@ -50,7 +50,7 @@ class ToolCall(Protocol):
 
 def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
     """Yield what a call does to files, with paths as the call gives them; `failed` says that a shell command failed."""
-    name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
+    name = _name(event)
     given = event.arguments
     if _ACTIONS.get(name) == _SHELL:
         folder = given.get("workdir") or given.get("cwd") or given.get("directory")
@@ -72,9 +72,14 @@ def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
             yield from (FileAction(path, action, event.cwd) for path in _paths(given))
 
 
+def _name(event: ToolCall) -> str:
+    """Return the tool of a call as `_TOOLS` names it: `mcp__files__Write_File` is writefile."""
+    return event.tool.rpartition("__")[2].replace("-", "").replace("_", "").lower()
+
+
 def is_edit(event: ToolCall) -> bool:
     """Return whether a call's tool changes files; shell commands do not count."""
-    name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
+    name = _name(event)
     return _ACTIONS.get(name) in (WRITTEN, CREATED, MODIFIED) or name in ("applypatch", "patch")
 
 

@@ -7,20 +7,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-import msgspec
-
-from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import shell
 from memctl.session.shell import ShellCommand
+from memctl.text.actions import CREATED, DELETED, MODIFIED, READ, WRITTEN
+from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import NamedTuple
 
-WRITTEN = "written"  # created if the file did not exist, otherwise modified
 
-
-class FileAction(msgspec.Struct, frozen=True):
+class FileAction(NamedTuple):
     """What a step did to one file.
 
     `path` is as the step gives it, relative to the folder `cwd`. `action` is WRITTEN or an action of
-    `record.task_state`, and `what` describes it, such as "moved from a.py". If `path` may be a folder, `target` is the
+    `text.actions`, and `what` describes it, such as "moved from a.py". If `path` may be a folder, `target` is the
     name of the file in it.
     """
 
@@ -31,8 +29,8 @@ class FileAction(msgspec.Struct, frozen=True):
     target: str = ""
 
 
-_OURS = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.*\S)[ \t\r]*$|^\*\*\* Move to: (.*\S)[ \t\r]*$", re.M)
-_UNIFIED = re.compile(r"^--- ([^\t\n]+)(?:\t.*)?\n\+\+\+ ([^\t\n]+)", re.M)
+_OURS = lazy_regex(r"^\*\*\* (Add|Update|Delete) File: (.*\S)[ \t\r]*$|^\*\*\* Move to: (.*\S)[ \t\r]*$", re.M)
+_UNIFIED = lazy_regex(r"^--- ([^\t\n]+)(?:\t.*)?\n\+\+\+ ([^\t\n]+)", re.M)
 _VERBS = {"Add": CREATED, "Update": MODIFIED, "Delete": DELETED}
 _NOTHING = "/dev/null"
 
@@ -62,7 +60,7 @@ def _rename(before: str, after: str, cwd: str) -> Iterator[FileAction]:
 
 
 _PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_ASSIGNED = lazy_regex(r"[A-Za-z_]\w*=")
 _SHELLS = ("bash", "sh", "zsh", "dash")
 # Options whose value is the next word, which is not a file.
 _VALUED = {
@@ -86,7 +84,7 @@ _SAME = {  # programs that do one thing to each of their arguments
 }
 _SIMPLE = {name: action for action, names in _SAME.items() for name in names.split()}
 _WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first argument is a pattern, not a file
-_NEVER = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+")
+_NEVER = lazy_regex(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+")
 
 
 def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:

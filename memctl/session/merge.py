@@ -18,11 +18,11 @@ from memctl.git.tree_merge import Preference
 from memctl.record import frontmatter, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import SAID, SessionPage, TrailRow
-from memctl.record.task_state import READ
 from memctl.session import page_builder, steps, trim
 from memctl.session.page_builder import IMPLIED, OPEN, RESOLVED
 from memctl.session.summary import SHORT_PROMPT
 from memctl.task.progress import after
+from memctl.text.actions import READ
 from memctl.text.characters import redacted_line
 from memctl.text.similar import comparable
 from memctl.tokens.count import Counter

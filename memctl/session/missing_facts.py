@@ -12,12 +12,12 @@ import msgspec
 
 from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
-from memctl.record.task_state import MODIFIED, READ
 from memctl.session import grades
 from memctl.session.grades import Dimension
 from memctl.session.page_builder import text
 from memctl.session.probes import ARTIFACT, Probe
 from memctl.session.trim import FittedPage
+from memctl.text.actions import MODIFIED, READ
 from memctl.text.similar import comparable
 
 _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
-from memctl.record.task_state import CREATED, DELETED, DONE, MODIFIED, READ
+from memctl.record.task_state import DONE
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import TrailEntry
 from memctl.statements import labels
+from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
 from memctl.text.fit import cut_at_word

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session.extraction import Extract
 from memctl.session.summary import SessionSummary
 from memctl.statements import labels, plans, units, wishes
+from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.characters import redacted_line
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line

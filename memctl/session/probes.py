@@ -20,7 +20,6 @@ import msgspec
 from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.record.session_page import printable
-from memctl.record.task_state import CREATED, DELETED, MODIFIED
 from memctl.session import trail
 from memctl.session.extraction import is_nothing
 from memctl.session.summary import SessionSummary, latest_changes
@@ -30,6 +29,7 @@ from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.task.progress import after
 from memctl.text import headings
+from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
 from memctl.text.similar import comparable

@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import product
 
-import msgspec
+from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import NamedTuple
 
 _MOST = 256 * 1024  # characters of a command that are parsed
 _MOST_WORDS = 200  # that one word with variables or braces may expand to
-_TOKEN = re.compile(
+_TOKEN = lazy_regex(
     r"""(?P<space>(?:[ \t]|\\\n)+)
     |(?P<comment>\#[^\n]*)
     |(?P<redirect>\d*(?:<<<|<<-?|<>|<&|>>|>\||>&|[<>])|&>>|&>)
@@ -25,20 +26,21 @@ _TOKEN = re.compile(
     |(?P<odd>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_PIECE = re.compile(
+_PIECE = lazy_regex(
     r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<plain>[^'"\\]+)|(?P<odd>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_ESCAPED = re.compile(r'\\(["\\$`])')
+_ASSIGNMENT = lazy_regex(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_ESCAPED = lazy_regex(r'\\(["\\$`])')
 # A message in a here-document, as agents write it: quotes in it are plain text, which the word pattern would misread.
-_MESSAGE = re.compile(r"""\"\$\(cat <<-?[ ]?['"]?(\w+)['"]?\n""")
-_MESSAGE_END = re.compile(r"""\n[ \t]*(\w+)(?=(\n[ \t]*\)\"))""")
+_MESSAGE = lazy_regex(r"""\"\$\(cat <<-?[ ]?['"]?(\w+)['"]?\n""")
+_MESSAGE_END = lazy_regex(r"""\n[ \t]*(\w+)(?=(\n[ \t]*\)\"))""")
 _REPLACEMENT = '"$(cat)"'
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-_BRACES = re.compile(r"\{([^{}$,]*,[^{}$]*)\}")
+_VARIABLE = lazy_regex(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_BRACES = lazy_regex(r"\{([^{}$,]*,[^{}$]*)\}")
 _LITERAL = {"$": "\ue000", "`": "\ue001", "{": "\ue002", "*": "\ue003", "?": "\ue004", "~": "\ue005"}
 _RESTORED = {ord(mark): sign for sign, mark in _LITERAL.items()}
+_QUOTES = frozenset("'\"\\")
 _KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "time")
 
 
@@ -59,7 +61,7 @@ def _without_messages(text: str) -> str:
     return "".join([*parts, text[done:]])
 
 
-class ShellCommand(msgspec.Struct, frozen=True):
+class ShellCommand(NamedTuple):
     """A simple command of the shell.
 
     `words` are its words after expansion, `redirects` pairs of an operator and a target, such as (">", "out.txt").
@@ -115,7 +117,7 @@ class _ShellReader:
         if operator.startswith("<<") and operator != "<<<":
             self._cut_document(_unquoted(token).translate(_RESTORED), place)
             return
-        if not operator and not self._words and (match := _ASSIGNMENT.fullmatch(token)):
+        if not operator and not self._words and "=" in token and (match := _ASSIGNMENT.fullmatch(token)):
             self._variables[match[1]] = list(self._expanded(match[2]))
             return
         words = list(self._expanded(token))
@@ -147,13 +149,15 @@ class _ShellReader:
     def _expanded(self, token: str) -> Iterator[str]:
         """Yield the words that a token expands to, by braces and by variables set earlier in the text."""
         text = _unquoted(token)
-        names = list(dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(text)))
+        names = list(dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(text)) if "$" in text else ())
         known = [self._variables.get(name, []) for name in names]
         for count, values in enumerate(product(*known)):
             if count >= _MOST_WORDS:
                 return
             by_name = dict(zip(names, values, strict=True))
-            filled = _VARIABLE.sub(lambda match, by_name=by_name: by_name[match[1] or match[2]], text)  # type: ignore[misc]
+            filled = text
+            if names:
+                filled = _VARIABLE.sub(lambda match, by_name=by_name: by_name[match[1] or match[2]], text)  # type: ignore[misc]
             for word in _braces(filled):
                 if "$" in word or "`" in word:
                     self._unknown += 1
@@ -165,6 +169,8 @@ class _ShellReader:
 
 def _unquoted(token: str) -> str:
     """Return a token without its quotes; quoted special characters are replaced by placeholders of `_LITERAL`."""
+    if not _QUOTES.intersection(token):
+        return token
     parts: list[str] = []
     for match in _PIECE.finditer(token):
         if match.lastgroup == "single":
@@ -183,7 +189,7 @@ def _plain(text: str, signs: str) -> str:
 
 
 def _braces(text: str) -> Iterator[str]:
-    match = _BRACES.search(text)
+    match = _BRACES.search(text) if "{" in text else None
     if match is None:
         yield text
         return

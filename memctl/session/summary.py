@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.record.task_state import CREATED, DELETED, DONE, MODIFIED, Step, TaskState
+from memctl.record.task_state import DONE, Step, TaskState
 from memctl.session import extraction, failures, progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
 from memctl.statements import labels
 from memctl.text import timestamps
+from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage

@@ -17,12 +17,13 @@ import msgspec
 
 from memctl.git import differences
 from memctl.git.differences import FileChange
-from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ, TouchedFile
+from memctl.record.task_state import TouchedFile
 from memctl.session import calls, edits, failures, file_actions
-from memctl.session.file_actions import WRITTEN, FileAction
+from memctl.session.file_actions import FileAction
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
 from memctl.task.progress import after
+from memctl.text.actions import CREATED, DELETED, MODIFIED, READ, WRITTEN
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, pending_calls
@@ -213,7 +214,7 @@ class _Fold:
                 action = CREATED if kind == "create" else MODIFIED
             if not touch.what:
                 what = reason if action == READ else edits.of_call(event, touch.path)
-                touch = msgspec.structs.replace(touch, what=what)
+                touch = touch._replace(what=what)
             self._touch(touch, action, event.agent)
 
     def _touch(self, touch: FileAction, action: str, agent: str) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from memctl.pages import definitions, outline
 from memctl.pages.outline import Marker, suffix_of
 from memctl.sources import imports
-from memctl.text import markdown
+from memctl.text import fit
 from memctl.text.phrases import quantity
 
 Rank = tuple[int, ...]  # the lowest is the most important
@@ -93,10 +93,10 @@ def _markdown(text: str) -> Iterator[ViewRow]:
             shown = f"{block.line:>5}  {'#' * block.level} {block.title}"
             yield ViewRow((1, 2 * block.level, block.line), _HEADINGS, shown)
         elif last is None:
-            yield ViewRow((0, 0), _HEADINGS, markdown.first_sentence(block.title))
+            yield ViewRow((0, 0), _HEADINGS, fit.first_sentence(block.title))
         elif last.level:
             rank = (1, 2 * last.level + 1, last.line)
-            yield ViewRow(rank, _HEADINGS, f": {markdown.first_sentence(block.title)}", is_rest=True)
+            yield ViewRow(rank, _HEADINGS, f": {fit.first_sentence(block.title)}", is_rest=True)
         last = block
 
 

@@ -4,10 +4,12 @@ Each program sets a variable of its own in them; Codex names the session in it. 
 shells read, into which the hook of a session's start writes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from memctl.errors import MemctlError
+from memctl.text.light_typing import NamedTuple
 
 
 class Shell(NamedTuple):

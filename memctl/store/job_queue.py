@@ -7,16 +7,18 @@ or the next command that writes. One process at a time works for a session, in t
 session's lock from before the host goes on, so whoever waits for the lock sees what it did.
 """
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.git import private
 from memctl.store.place import JOBS
 from memctl.store.session_dir import SessionDir
+from memctl.text.light_typing import Any, NamedTuple
 
 MOST_TRIES = 3
 _LOCK = "lock"

@@ -199,9 +199,11 @@ def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | 
     return memory
 
 
-def open_for_agent(start: Path, environ: Mapping[str, str], agent: str, session: str) -> Memory:
+def open_for_agent(
+    start: Path, environ: Mapping[str, str], agent: str, session: str, asked: StatusProcess | None = None
+) -> Memory:
     """Open the memory for a hook of an agent's program: what is written is the agent's, and of its session."""
-    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session})
+    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session}, asked)
     memory.by_agent = True
     return memory
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git.repository import find_top, open_repository
-from memctl.git.status import StatusProcess
+from memctl.text.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memctl.git.status import StatusProcess
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
@@ -38,6 +41,8 @@ def find(start: Path) -> tuple[Path, Path]:
 def ask(start: Path) -> StatusProcess:
     """Let Git look at the files of the memory; raises MemctlError if there is none. It can be asked before anything
     else of memctl is imported."""
+    from memctl.git.status import StatusProcess  # most hooks ask Git nothing
+
     top, memory = find(start)
     return StatusProcess(open_repository(top), memory.relative_to(top).as_posix())
 

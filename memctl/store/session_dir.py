@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import private
+from memctl.text.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memctl.git.repository import Repository
 
 _CALLS = "calls"
 _ODD = r"[^A-Za-z0-9._-]+"
@@ -59,10 +63,6 @@ class SessionDir:
     def is_first(self, what: str) -> bool:
         """Note that a hint is given, and return whether it is the first time since the last compaction."""
         return self.is_new(f"{_SAID}{what}")
-
-    def was_said(self, what: str) -> bool:
-        """Return whether a hint was given since the last compaction."""
-        return (self.path / f"{_SAID}{what}").exists()
 
     def is_new(self, name: str) -> bool:
         """Create an empty marker file, and return whether it did not exist yet in this session."""
@@ -119,21 +119,27 @@ class SessionDir:
 
     def said(self) -> list[str]:
         """Return the names of the hints that were given since the last compaction."""
-        return sorted(file.name[len(_SAID) :] for file in self.path.glob(f"{_SAID}*"))
+        return sorted(name[len(_SAID) :] for name in self._marks(_SAID))
 
-    def show(self, identifiers: Iterable[str]) -> None:
-        """Note what of the memory the session is shown."""
-        for identifier in identifiers:
-            self.is_new(_SHOWN + identifier.replace("/", "-"))
+    def show(self, identifier: str) -> bool:
+        """Note that the session is shown something of the memory; return whether it is the first time since the last
+        compaction."""
+        return self.is_new(_SHOWN + identifier.replace("/", "-"))
 
-    def is_shown(self, identifier: str) -> bool:
-        """Return whether something was shown since the last compaction."""
-        return (self.path / (_SHOWN + identifier.replace("/", "-"))).exists()
+    def shown(self) -> set[str]:
+        """Return what was shown since the last compaction, with `-` for each `/`."""
+        return {name[len(_SHOWN) :] for name in self._marks(_SHOWN)}
 
     def reset(self) -> None:
         """Begin to count anew, and to say and show things again."""
-        for file in (self.path / _CALLS, *self.path.glob(f"{_SAID}*"), *self.path.glob(f"{_SHOWN}*")):
-            file.unlink(missing_ok=True)
+        for name in (_CALLS, *self._marks(_SAID), *self._marks(_SHOWN)):
+            (self.path / name).unlink(missing_ok=True)
+
+    def _marks(self, start: str) -> list[str]:
+        try:
+            return [name for name in os.listdir(self.path) if name.startswith(start)]
+        except OSError:
+            return []
 
     def others(self) -> Iterator[SessionDir]:
         """Yield the folders of all other sessions, the most recently touched first."""
@@ -149,9 +155,9 @@ class SessionDir:
             rmtree(path, ignore_errors=True)
 
 
-def root_at(start: Path) -> tuple[Path, Path] | None:
-    """Return the folder that has a memory, at or above a place, and where its hooks keep what they know; None without
-    one.
+def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
+    """Return the repository of the memory at or above a place, the folder that has `.memory/`, and where its hooks keep
+    what they know; None without a memory.
 
     The memory is not opened: it may be broken, and a hook has no time for it.
     """
@@ -161,7 +167,8 @@ def root_at(start: Path) -> tuple[Path, Path] | None:
     try:
         top, memory = place.find(start)
         name = memory.relative_to(top).as_posix().replace("%", "%25").replace("/", "%2F")  # as Memory.hooks has it
-        return memory.parent, open_repository(top).shared / "hooks" / name
+        repository = open_repository(top)
+        return repository, memory.parent, repository.shared / "hooks" / name
     except (MemctlError, OSError, ValueError):
         return None
 

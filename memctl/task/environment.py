@@ -16,9 +16,10 @@ from memctl.git import differences, history
 from memctl.git.git import GitFailed
 from memctl.git.history import Commit
 from memctl.record.checkpoint import Checkpoint, is_outside
-from memctl.record.task_state import CREATED, DELETED, MODIFIED, Environment, TouchedFile
+from memctl.record.task_state import Environment, TouchedFile
 from memctl.store.memory import Memory
 from memctl.task.progress import newest_files
+from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some

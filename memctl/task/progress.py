@@ -15,21 +15,18 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.record.task_state import (
     CLAIMED,
-    CREATED,
-    DELETED,
     DONE,
     IN_PROGRESS,
     LISTS,
-    MODIFIED,
     PLANNED,
     PROGRESS,
-    READ,
     Step,
     TaskState,
     TouchedFile,
     conflicting,
     key,
 )
+from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.characters import encodable
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line

@@ -11,12 +11,13 @@ import msgspec
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.required_text import is_said
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import DELETED, TaskState
+from memctl.record.task_state import TaskState
 from memctl.store import event_stream
 from memctl.store.memory import Memory
 from memctl.task import environment, events, resume_text, versions
 from memctl.task.environment import EnvironmentDrift
 from memctl.task.resume_text import ResumeText
+from memctl.text.actions import DELETED
 from memctl.text.fit import LIMIT
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.phrases import quantity

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 # Of a hook's output Claude Code shows all up to 10,000 characters, else a preview of 2 kB (seen in version 2.1.329).
 LIMIT = 9_500
+_ABBREVIATED = 160  # characters of a text that stands for the whole
 
 
 def length(text: str) -> int:
@@ -21,6 +23,17 @@ def cut(text: str, longest: int) -> str:
 def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
     """Return a text of at most `longest` characters, cut where a word ends: "the beginning …"."""
     return text if len(text) <= longest else text[: longest - 1].rpartition(" ")[0] + mark
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a Markdown text on one line, or as many words as fit into 160 characters."""
+    block = next((block for block in text.split("\n\n") if block.strip()), "")
+    line = " ".join(re.sub(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+", "", block).split())
+    match = re.match(r".+?[.!?](?=\s+[^a-z\s]|$)", line)
+    line = match[0] if match else line
+    if len(line) <= _ABBREVIATED:
+        return line
+    return line[: _ABBREVIATED - 1].rpartition(" ")[0].rstrip(",;:") + " …"
 
 
 def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:

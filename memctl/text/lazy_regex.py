@@ -6,7 +6,6 @@ Compiling one takes 0.1 ms, and a command imports more than it uses: the hook of
 from __future__ import annotations
 
 import re
-from typing import Any, cast
 
 
 class _LazyRegex:
@@ -14,7 +13,7 @@ class _LazyRegex:
         self.pattern = pattern
         self._flags = flags
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         compiled = re.compile(self.pattern, self._flags)
         for method in ("match", "fullmatch", "search", "sub", "split", "findall", "finditer"):
             setattr(self, method, getattr(compiled, method))  # found without us from now on
@@ -23,4 +22,4 @@ class _LazyRegex:
 
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return an object that works like `re.compile(pattern, flags)`, and fails for a wrong pattern at first use."""
-    return cast(re.Pattern[str], _LazyRegex(pattern, flags))
+    return _LazyRegex(pattern, flags)  # type: ignore[return-value]  # it has the methods of a pattern

@@ -26,7 +26,6 @@ _LINK = lazy_regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: target` anywhere sets the target of `[x]` for the whole document.
 _DEFINITION = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
 _ESCAPED = r"\1\\["
-_ABBREVIATED = 160  # characters of a text when its first sentence is too long
 
 
 def one_line(text: str) -> str:
@@ -54,17 +53,6 @@ def cell(text: str) -> str:
 def in_cell(line: str) -> str:
     """Return a line of Markdown for a cell of a table, with `|` escaped, which would end the cell even within code."""
     return re.sub(r"(?<!\\)\|", r"\|", line)
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a text on one line, or as many words as fit into 160 characters."""
-    block = next((block for block in text.split("\n\n") if block.strip()), "")
-    line = one_line(re.sub(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+", "", block))
-    match = re.match(r".+?[.!?](?=\s+[^a-z\s]|$)", line)
-    line = match[0] if match else line
-    if len(line) <= _ABBREVIATED:
-        return line
-    return line[: _ABBREVIATED - 1].rpartition(" ")[0].rstrip(",;:") + " …"
 
 
 def target(path: str) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from memctl.errors import USAGE, MemctlError
+from memctl.text.lazy_regex import lazy_regex
 
 # Claude Code compacts at window - min(max_output, 20,000) - 13,000 (seen by running it, 2.1.329): 167,000 of 200,000.
 MOST_OUTPUT, BUFFER = 20_000, 13_000
@@ -19,10 +20,10 @@ YELLOW_AT, ORANGE_AT, RED_AT = 0.50, 0.75, 0.90  # shares of what can be filled;
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
 TARGET = 0.60  # of the same; what eviction and compression aim at; rules.md#window-pressure
 AGAIN = 0.02  # of the same; so much more must come before a step that gained too little is tried again
-_MILLION = re.compile(r"\[1m\]|[-_:]1m\b", re.IGNORECASE)
+_MILLION = lazy_regex(r"\[1m\]|[-_:]1m\b", re.IGNORECASE)
 # Models whose window Claude Code 2.1.330 says to be SMALL (`--output-format json`, under modelUsage); it takes all
 # others to have LARGE ones, unknown ones too.
-_SMALL = re.compile(
+_SMALL = lazy_regex(
     r"\bclaude-(?:[23]|instant|(?:opus|sonnet|haiku)-(?:3|4(?:-[0-6])?(?!\d|-\d{1,2}(?!\d))))", re.IGNORECASE
 )
 

@@ -19,8 +19,8 @@ from memctl.record import argument_checks
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.text.credentials import redact
-from memctl.text.fit import cut
-from memctl.text.markdown import first_sentence, one_line
+from memctl.text.fit import cut, first_sentence
+from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, nearest
 from memctl.transcript.events import ANSWER, Session
 from memctl.window.preservation import essentials, events
@@ -145,7 +145,7 @@ def evaluate(
     return _scored(answers, JUDGE, panel.calls)
 
 
-def asked_of(provider: Answering) -> Ask:
+def judge_by(provider: Answering) -> Ask:
     """Return a judge that asks a provider, with system prompt and prompt as one text."""
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 

@@ -150,7 +150,7 @@ class ContextWindowManager:
         self._set_status(reading.zone)
         start = TurnStart(Action.NONE, messages, reading, before, before)
         thresholds, least = self.pressure_monitor.thresholds, self.config.eviction.clear_at_least
-        made = plan.made_for(conversation, reading, thresholds, self.budget_manager, self.compression_engine, least)
+        made = plan.make_plan(conversation, reading, thresholds, self.budget_manager, self.compression_engine, least)
         again_at = self._fruitless_at + int(AGAIN * self.config.max_context_tokens)
         if made is not None and not made.is_emergency and self._fruitless_at and conversation.tokens < again_at:
             why = f"the last try gained less than {LEAST_GAIN:.0%}; the next is made at {again_at:,} tokens"
@@ -414,7 +414,7 @@ class ContextWindowManager:
         budget.on_hard_violation = _both(budget.on_hard_violation, partial(limit, "hard"))
         health.on_alert = _both(health.on_alert, alarm)
         if (model := self.compression_engine.model) is not None:
-            self.eviction_engine.merge = self.eviction_engine.merge or model.merged
+            self.eviction_engine.merge = self.eviction_engine.merge or model.merge_texts
             model.watch = _both(model.watch, lambda why: self._log("model", "failed", reason=f"{model.name}: {why}"))
 
     def _log(self, event: str, decision: str, **more: Any) -> None:

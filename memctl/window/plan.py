@@ -47,7 +47,7 @@ class Plan(msgspec.Struct, frozen=True):
     is_emergency: bool = False
 
 
-def made_for(
+def make_plan(
     conversation: Conversation,
     reading: PressureReading,
     thresholds: Thresholds,

@@ -99,7 +99,7 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
     """
     loaded = reading.load(lines, name)
     counter = counter_for(loaded.model)
-    opened = loaded.opened(counter)
+    opened = loaded.parse(counter)
     if loaded.transcript is not None and loaded.transcript.requests:
         curve = curves.of_transcript(loaded.transcript)
     else:
@@ -164,7 +164,7 @@ def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowCon
         limits = limits_of(limit.usable, config.budget.by_component())
     except ValueError as error:
         raise MemctlError(str(error), exit_code=USAGE) from None
-    used = token_budget.used(seen.opened.conversation)
+    used = token_budget.use_by_component(seen.opened.conversation)
     left = max(limit.usable - current, 0)
     used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
     others = tuple(component for component in BudgetComponent if component not in _FRAME)

@@ -15,7 +15,7 @@ from memctl.record.config import Config
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
 from memctl.record.parser import parse
-from memctl.text import markdown
+from memctl.text import fit, markdown
 from tests.conftest import examples
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.pages.test_render import Shown, seen
@@ -140,7 +140,7 @@ def test_a_reason_is_one_line_of_its_section(compiled: Path, body: str) -> None:
     assume(valid(record(1, body=text)))
     made = content_fields.content(KINDS["decision"], text).get("rationale", "")
     assert isinstance(made, str)
-    sentence = markdown.first_sentence(made.strip())
+    sentence = fit.first_sentence(made.strip())
     harmless = "## Rationale\n\nHarmless\n" if sentence else ""
     found = rendered(compiled, record(1, body=text, section="§2.1"))["2.1-s.md"]
     expected = rendered(compiled, record(1, body=harmless, section="§2.1"))["2.1-s.md"]

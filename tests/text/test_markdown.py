@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memctl.text import markdown
+from memctl.text import fit, markdown
 
 PARSER = MarkdownIt("commonmark").enable("table")
 HOSTILE = (
@@ -98,12 +98,12 @@ def test_a_text_in_a_table_makes_no_cell_of_its_own(text: str) -> None:
     ],
 )
 def test_a_long_text_is_shown_by_its_first_sentence(text: str, sentence: str) -> None:
-    assert markdown.first_sentence(text) == sentence
+    assert fit.first_sentence(text) == sentence
 
 
 @pytest.mark.parametrize("text", ["word " * 500, "x" * 5_000, "日本語" * 500, "a.b" * 500])
 def test_a_sentence_without_end_is_cut(text: str) -> None:
-    assert 1 < len(markdown.first_sentence(text)) <= 162
+    assert 1 < len(fit.first_sentence(text)) <= 162
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ REFUSED = {
     ),
     "a tuple of blocks": (user(({"type": "text", "text": "hi"},)), "message 0: tuple is not JSON"),
     "bytes": (user(b"hi"), "message 0: bytes is not JSON"),
-    "an object among arguments": (called({"x": TextBlock()}), "message 1, content 0: it is not JSON"),
+    "an object among arguments": (called({"x": TextBlock()}), "message 1, content 0 is not JSON"),
     "a system prompt in a tuple": ({"system": ("a",), "messages": user("hi")}, "system: tuple is not JSON"),
     "blocks nested without end": (user([deep(3_000)]), "message 0 is nested too deep"),
 }

@@ -45,7 +45,7 @@ class BudgetComponent(Enum):
 Component = BudgetComponent | str  # a component, or its name in either case
 
 
-def named(given: Component) -> BudgetComponent:
+def component_of(given: Component) -> BudgetComponent:
     """Return a component by itself or by its name, in either case; raises MemctlError for an unknown one."""
     try:
         return BudgetComponent(given)

@@ -19,8 +19,8 @@ from memctl.window.budget.profiles import (
     Allocations,
     BudgetComponent,
     Component,
+    component_of,
     limits_of,
-    named,
     profile,
 )
 from memctl.window.messages.content import ContentType
@@ -162,7 +162,7 @@ class TokenBudgetManager:
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens can't be negative; `release` gives them back")
-        self._add(named(component), tokens)
+        self._add(component_of(component), tokens)
 
     def release(self, component: Component, tokens: int) -> int:
         """Subtract tokens that left a component, and return how many of them it had; raises ValueError for a negative
@@ -171,7 +171,7 @@ class TokenBudgetManager:
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens can't be negative")
-        given = min(tokens, self.budgets[part := named(component)].used)
+        given = min(tokens, self.budgets[part := component_of(component)].used)
         self._add(part, -given)
         return given
 
@@ -181,7 +181,7 @@ class TokenBudgetManager:
             self._burnt.append(tokens)
             return
         argument_checks.instance(tokens, Mapping, "tokens", "a number, or a mapping by component")
-        given = {named(part): number for part, number in tokens.items()}
+        given = {component_of(part): number for part, number in tokens.items()}
         self._burnt.append(sum(given.values()))
         for part, burnt in self._burnt_by.items():
             burnt.append(given.get(part, 0))
@@ -192,7 +192,7 @@ class TokenBudgetManager:
         A budget of 100 tokens holds 100.
         """
         argument_checks.numbers(tokens_to_add=tokens_to_add)
-        component = named(component)
+        component = component_of(component)
         budget = self.budgets[component]
         projected, limit = budget.used + tokens_to_add, budget.hard_limit_tokens
         verdict = Verdict(True, component, budget.used, projected, limit)
@@ -247,7 +247,7 @@ class TokenBudgetManager:
         """Return the turns until a component's budget is used up, or the window's without a component; None if not
         known.
         """
-        part = None if component is None else named(component)
+        part = None if component is None else component_of(component)
         rate = self.burn_rate if part is None else _mean(self._burnt_by[part])
         remaining = self.output_room if part is None else self.budgets[part].remaining
         return remaining / rate if rate > 0 else None
@@ -318,7 +318,7 @@ COMPONENTS: Mapping[ContentType, BudgetComponent] = {
 }
 
 
-def used(conversation: Conversation) -> dict[BudgetComponent, int]:
+def use_by_component(conversation: Conversation) -> dict[BudgetComponent, int]:
     """Return the tokens of a conversation by component; those of a request beside its blocks are the history's."""
     found = dict.fromkeys(BudgetComponent, 0)
     for block in conversation.blocks:
@@ -329,7 +329,7 @@ def used(conversation: Conversation) -> dict[BudgetComponent, int]:
 
 def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
     """Set the use of each component to what a conversation has; the reserve for the answer is left alone."""
-    for part, tokens in used(conversation).items():
+    for part, tokens in use_by_component(conversation).items():
         if part is not BudgetComponent.OUTPUT_RESERVED:
             budgets.release(part, budgets.budgets[part].used)
             budgets.track(part, tokens)

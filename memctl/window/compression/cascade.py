@@ -257,7 +257,7 @@ def _evicted(
         ]
         # What no single block holds is spread over several: then all of these stay.
         spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
-    calls = model.counted(engine.model)
+    calls = model.call_counts(engine.model)
     return new, Step(
         EVICTION, conversation.tokens, new.tokens, free, refused="" if result.evictions else "no block may be evicted",
         note=result.policy_name, blocks=len(result.evictions), policy=result.policy_name,

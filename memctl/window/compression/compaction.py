@@ -67,7 +67,7 @@ def compact(
     else:
         note = ""
     by.count(used=not note, refused=bool(note and words))
-    counted = by.counted()
+    counted = by.take_counts()
     if note:
         step = made
         counted["metadata"] = {**made.result.metadata, "provider": note, "note": "made by rules instead"}
@@ -184,4 +184,4 @@ def _checked(
     """Return the compaction, unless it loses something or gains too little."""
     new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1], keep=conversation.keep)
     names = (block.block_id for block in replaced)
-    return shorter.checked(_STRATEGY, conversation, new, wanted, text, conversation.tokens, names)
+    return shorter.checked_step(_STRATEGY, conversation, new, wanted, text, conversation.tokens, names)

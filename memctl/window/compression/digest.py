@@ -14,12 +14,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.pack import summary_rules
-from memctl.record.task_state import DONE, PROGRESS, READ, Step, TaskState, TouchedFile
+from memctl.record.task_state import DONE, PROGRESS, Step, TaskState, TouchedFile
 from memctl.session import progress
 from memctl.session.progress import Progress
 from memctl.statements import labels, reader, sentences
 from memctl.statements import units as summary_units
 from memctl.task.progress import newest
+from memctl.text.actions import READ
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 from memctl.transcript.events import DIGEST, PROMPT, Event

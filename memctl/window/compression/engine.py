@@ -88,7 +88,7 @@ class CompressionEngine:
         Strings in `needed` stay; `whole` is a sentence on how to get the whole result. Refused up to the threshold's
         tokens, and if fewer than 10 % are saved.
         """
-        from memctl.window.compression.model import Text, counted, result_by
+        from memctl.window.compression.model import Text, call_counts, result_by
         from memctl.window.results import summary
 
         expect_result(tool_name, output, arguments)
@@ -105,8 +105,8 @@ class CompressionEngine:
             is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
             self.model.count(used=is_used, refused=bool(answer) and not is_used)
             if is_used:
-                return result_of(strategy, before, tokens, text, **counted(self.model))
-        calls = counted(self.model)
+                return result_of(strategy, before, tokens, text, **call_counts(self.model))
+        calls = call_counts(self.model)
         made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed, whole=whole)
         if made is None:
             return refusal(strategy, before, "it would save less than 10 %", output, **calls)

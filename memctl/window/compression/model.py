@@ -140,7 +140,7 @@ class Model:
                 found |= {name: unescape(text) for name, text in _SUMMARY.findall(answer)}
         return {name: text for name, text in found.items() if text}
 
-    def merged(self, groups: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    def merge_texts(self, groups: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
         """Return the model's line for each group of similar outputs, "" where its answer is refused.
 
         A group is a pair of a tool's name and its outputs, oldest first.
@@ -162,7 +162,7 @@ class Model:
             found.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
         return found
 
-    def counted(self) -> dict[str, Any]:
+    def take_counts(self) -> dict[str, Any]:
         """Return the calls and answers since the last call of this method, as fields of a CompressionResult."""
         asked, used, refused = self._asked, self._used, self._refused
         self._asked = self._used = self._refused = 0
@@ -193,13 +193,13 @@ class Model:
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
-def counted(model: Model | None) -> dict[str, Any]:
+def call_counts(model: Model | None) -> dict[str, Any]:
     """Return the calls and answers since the last count, as fields of a CompressionResult; a failure is in its
     metadata.
     """
     if model is None:
         return {}
-    found = model.counted()
+    found = model.take_counts()
     return {**found, "metadata": {"provider": model.failure, "note": "made by rules instead"} if model.failure else {}}
 
 

@@ -17,7 +17,7 @@ from memctl.statements import reader
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity
-from memctl.window.compression.model import Model, Text, answer_by, counted, result_by
+from memctl.window.compression.model import Model, Text, answer_by, call_counts, result_by
 from memctl.window.compression.result import CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import (
     EVICTED,
@@ -116,7 +116,7 @@ def progressive(
     return shortener.step(CompressionStrategy.PROGRESSIVE, candidates, free)
 
 
-def checked(
+def checked_step(
     strategy: CompressionStrategy,
     before: Conversation,
     after: Conversation,
@@ -169,12 +169,14 @@ class _Shortener:
     ) -> CompressionStep:
         """Return the conversation with shorter texts, unless nothing became shorter or something got lost."""
         conversation = self._conversation
-        before, texts, more = conversation.tokens, self._texts(candidates, free), counted(self._model)
+        before, texts, more = conversation.tokens, self._texts(candidates, free), call_counts(self._model)
         if not texts:
             return CompressionStep(conversation, refusal(strategy, before, "no block is worth shortening", **more))
         new = conversation.changed(texts, self._counter)
         touched = sum(block.token_count for block in conversation.blocks if block.block_id in texts)
-        return checked(strategy, conversation, new, self._wanted, "\n\n".join(texts.values()), touched, texts, **more)
+        return checked_step(
+            strategy, conversation, new, self._wanted, "\n\n".join(texts.values()), touched, texts, **more
+        )
 
     def _texts(self, candidates: Sequence[_Candidate], free: int | None) -> dict[str, str]:
         """Return the texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.

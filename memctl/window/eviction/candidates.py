@@ -144,7 +144,7 @@ class Candidates:
         `answer` is a model's line, "" to make it by rules. None if too few tokens are saved.
         """
         most = 2 * self._how.placeholder
-        text = placeholders.merged(group, self.call_of(group[-1]), most, self._how.counter, answer)
+        text = placeholders.merge_line(group, self.call_of(group[-1]), most, self._how.counter, answer)
         if text is None:
             return None
         texts = {block.block_id: GONE for block in group} | {group[-1].block_id: text}
@@ -181,7 +181,7 @@ class Candidates:
             is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
             left = count(GONE, ContentType.ASSISTANT_RESPONSE, counter) if is_alone else 0
             return {one.block_id: None for one in group}, left
-        text = placeholders.shortened(block, counter) if block.is_call else self._placeholder(block)
+        text = placeholders.shorten_arguments(block, counter) if block.is_call else self._placeholder(block)
         return (None, 0) if text is None else ({block.block_id: text}, recount(block, text, counter))
 
     def _placeholder(self, block: ContentBlock) -> str | None:

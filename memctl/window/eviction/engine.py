@@ -15,7 +15,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
-from memctl.window.eviction.references import names_in, referenced
+from memctl.window.eviction.references import names_in, with_references
 from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput
 from memctl.window.eviction.similarity import Embed, Similar, TextCache, similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
@@ -177,7 +177,7 @@ class EvictionEngine:
         from memctl.window.eviction.candidates import Candidates, Placing, protected, turn_of
 
         turn = turn_of(blocks) if current_turn is None else current_turn
-        known = referenced(blocks, self._names)
+        known = with_references(blocks, self._names)
         own, is_merging = self._scorer, self.policy is EvictionPolicy.SEMANTIC_MERGE and self._scorer is None
         is_compared = own is not None or self.policy in _COMPARING
         embed = self.embed if is_merging else None

@@ -93,7 +93,7 @@ def outline(evicted: Evicted) -> list[str]:
     return [row.text for row in sorted(found, key=lambda row: row.rank)]
 
 
-def merged(
+def merge_line(
     group: Sequence[ContentBlock], call: ContentBlock | None, most: int, counter: TokenCounter, answer: str = ""
 ) -> str | None:
     """Return one line for several similar blocks, of at most `most` tokens; None if none fits.
@@ -134,7 +134,7 @@ def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> st
     return next((text for parts in tried if (text := _fitted(block, parts, most, counter)[1])), None)
 
 
-def shortened(call: ContentBlock, counter: TokenCounter) -> str | None:
+def shorten_arguments(call: ContentBlock, counter: TokenCounter) -> str | None:
     """Return the arguments of a call without their long texts, as JSON; None if that saves nothing."""
     given = arguments_of(call)
     if not given:

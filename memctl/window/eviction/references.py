@@ -48,7 +48,7 @@ def names_in(text: str) -> set[str]:
     return found
 
 
-def referenced(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
+def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
     """Return the blocks, each with the last turn that refers to it, and in its metadata with the number of such turns.
 
     The fields are `last_referenced_turn` and `reference_count`; higher values that the host gave stay.

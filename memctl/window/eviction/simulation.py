@@ -23,8 +23,8 @@ from itertools import accumulate
 import msgspec
 
 from memctl.record import argument_checks
-from memctl.record.task_state import READ
 from memctl.session import calls
+from memctl.text.actions import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.transcript.events import CALL, Event

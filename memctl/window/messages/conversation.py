@@ -162,7 +162,7 @@ class Conversation(msgspec.Struct, frozen=True):
                     f"{block_id} is a {block.content_type.value}, which can't be shortened", "give None to remove it"
                 )
             edits.append((self.places[block_id], text))
-        return replacement.rewritten(self.given, body_key(self.given), edits)
+        return replacement.rewrite(self.given, body_key(self.given), edits)
 
     def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
         """Return the conversation with other texts for some blocks, as `replace` does, with its tokens counted.

@@ -23,7 +23,7 @@ class Opened(msgspec.Struct, frozen=True):
     transcript: Window | None = None
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class FileContent(msgspec.Struct, frozen=True):
     """The content of a file before tokens are counted: its messages, and the transcript if the file is one."""
 
     name: str
@@ -38,7 +38,7 @@ class Loaded(msgspec.Struct, frozen=True):
         model = self.given.get("model") if isinstance(self.given, dict) else ""
         return model if isinstance(model, str) else ""
 
-    def opened(self, counter: TokenCounter) -> Opened:
+    def parse(self, counter: TokenCounter) -> Opened:
         """Return the conversation with its tokens counted; raises MemctlError if the file has none."""
         lines = self.transcript.lines if self.transcript else ()
         try:
@@ -49,10 +49,10 @@ class Loaded(msgspec.Struct, frozen=True):
 
 def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
     """Return the conversation in lines; `name` is what errors call the file. Raises MemctlError if there is none."""
-    return load(lines, name).opened(counter)
+    return load(lines, name).parse(counter)
 
 
-def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
+def load(lines: Iterable[str], name: str, *, whole: bool = False) -> FileContent:
     """Return what lines contain; of a transcript only the last window, unless `whole`.
 
     `name` is what errors call the file. Raises MemctlError for a transcript without messages.
@@ -64,7 +64,7 @@ def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
         found = window.read(chain([first], rest), whole=whole)
         if not found.messages:
             raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
-        return Loaded(name, found.messages, found)
+        return FileContent(name, found.messages, found)
     if not isinstance(given, dict) or {"messages", "input"} & set(given):
-        return Loaded(name, decode_json(first + "".join(rest)))
-    return Loaded(name, [given, *(decode_json(line) for line in rest if line.strip())])
+        return FileContent(name, decode_json(first + "".join(rest)))
+    return FileContent(name, [given, *(decode_json(line) for line in rest if line.strip())])

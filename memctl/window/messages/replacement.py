@@ -17,7 +17,7 @@ _PAIRED = (CALL, RESULT)
 Edit = tuple[BlockPlace, str | None]
 
 
-def rewritten(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
+def rewrite(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
     """Return a conversation with other texts; `key` is where a request's body has its messages, None for a list."""
     messages = given if key is None else given[key]
     of_message: dict[int, list[Edit]] = {}

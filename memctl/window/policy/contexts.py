@@ -5,7 +5,7 @@ The shared slice of several contexts is the blocks that all of them have. Of a s
 phase and plan, open risks, unresolved decisions, anchors.
 
 Values that nobody declares are measured from the log of earlier batches and the stream of events
-(`observations.measured`). A description file, YAML or JSON with all keys optional, replaces measured values:
+(`observations.measure_state`). A description file, YAML or JSON with all keys optional, replaces measured values:
 
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
     remaining_budget: 60000           # tokens left in the window
@@ -39,7 +39,7 @@ from memctl.record import ids
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.search.readiness import OpenWork
-from memctl.text.markdown import first_sentence
+from memctl.text.fit import first_sentence
 from memctl.text.similar import comparable
 from memctl.window.policy import relevance
 from memctl.window.policy.blocks import CODE, DATA, LIST, TEXT, CountTokens, ParsedText, TextBlock

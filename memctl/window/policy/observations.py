@@ -166,7 +166,7 @@ def no_ops(found: Sequence[WorkflowEvent]) -> int:
     return sum((one.compression_ratio or 0) < _NO_OP for one in found)
 
 
-def measured(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
+def measure_state(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
     """Return what the log and the event stream tell of a workflow's next batch; None is unknown."""
     past = [one for one in observations if one.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.task_state import MODIFIED, READ, Step, TouchedFile
+from memctl.record.task_state import Step, TouchedFile
 from memctl.session import extraction, failures, progress, steps, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
-from memctl.session.file_actions import WRITTEN
 from memctl.session.progress import Part
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
 from memctl.task.progress import after
+from memctl.text.actions import MODIFIED, READ, WRITTEN
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import EVICTED, SHORTENED, ContentBlock, ContentType

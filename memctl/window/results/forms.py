@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.task_state import READ
 from memctl.session import calls, shell
+from memctl.text.actions import READ
 from memctl.transcript.events import CALL, Event
 
 LISTING, SEARCH, TESTS, LOG, DIFF, DATA, FILE, PLAIN = (

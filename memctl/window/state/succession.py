@@ -56,7 +56,7 @@ def room(
     return max(int(size * (1 - budgets.safety_margin - answer)) - own, 0)
 
 
-def fitted(state: TaskState, most: int, counter: TokenCounter) -> str:
+def resume_within(state: TaskState, most: int, counter: TokenCounter) -> str:
     """Return the text that resumes a task, in at most `most` tokens; "" if not even its goal fits."""
     from memctl.task import resume_text
 
@@ -227,7 +227,7 @@ class Succession:
         resumed = self._kept()
         if not resumed or count(resumed, ContentType.USER_MESSAGE, counter) > left:
             state = self._last.state if self._last is not None else self._advanced().state
-            resumed = fitted(state, left, counter)
+            resumed = resume_within(state, left, counter)
         self._given = "\n\n".join(filter(None, (resumed.rstrip(), noted)))
         return self._given
 

@@ -1,0 +1,33 @@
+"""The names of `typing` that modules on the way of every hook need, without `typing`: its import costs a third of
+starting Python. Type checkers read `light_typing.pyi`, where they are the names of `typing`.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+TYPE_CHECKING = False
+Any = BinaryIO = IO = NoReturn = Protocol = object
+
+
+def cast(_: object, value: Any) -> Any:
+    """Return a value, as a type checker is to take it."""
+    return value
+
+
+class _NamedTupleType(type):
+    """Makes a class below `NamedTuple` a named tuple of its annotations, which have to be strings (`from __future__
+    import annotations`): evaluating them would cost more than the class."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, object]) -> type:
+        if not bases:
+            return super().__new__(cls, name, bases, members)
+        fields = members["__annotations__"]
+        made = namedtuple(name, fields, defaults=[members.pop(field) for field in fields if field in members])
+        for key, value in members.items():
+            setattr(made, key, value)
+        return made
+
+
+class NamedTuple(metaclass=_NamedTupleType):
+    """A base class as `typing.NamedTuple` is."""

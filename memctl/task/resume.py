@@ -103,7 +103,7 @@ class Resumption(msgspec.Struct, frozen=True):
     withheld: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Return the reasons why it can't be resumed; with `strict`, every missing field is one."""
+        """Return the reasons why the checkpoint can't be resumed; with `strict`, every missing field is one."""
         found = []
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")

@@ -131,7 +131,7 @@ class Counter:
         return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
-        """Return whether a text has from `least` to `most` tokens; it counts only if cheap bounds do not decide."""
+        """Return whether a text has from `least` to `most` tokens. Cheap bounds are tried before it is counted."""
         if self._tokenizer is not None or self._calibration is not None:
             return least <= self.tokens(text, kind) <= most
 

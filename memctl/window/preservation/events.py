@@ -1,6 +1,6 @@
 """A conversation as the events from which summaries of sessions are made, so that both find the same things.
 
-It reads digests of earlier compactions, too: what was before them is only there.
+Digests of earlier compactions are read, too: they are all that is left of what was before them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Command(click.Command):
             from memctl.store import agent_env
 
             has_option = any(param.name == "allow_secret" for param in ctx.command.params)
-            is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
+            is_for_people = agent_env.may_run_unasked(_command_name(ctx), os.environ)
             if has_option and ctx.invoked_subcommand is None and not is_for_people:
                 error.hint = f"{error.hint}, or allow it in this write with --allow-secret"
             raise
@@ -121,11 +121,11 @@ def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
     if given and given != "-":
         from memctl.store import agent_env
 
-        agent_env.refuse(param.opts[0], _words(ctx), os.environ)
+        agent_env.refuse(param.opts[0], _command_name(ctx), os.environ)
     return given
 
 
-def _words(ctx: click.Context) -> str:
+def _command_name(ctx: click.Context) -> str:
     """Return the command's name without `memctl`, such as "session end"."""
     return ctx.command_path.partition(" ")[2]
 

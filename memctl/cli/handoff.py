@@ -190,7 +190,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     done, one, who = answered.done, answered.handoff, answered.handoff.parties
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
-        output.note(*(f"not changed: {told}" for told in answered.stays))
+        output.note(*(f"not changed: {reason}" for reason in answered.stays))
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
     report.outcome(memory, done.written, given)

@@ -97,7 +97,7 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(opened: Opened) -> dict[str, Any]:
-    """Return for JSON which parts of a file are neither counted nor written."""
+    """Return the parts of a file that are neither counted nor written, under three keys of the JSON report."""
     return {
         "uncounted": opened.conversation.uncounted,
         "left_out": opened.transcript.left_out if opened.transcript else 0,

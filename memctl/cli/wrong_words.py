@@ -64,6 +64,7 @@ OPTION_LEADS = {
 
 
 _MORE = lazy_regex(r"Got unexpected extra arguments? \((.*)\)")
+_NO_CHOICE = lazy_regex(r"'([^']*)' is not one of ")
 _SEARCHED = ("list", "log", "next", "status")  # what takes no words to look for
 
 
@@ -84,10 +85,22 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
             hint = f"it is one of {', '.join(names)}; {hint}"
     if _MORE.match(message) and raised.ctx:
         hint = _of_more_words(raised.ctx, given) or hint
+    if near := _near_choice(raised, message):
+        hint = f"did you mean {near}?"
     if isinstance(raised, click.NoSuchOption):
         hint = OPTION_LEADS.get(raised.option_name, hint)
     words = given[2:] if given[:1] == ["-C"] else given
     return MemctlError(message, LEADS.get(" ".join(words[:2]), hint), USAGE)
+
+
+def _near_choice(raised: click.UsageError, message: str) -> str:
+    """Return the value that may be meant in place of one that an option does not take; "" if none is like it."""
+    wrong, param = _NO_CHOICE.search(message), getattr(raised, "param", None)
+    if wrong is None or not isinstance(param, click.Parameter) or not isinstance(param.type, click.Choice):
+        return ""
+    choices = [str(one) for one in param.type.choices]
+    named = SYNONYMS.get(wrong[1].lower(), wrong[1].lower())
+    return next(iter([named] if named in choices else get_close_matches(named, choices, n=1)), "")
 
 
 def _of_more_words(context: click.Context, given: list[str]) -> str:

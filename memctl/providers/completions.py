@@ -97,7 +97,7 @@ class Completions:
             reason = getattr(error, "reason", None) or error
             if isinstance(reason, TimeoutError):
                 raise self._late() from None
-            raise ProviderFailed(f"{self._host} can't be reached: {self._without_key(str(reason))}") from None
+            raise ProviderFailed(http_post.describe_failure(self._host, error, self._key)) from None
 
     def _read(self, body: bytes) -> str:
         try:
@@ -114,21 +114,14 @@ class Completions:
         return text
 
     def _refused(self, code: int, body: bytes) -> ProviderFailed:
-        if 300 <= code < 400:
-            return ProviderFailed(
-                f"{self._host} redirects to another address ({code}), which must not get the key",
-                "correct memctl.llm.baseUrl",
-            )
-        return ProviderFailed(f"{self._host} refused the request ({code}): {self._without_key(http_post.reason(body))}")
+        hint = "correct memctl.llm.baseUrl" if http_post.is_redirect(code) else None
+        return ProviderFailed(http_post.describe_refusal(self._host, code, body, self._key), hint)
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"
         return ProviderFailed(
             f"{self._host} took more than {seconds} seconds", "memctl.llm.timeoutSeconds sets the limit"
         )
-
-    def _without_key(self, message: str) -> str:
-        return one_line_message(message.replace(self._key, "(the key)") if self._key else message)
 
 
 def _body_of(error: HTTPError) -> bytes:

@@ -70,11 +70,11 @@ def test_a_dry_run_in_a_bare_repository_says_that_it_is_one(tmp_path: Path, memc
 )
 def test_a_template_that_nobody_has_filled_in_is_refused(repo: Path, memctl: Memctl, text: str) -> None:
     (repo / "form.md").write_text(text)
-    refused = memctl("decide", "--file", "form.md", code=2)
+    refused = memctl("decide", "--file", str(repo / "form.md"), code=2)
     assert "form.md is a template that nobody has filled in" in refused.err
     assert memctl("list", "--json").data["total"] == 0
     (repo / "form.md").write_text(text.replace("{short title}", "Choose a database").replace("- \n", "Joins\n"))
-    memctl("decide", "--file", "form.md")
+    memctl("decide", "--file", str(repo / "form.md"))
 
 
 @pytest.mark.parametrize(

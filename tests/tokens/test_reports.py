@@ -106,7 +106,7 @@ def test_a_transcript_is_an_observation_for_each_growth() -> None:
         ({"model": MODEL, "messages": [{"role": "user", "content": [{"type": "image"}]}], "input_tokens": 9}, "image"),
     ],
 )
-def test_what_teaches_nothing_is_left_aside_with_its_line_and_reason(line: Any, reason: str) -> None:
+def test_lines_without_an_observation_are_reported_with_line_and_reason(line: Any, reason: str) -> None:
     found = observed({"model": MODEL, "text": TEXT, "input_tokens": 150}, line)
     assert [aside.line for aside in found.asides] == [2]
     assert reason in found.asides[0].reason

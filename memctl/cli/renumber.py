@@ -25,13 +25,13 @@ from memctl.write.renumber import Renumbering, StagedMerge
 @command(
     "renumber",
     ("memctl renumber --dry-run", "Show what would be renumbered, and which references would change."),
-    ("memctl renumber", "Give ids that `check` found twice after a merge (MEM104, MEM302) to one record each."),
+    ("memctl renumber", "Renumber what `check` reports after a merge (MEM104, MEM302)."),
     ("memctl renumber --json", "Renumber, and print what is unclear, for a program."),
 )
 @writing
 @click.pass_context
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
-    """Give each of two records or pages that share an id its own, and update the references.
+    """Renumber one of two records or pages with the same id, and update references.
 
     Two clones can give out the same id. The record that was made first keeps it (by memory_id; of pages, the one that
     was committed first). The other gets a new id, the same in every clone, and keeps the old one as an alias. A

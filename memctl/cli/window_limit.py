@@ -28,8 +28,10 @@ def of_conversation(
     host: str | None = None,
     max_output: int = model_windows.DEFAULT_OUTPUT,
 ) -> Limit:
-    """Return the limit for the window of a transcript or of messages; `usable` is the settings' value, None without
-    one."""
+    """Return the limit of the window of a transcript or of messages.
+
+    `usable` is the size in the settings, None without one. `model`, `window` and `host` are the options of the command.
+    """
     from memctl.window import MODEL_REPORTED, limits
 
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
@@ -43,8 +45,11 @@ def of_conversation(
 
 
 def of_model(model: str | None, window: int | None, host: str, memory: Memory | None) -> Limit:
-    """Return how much fits, for a window that nobody has seen: as given, as the settings say, by the name of the model
-    (the memory's by default), or a small one for a name that says nothing."""
+    """Return the limit of a window of which no transcript or messages are given.
+
+    Its size is `window`, or that in the settings, or that of the model (by default, the memory's). For an unknown model
+    it is the default of budgets.
+    """
     from memctl.window import limits, profiles
 
     _, usable = settings(None, memory)
@@ -83,8 +88,10 @@ def warn_of(limit: Limit) -> None:
 
 
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int | None]:
-    """Return the settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and how
-    much fits if they say so, be it what it would be without them."""
+    """Return the settings of the window: those in a file, else those in the memory's config.yaml, else the defaults.
+
+    The second value is `max_context_tokens` if the settings have it, None otherwise.
+    """
     from memctl.window import config
 
     values = read_yaml(read(file), file) if file else memory.config.window if memory else {}

@@ -56,7 +56,7 @@ class Subject:
     `make_renderer` returns a renderer of documents. `earlier` returns the text that a file had before (in HEAD or the
     parent of a revision), and `changed` are the files that differ from it. `staged` is what is about to be committed,
     if the index is checked. `agreed` is the ownership of sections that agents agree on, None if a revision is checked.
-    `leftovers` are temporary files on the disk. `overdue` are changes that have waited too long for their commit: a
+    `overdue` are changes that have waited too long for their commit: a
     path of each, and what it is and why it waits. `has_documents` tells whether this branch should have rendered
     documents.
     """
@@ -71,7 +71,6 @@ class Subject:
         earlier: Callable[[str], str | None] = lambda _: None,
         staged: StagedWork | None = None,
         agreed: State | None = None,
-        leftovers: Sequence[str] = (),
         overdue: Sequence[tuple[str, str]] = (),
         has_documents: bool = True,
     ) -> None:
@@ -82,7 +81,6 @@ class Subject:
         self.earlier = earlier
         self.staged = staged
         self.agreed = agreed
-        self.leftovers = leftovers
         self.overdue = overdue
         self.has_documents = has_documents
         self._make_renderer = make_renderer

@@ -163,7 +163,7 @@ def _without_ignored(
 
 def _ignoring(subject: Subject) -> list[str]:
     """Return the paths of the records and pages with `check_ignore` in their front matter."""
-    found = [p for p, items in subject.snapshot.catalogue.mentions().items() if any(i.text == KEY for i in items)]
+    found = subject.snapshot.catalogue.mentioning(KEY)
     for page in subject.snapshot.outline.pages:
         if f"\n{KEY}:" in subject.snapshot.read(page.path):
             found.append(page.path)

@@ -98,7 +98,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
 
 def lengths(subject: Subject) -> Iterator[Finding]:
     """Report each page with more or fewer tokens than its level should have. The targets of links do not count."""
-    is_small = len(subject.snapshot.records) < _FEW
+    is_small = len(subject.names) - len(subject.others) < _FEW
     for page in subject.snapshot.outline.pages:
         least, most = levels.LIMITS[page.kind.level]
         try:

@@ -8,7 +8,7 @@ from memctl.check.findings import StagedWork, Subject
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, files
+from memctl.store import batches, entry_state
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -54,7 +54,6 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
         earlier,
         _staged(memory) if staged else None,
         None if at else _agreed(memory),
-        () if staged or at else files.leftovers(memory.folder),
         () if staged or at else _overdue(memory),
         documents.belong_here(memory, snapshot.config),
     )

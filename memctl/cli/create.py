@@ -133,9 +133,9 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
     if kind is STATE:
-        from memctl.task import state
+        from memctl.task import progress, state
 
-        state.refuse_conflicting(given)
+        progress.refuse_conflicting(state.stated_steps(given))
     draft = create.Draft(kind=kind, values={})
     if source:
         from memctl.cli.source import draft_from

@@ -18,10 +18,10 @@ from memctl.git.repository import Repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, NOTED, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
-from memctl.light_typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.store import job_queue
 from memctl.store.place import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
+from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from memctl.git.status import StatusProcess

@@ -17,8 +17,8 @@ from memctl.errors import MemctlError
 from memctl.hooks import log
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
-from memctl.light_typing import NamedTuple
 from memctl.store.session_dir import SessionDir
+from memctl.text.light_typing import NamedTuple
 from memctl.tokens import model_windows
 from memctl.transcript.line import main_lines_backwards
 

@@ -35,6 +35,7 @@ class Snapshot:
         self.prefix = source.prefix
         self.read = source.read
         self.names = source.names
+        self.leftovers = source.leftovers
 
     @cached_property
     def withheld(self) -> Withheld:

@@ -168,6 +168,9 @@ class Catalogue(Protocol):
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """Return what the bodies of records refer to, by path."""
 
+    def mentioning(self, text: str) -> list[str]:
+        """Return the paths of records that refer to one thing, named as a mention has it."""
+
     def heavy(self, weight: int) -> list[str]:
         """Return the paths of records whose text weighs so much or more.
 
@@ -251,6 +254,9 @@ class Source(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """Return the paths of all files below a folder of the memory ("" for all of it)."""
+
+    def leftovers(self) -> list[str]:
+        """Return the paths of temporary files of writes that were killed."""
 
     def texts(self) -> Texts: ...
 

@@ -17,7 +17,7 @@ from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
 from memctl.statements import labels
 from memctl.statements.records import as_record
-from memctl.text import timestamps
+from memctl.text import phrases, timestamps
 from memctl.text.actions import CREATED, MODIFIED, READ
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
@@ -174,7 +174,7 @@ def _redacted(text: str) -> str:
 
 
 def _unresolved(failure: Failure, where: str) -> Proposal:
-    text = f"`{redacted_line(failure.step)}` failed: {redacted_line(failure.message)}"
+    text = phrases.failure(redacted_line(failure.step), redacted_line(failure.message))
     content: dict[str, str | list[str]] = {"description": f"{text}\n\n{where}; no later success was seen."}
     return Proposal(
         ISSUE.name,

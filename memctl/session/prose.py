@@ -109,7 +109,7 @@ def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> 
         by=provider.name,
     )
     if not (prose.intent or prose.state or prose.reasons):
-        raise ProviderFailed(f"{provider.name} gave only sentences with names that the session lacks")
+        raise ProviderFailed(f"the answer of {provider.name} has only sentences with names that the session lacks")
     return msgspec.structs.replace(summary, prose=prose)
 
 
@@ -164,7 +164,7 @@ def _read(answer: str, name: str) -> _Answer:
     try:
         return msgspec.convert(json_object(answer, name), _Answer)
     except msgspec.ValidationError:
-        raise ProviderFailed(f"{name} gave an answer that is not the JSON asked for") from None
+        raise ProviderFailed(f"the answer of {name} is not the requested JSON") from None
 
 
 def _reasons(given: Mapping[str, str], decisions: Mapping[str, Extract], known: KnownNames) -> dict[str, str]:

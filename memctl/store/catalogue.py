@@ -167,6 +167,13 @@ class StoredCatalogue:
         decode = self._decoder(list[Mention])
         return {path: decode(stored) for path, stored in rows}
 
+    def mentioning(self, text: str) -> list[str]:
+        from memctl.record.mentions import Mention
+
+        asked = "SELECT path, mentions FROM records WHERE mentions NOT NULL AND instr(mentions, ?) ORDER BY path"
+        rows, decode = self._database.execute(asked, (text.encode(),)), self._decoder(list[Mention])
+        return [path for path, stored in rows if any(one.text == text for one in decode(stored))]
+
     def severe(self, place: str) -> list[Record]:
         return self._records("is_open AND place = ? AND type = 'issue' AND severity IN ('critical', 'high')", place)
 

@@ -42,6 +42,7 @@ FORMER = ("DEC-2025-11-04-007", "ISS-2025-11-04-001", "LRN-2025-11-04-00")
 MOMENTS = (0, 1_800_000_000)
 PAGES = ("", "§2.1", "§2.2", "§2.10", "§3.1")
 TAGS = ("db", "api", "größe", "a b")
+MENTIONED = ("§2.1", "DEC-2025-11-04-001", "DEC-2025-11-04-00")
 KEY = "AKIA" + "ABCDEFGHIJKLMNOP"
 WORDS = (
     "plain",
@@ -66,6 +67,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "tags": catalogue.tags(),
         "latest": ids([found] if (found := catalogue.latest()) else []),
         "mentions": {path: [(m.line, m.text) for m in found] for path, found in catalogue.mentions().items()},
+        "mentioning": {text: catalogue.mentioning(text) for text in MENTIONED},
         "heavy": {weight: catalogue.heavy(weight) for weight in (0, 4_000, 5_500)},
         "suspicious": catalogue.suspicious(),
         "with_controls": catalogue.with_controls(),
@@ -120,6 +122,10 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "tags": sorted((tag, place, count) for (tag, place), count in tags.items()),
         "latest": ids(sorted(known, key=lambda r: (r.timestamp, r.path))[-1:]),
         "mentions": {path: found for path, found in mentioned.items() if found},
+        "mentioning": {
+            text: sorted(path for path, found in mentioned.items() if text in [m for _, m in found])
+            for text in MENTIONED
+        },
         "heavy": {n: sorted(path for path, text in texts.items() if weight(text) >= n) for n in (0, 4_000, 5_500)},
         "suspicious": sorted(path for path, text in texts.items() if KEY in text),
         "with_controls": sorted(path for path, text in texts.items() if "\x1b" in text),

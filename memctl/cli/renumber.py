@@ -52,7 +52,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         return
     if within or memory.repository.under_way():
         result = msgspec.structs.replace(result, pending="", hint="")  # `_to_conclude` gives better hints
-    report.outcome(memory, result, flags, _lines(made))
+    report.outcome(memory, result, flags, (f"{one.name} -> {one.now}  {one.title}" for one in made.renamed))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(f"unclear: {place}: {one.name} is not changed, and now means {one.taken_for!r}")
@@ -66,11 +66,6 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         output.note(f"{name} is {identifier} under its old name: copy what is new in it, and delete it")
     if not flags["dry_run"]:
         output.note(*_to_conclude(memory, result, within))
-
-
-def _lines(made: Renumbering) -> Iterator[str]:
-    for holder in made.renamed:
-        yield f"{holder.name} -> {holder.now}  {holder.title}"
 
 
 def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:

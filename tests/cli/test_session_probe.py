@@ -268,7 +268,8 @@ def test_without_a_usable_judge_exact_facts_decide(
     written(memctl, repo, made)
     judge(repo, tmp_path).answers(*answers)
     result = probe(memctl, repo, "--json")
-    assert "warning: the language model judged no answers: the program ask" in result.err
+    assert "warning: the language model judged no answers: " in result.err
+    assert "program ask" in result.err
     assert share(result, "all") == 1
     assert {one["by"] for one in result.data["probes"]} == {"exact"}
     assert score(result, "Instruction following") is None

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.store import observations
+from memctl.store import token_samples
 from memctl.store.cache import Cache, digest
-from memctl.store.observations import TokenSample
+from memctl.store.token_samples import TokenSample
 from memctl.text.characters import encodable
 from memctl.tokens import families
 from memctl.tokens.families import Family, claude_version, kind_of_text
@@ -270,4 +270,4 @@ def calibration_of(folder: Path, model: str, family: Family) -> Calibration | No
     `folder` is the folder of memctl's that all worktrees of the clone share.
     """
     name = name_of(model)
-    return calibrate(name, observations.of(folder, name), family)
+    return calibrate(name, token_samples.samples_of(folder, name), family)

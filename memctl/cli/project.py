@@ -114,7 +114,11 @@ def init_command(
         return
     top = memory.folder.parent
     where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
-    _name(steps, f"next steps{where} (`memctl init --yes` runs those that need no text from you):")
+    width = max(len(step.line) for step in steps)
+    output.note(
+        f"next steps{where} (`memctl init --yes` runs those that need no text from you):",
+        *(f"  {step.line:<{width}}  # {step.purpose}" for step in steps),
+    )
 
 
 def _run_steps(ctx: click.Context, memory: Memory) -> None:
@@ -141,11 +145,6 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
         output.note("hint: `memctl init --sections --yes` adds all of them, `memctl section edit` renames one")
     else:
         output.note("no folder of the repository suggests another section")
-
-
-def _name(steps: Sequence[FirstStep], title: str) -> None:
-    width = max(len(step.line) for step in steps)
-    output.note(title, *(f"  {step.line:<{width}}  # {step.purpose}" for step in steps))
 
 
 def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:

@@ -128,17 +128,13 @@ def is_markdown(source: str, text: str) -> bool:
     return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")
 
 
-def _statements(text: str) -> list[tuple[Statement, RecordValues]]:
-    return [(one, found) for one in reader.read(text) if (found := as_record(one))]
-
-
 def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str) -> ImportResult:
     """Return the result of adding all records that a text states under labels.
 
     A statement is skipped if a record of its type and title exists. Raises MemctlError if the text states nothing, or,
     naming lines, if any record can't be added.
     """
-    made = _statements(text)
+    made = [(one, found) for one in reader.read(text) if (found := as_record(one))]
     if not made:
         raise MemctlError(
             f"{source} states nothing under a label",

@@ -102,7 +102,7 @@ def answer(
         return _warning(host, payload, data, environ) if what == START and what in host.speaks else ""
     left: list[Later] = []
     call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), left)
-    if _is_known(call.folder, data, what):
+    if _is_known(call.folder, data, what, environ):
         return ""
     if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
@@ -136,14 +136,19 @@ def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str
 def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, str]) -> str:
     """Return the line for a session that starts in a clone that is not trusted, once: nothing is written there, so that
     it is noted in the user's own folder."""
-    from memctl.hooks import host_files
-
-    folder = SessionDir(host_files.state_home(environ).with_name("untrusted"), payload.key)
-    if _is_known(folder, data, START):
+    folder = _user_dir(payload.key, environ)
+    if _is_known(folder, data, START, environ):
         return ""
     with suppress(OSError):
         folder.tidy()
     return event_payload.render_answer(host, payload.event, _UNTRUSTED)
+
+
+def _user_dir(key: str, environ: Mapping[str, str]) -> SessionDir:
+    """Return what is kept of a session in the user's own folder, where nothing can be, or may be, kept in the clone."""
+    from memctl.hooks import host_files
+
+    return SessionDir(host_files.state_home(environ).with_name("untrusted"), key)
 
 
 def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
@@ -154,10 +159,14 @@ def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: 
     return trust.look(repository, environ) == trust.TRUSTED
 
 
-def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:
-    """Return whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
+def _is_known(folder: SessionDir, data: bytes, what: str, environ: Mapping[str, str]) -> bool:
+    """Return whether another process was given the very same event. Where the Git directory can't be written, that is
+    noted in the user's own folder."""
+    is_one_of_many = what in (BEFORE, TOOL, AGENT)
     with suppress(OSError):
-        return not folder.is_once(data, is_one_of_many=what in (BEFORE, TOOL, AGENT))
+        return not folder.is_once(data, is_one_of_many=is_one_of_many)
+    with suppress(OSError):
+        return not _user_dir(folder.key, environ).is_once(data, is_one_of_many=is_one_of_many)
     return False
 
 

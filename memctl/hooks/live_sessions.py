@@ -22,6 +22,7 @@ from memctl.store.session_dir import SessionDir
 _FILE = "alive.json"
 _SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run a hook's line
 _MOST_SHELLS = 4  # one within the other
+_NOBODY = "-"  # as which no session is called (`session_dir.key`)
 _TRACES = (_FILE, "calls", "draft.md", "state.json")
 
 
@@ -70,9 +71,17 @@ def end(folder: SessionDir) -> None:
 def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
     """Return the other sessions of a place that were killed, as far as can be known, the one touched last first. One
     without a trace for `pause` seconds is over (`session_pause_hours`)."""
+    return [one for one, alive in _others(folder, place) if _was_killed(one, alive, pause)]
+
+
+def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
+    """Return the sessions of a place that are under way, as far as can be known, the one touched last first."""
+    return [one for one, alive in _others(SessionDir(root, _NOBODY), place) if not _was_killed(one, alive, pause)]
+
+
+def _others(folder: SessionDir, place: Path) -> list[tuple[SessionDir, Alive]]:
     found = ((one, read(one)) for one in folder.others())
-    here = [(one, alive) for one, alive in found if alive and alive.place == str(place)]
-    return [one for one, alive in here if _was_killed(one, alive, pause)]
+    return [(one, alive) for one, alive in found if alive and alive.place == str(place)]
 
 
 def _was_killed(folder: SessionDir, alive: Alive, pause: float) -> bool:

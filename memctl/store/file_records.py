@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
-# Days for which a proposal speaks at its files: of 56 sentences in replayed sessions, read by hand, those of proposals
-# older than five days said nothing to the work, for what nobody confirmed was done, or dropped.
+# Days for which a proposal speaks at its files: by then it is done or dropped, or somebody has accepted it. Of the
+# sentences of half of the replayed sessions (`bench/file_recall.py`), those of older ones never bore on the work.
 PROPOSED_DAYS = 7
 _FIND = (
     "SELECT file, path, id, title, type, status FROM code_refs CROSS JOIN records USING (path)"
@@ -33,8 +33,8 @@ class FileRecord:
 
 def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str, list[FileRecord]]:
     """Return the open records that refer to some files of the repository or to a folder above them, by the name of the
-    file, the weightiest first; those that have expired at `now`, a canonical time, are not open, and old proposals are left
-    out.
+    file, the weightiest first. Records that have expired at `now`, a canonical time, are not open; old proposals are
+    left out.
 
     `private` is the folder with the memory's cache. The cache is not brought up to date, so the caller has to compare;
     without one, or with one of another version, there are none until the next command makes it anew.

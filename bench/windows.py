@@ -43,7 +43,7 @@ def loops(turns: tuple[int, ...]) -> bool:
     """A row for each window, size of results, shape and number of turns."""
     counter = Counter(FAMILIES["claude"])
     print("\nLoops: results that fit the window and reached the model whole, CPU time of a turn")
-    print("  window  results  shape      turns   whole  windows  faults  steps  wanted 0  ms median  last 100")
+    print("  window  results  shape      turns   whole  windows  faults  steps  wanted 0  ms median  at 200  at 600")
     is_met = True
     for number in turns:
         for window, large, every in _LOOPS:
@@ -56,10 +56,11 @@ def loops(turns: tuple[int, ...]) -> bool:
                 whole = done.share_whole(int(0.95 * window) - 4_000)
                 idle = sum(not step.wanted for step in taken)
                 is_met = is_met and whole >= 0.95 and not done.faults and not idle
-                median, last = (statistics.median(part) for part in (done.seconds, done.seconds[-100:]))
+                times = [done.seconds, *(done.seconds[at - 50 : at] for at in (200, 600) if number >= at)]
+                shown = "".join(f"{statistics.median(part) * 1000:>8.1f}" for part in times)
                 print(
                     f"  {window:>6,} {large:>8,}  {shape:<10} {number:>5,} {whole:>7.1%} {done.windows:>8}"
-                    f" {len(done.faults):>7} {len(taken):>6} {idle:>9} {median * 1000:>10.1f} {last * 1000:>9.1f}",
+                    f" {len(done.faults):>7} {len(taken):>6} {idle:>9}  {shown}",
                     flush=True,
                 )
                 gc.collect()

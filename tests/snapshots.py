@@ -51,6 +51,9 @@ class Given:
     def names(self, folder: str) -> list[str]:
         return sorted(path for path in self._texts if path.startswith(f"{folder}/" if folder else ""))
 
+    def leftovers(self) -> list[str]:
+        return []
+
     def texts(self) -> Texts:
         return GivenTexts(self._match)
 

@@ -21,7 +21,6 @@ PACKAGE = Path(__file__).parents[1] / "memctl"
 FLOORS = {
     "__init__": 0,
     "errors": 0,
-    "light_typing": -1,  # in place of a module of Python
     "text": 0,
     "git": 1,
     "record": 1,
@@ -52,7 +51,7 @@ FLOORS = {
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself
 # What `list` may import, in whatever function, and what it may load of an unchanged memory: as measured, and some more.
-MOST_REACHED, MOST_LOADED = (97, 14_920), (45, 5_620)  # modules, lines
+MOST_REACHED, MOST_LOADED = (97, 15_200), (45, 5_700)  # modules, lines
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
     "policy",

@@ -64,15 +64,15 @@ def as_github(report: Report, place: Place) -> list[str]:
     ]
 
 
-def as_sarif(report: Report, place: Place, version: str, home: str = "") -> str:
-    """Return a SARIF 2.1.0 log (OASIS standard) for code scanning; `home` is the address of memctl's documentation."""
+def as_sarif(report: Report, place: Place, version: str, home: str) -> str:
+    """Return a SARIF 2.1.0 log (OASIS standard) for code scanning; `home` is the absolute URI of memctl's pages."""
     used = sorted({finding.code for finding in report.findings})
     driver: dict[str, Any] = {
         "name": "memctl",
         "version": version,
+        "informationUri": home,
         "rules": [_sarif_rule(RULES[code]) for code in used],
     }
-    driver |= {"informationUri": home} if home else {}
     results = [_sarif_result(finding, used.index(finding.code), place) for finding in report.findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     if omitted := omission(report):

@@ -22,7 +22,7 @@ _MODEL = "delete the line; `git config --global memctl.semanticModel NAME` sets 
 
 def unknown_files(subject: Subject) -> Iterator[Finding]:
     """Report each file that memctl does not know, that is temporary, or that is not a regular file."""
-    for path in (*subject.others, *subject.leftovers):
+    for path in (*subject.others, *subject.snapshot.leftovers()):
         if files.is_temporary(path):
             hint = "`memctl commit` deletes it; if it is in Git, use `git rm`"
             yield Finding("MEM511", path, 1, "this temporary file is left from an interrupted write", hint)

@@ -8,7 +8,6 @@ from memctl.check.findings import Finding, StagedWork, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
 from memctl.store.file_sections import sections
-from memctl.team import guard
 from memctl.team import handoffs as team_handoffs
 from memctl.team.state import Ownership
 from memctl.text.phrases import some
@@ -19,7 +18,7 @@ _LISTED = 3  # files to name in a finding
 def owned_sections(subject: Subject) -> Iterator[Finding]:
     """Report each staged file in a section that another agent owns."""
     staged = subject.staged
-    if staged is not None and guard.forbidding_ownerships(staged.state, staged.agent, subject.now):
+    if staged is not None and staged.state.restricts(staged.agent, subject.now):
         yield from _memory(subject, staged)
         yield from _code(subject, staged)
 
@@ -46,8 +45,7 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
         for text in (subject.earlier(path), subject.text(path)):
             markers = sections(path, text, parent) if text is not None else ()
-            held = guard.deciding_ownership(staged.state, markers, subject.now)
-            if held and not held.lets_write(staged.agent):
+            if held := staged.state.forbidding(markers, staged.agent, subject.now):
                 yield _finding(held, path, 1, "")
                 break
 

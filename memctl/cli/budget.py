@@ -10,7 +10,7 @@ import click
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import reading
 from memctl.cli.source import read
-from memctl.cli.token_counter import Several, Surroundings, files_option, model_option
+from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
 from memctl.window import limits, profiles
@@ -24,15 +24,18 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 
 @click.command(
     "budget",
-    cls=Several,
+    cls=MultiFileCommand,
     examples=(
-        ("memctl budget", "How a window of 200,000 tokens is divided."),
-        ("memctl budget --profile small-feature --window 1000000", "For a kind of task, and another window."),
+        ("memctl budget", "Show how a window of 200,000 tokens is divided."),
+        ("memctl budget --profile small-feature --window 1000000", "Divide another window for a kind of task."),
         (
             "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
-            "What these files take, and at which level the window is.",
+            "Show what these files take, and the zone of the window.",
         ),
-        ("memctl budget --used 171000 --strict", "The level for what the host reports; exit code 1 from orange on."),
+        (
+            "memctl budget --used 171000 --strict",
+            "Show the zone for tokens that the host reports; exit with 1 from orange on.",
+        ),
     ),
 )
 @click.option(
@@ -45,7 +48,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     type=click.Choice(limits.HOSTS),
     default=limits.NO_HOST,
     show_default=True,
-    help="The program that compacts the window; zones are shares of what fits before.",
+    help="The program that compacts the window; zones are shares of what fits before it does.",
 )
 @click.option(
     "--profile",
@@ -56,19 +59,19 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     metavar="NAME",
     help=f"The kind of task: {', '.join(profiles.PROFILES)}.",
 )
-@files_option("system", "Instructions, skills, system prompts (- for standard input).")
-@files_option("active", "Files and outputs of the task at hand.")
-@files_option("session", "Decisions, issues and state, such as a pack.")
-@files_option("buffer", "Tool outputs that may go at any time.")
-@files_option("shared", "What all agents have; only with --profile multi-agent.")
+@files_option("system", "Files of instructions, skills and system prompts (- for standard input).")
+@files_option("active", "Files and outputs of the present task.")
+@files_option("session", "Files with decisions, issues and state, such as a pack.")
+@files_option("buffer", "Files of tool outputs that may be dropped at any time.")
+@files_option("shared", "Files that all agents have; only with --profile multi-agent.")
 @click.option(
-    "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them; they replace our own count."
+    "--used", type=click.IntRange(min=0), help="Tokens in use that the host reports; they replace memctl's count."
 )
 @click.option(
     "--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="Number of agents."
 )
 @model_option
-@click.option("--strict", is_flag=True, help="Exit code 1 at orange or red, or if a hard limit is exceeded.")
+@click.option("--strict", is_flag=True, help="Exit with 1 at orange or red, or if a hard limit is exceeded.")
 @reading
 @click.pass_context
 def budget_command(
@@ -150,7 +153,7 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
     output.columns(rows)
     if not is_measured:
         return
-    reported = f", {found.unattributed:,} of them in none of the files" if found.unattributed else ""
+    reported = f", {found.unattributed:,} of them not in the files" if found.unattributed else ""
     more = f"; over by {-found.free:,}" if found.free < 0 else f"; {found.free:,} free"
     used = f"{found.used:,} used ({_share(found.used, found.window)}{reported}){more}"
     zone = click.style(found.zone, fg=window_limit.ZONE_COLOURS[found.zone])
@@ -159,7 +162,9 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
     for response in found.level.responses:
         output.text(f"  - {response}")
     if found.counted > found.used:
-        output.text(f"  the files have {found.counted:,} tokens, more than the host reports: not all are loaded")
+        output.text(
+            f"  the files have {found.counted:,} tokens, more than the host reports: the host has not loaded all"
+        )
     if found.lacks:
         output.text(f"  the safety margin of 5 % lacks {found.lacks:,}")
 

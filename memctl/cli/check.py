@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from memctl import __version__
 from memctl.check import formats, run, subject
 from memctl.check.findings import Finding
-from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, WARNING
+from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete
@@ -26,12 +27,14 @@ _COLOURS: dict[str, dict[str, Any]] = {
     WARNING: {"fg": "yellow"},
     INFO: {"dim": True},
 }
+_PACKAGE = "git-memctl"
 _FORMATS = ("text", "json", "github", "sarif")
 
 
 @command(
     "check",
     ("memctl check", "Check everything, as it is on the disk."),
+    ("memctl check --all", "Print advice, too, such as pages that are shorter than their level asks for."),
     ("memctl check --staged", "Check what Git will commit (for a pre-commit hook)."),
     ("memctl check --select MEM2 --format github", "Check only references; GitHub shows findings beside the lines."),
     ("memctl check --explain MEM305", "Print why a rule exists, and what to do about a breach."),
@@ -49,6 +52,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option(
     "--ignore", multiple=True, metavar="CODE", shell_complete=complete("rule"), help="Not these rules. Repeatable."
 )
+@click.option("--all", "everything", is_flag=True, help="Print advice, too: findings of severity info.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--format", "style", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
@@ -63,6 +67,7 @@ def check_command(
     at: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    everything: bool,
     strict: bool,
     style: str,
     as_json: bool,
@@ -72,7 +77,8 @@ def check_command(
 ) -> None:
     """Check that the memory is consistent; it never writes.
 
-    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files.
+    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files. Advice
+    (findings of severity info) is only counted without --all, unless --select asks for it; JSON and SARIF have all.
 
     Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. To ignore a finding for good, add the
     line `check_ignore: ["CODE PATTERN: reason"]` to config.yaml or to the front matter of the file itself.
@@ -90,9 +96,12 @@ def check_command(
         memory.grant_trust()
     found = _check(memory, staged, at, select, ignore)
     if fix:
-        _mend(memory, found, dry_run, style)
+        _fix(memory, found, dry_run, style)
         found = found if dry_run else _check(memory, False, None, select, ignore)
-    _print(memory, found, style, brief=staged and not strict)
+    with_advice = everything or bool(select)
+    is_brief = staged and not strict and not everything and style == "text"
+    least = ERROR if is_brief else INFO if with_advice else WARNING
+    _print(memory, found, style, least)
     is_bad = found.has_errors or (strict and found.count("warning") > 0)
     ctx.exit(REFUSED if is_bad else OK)
 
@@ -105,20 +114,20 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
     if staged and (git.committing() or batches.branch_here(memory) or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
-    _tell_of_settings(memory)
+    _warn_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
     return run.check(subject.of_memory(memory, snapshot, staged, at), select, ignore)
 
 
-def _tell_of_settings(memory: Memory) -> None:
+def _warn_of_settings(memory: Memory) -> None:
     """Warn about wrong settings. They are no findings, since no file of the memory has them."""
     for error in settings.faults(memory):
         output.note(f"warning: {error.message}\nhint: {error.hint}")
 
 
-def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
+def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Correct records in one commit (with their documents), then render the documents that are still stale."""
     from memctl.cli import report  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
@@ -148,38 +157,43 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         output.note("nothing here can be fixed automatically")
 
 
-def _home() -> str:
-    """Return the address of memctl's pages, as the installed package names it; "" if it names none."""
+def home() -> str:
+    """Return the address of memctl's pages, as the installed package names it; if it names none, the package's URL
+    (https://github.com/package-url/purl-spec): an absolute URI, as SARIF wants one, that promises no web page."""
     from importlib import metadata
 
-    try:
-        named = metadata.metadata("git-memctl").get_all("Project-URL") or []
-    except metadata.PackageNotFoundError:
-        return ""
+    named: list[str] = []
+    with suppress(metadata.PackageNotFoundError):
+        named = metadata.metadata(_PACKAGE).get_all("Project-URL") or []
     addresses = dict(one.split(", ", 1) for one in named)
-    return addresses.get("Documentation") or addresses.get("Homepage") or ""
+    return addresses.get("Documentation") or addresses.get("Homepage") or f"pkg:pypi/{_PACKAGE}@{__version__}"
 
 
-def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
-    """Print findings. A `brief` text, as in a hook at each commit, has only errors, and each message once."""
+def _print(memory: Memory, found: Report, style: str, least: str) -> None:
+    """Print findings: all for programs, those of the severity `least` or worse for people.
+
+    If only errors are wanted, as in a hook at each commit, each message is printed once.
+    """
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
-        output.json_text(formats.as_sarif(found, memory.tracked, __version__, _home()))
+        output.json_text(formats.as_sarif(found, memory.tracked, __version__, home()))
     else:
-        listed = found
-        if brief and style == "text":
+        worst = SEVERITIES[: SEVERITIES.index(least) + 1]
+        listed = replace(found, findings=tuple(one for one in found.findings if one.rule.severity in worst))
+        if least == ERROR:
             listed = replace(found, findings=tuple(_errors(found)))
         printer = formats.as_github if style == "github" else formats.as_text
         if lines := list(printer(listed, memory.tracked)):
-            output.styled("\n".join(_painted(output.plain(line), style) for line in lines))
-        if not brief or found.has_errors:
-            output.note(formats.summary(found))
+            output.styled("\n".join(_coloured(output.plain(line), style) for line in lines))
+        if least != ERROR or found.has_errors:
+            advice = ": `memctl check --all` prints the notes" if found.count(INFO) and INFO not in worst else ""
+            output.note(formats.summary(found) + advice)
     if omitted := formats.omission(found):
         output.note(f"warning: {omitted}")
 
 
-def _painted(line: str, style: str) -> str:
+def _coloured(line: str, style: str) -> str:
     """Return a line of a report for people, with its severity in colour."""
     where, space, rest = line.partition(": ")
     severity, blank, message = rest.partition(" ")

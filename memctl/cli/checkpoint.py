@@ -1,4 +1,4 @@
-"""`checkpoint`: save the state of a task, and resume it."""
+"""The commands `memctl checkpoint …`: save the state of a task, and resume it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import events, forms, resume, versions
-from memctl.task.resume import MissingField
+from memctl.task.resume import StateGap
 from memctl.write import task_state
 from memctl.write.task_state import SaveOptions
 
@@ -220,7 +220,7 @@ def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
     return events.workflow(memory, given) if given else versions.workflow_to_resume(memory, snapshot)
 
 
-def _note_missing(missing: Sequence[MissingField]) -> None:
+def _note_missing(missing: Sequence[StateGap]) -> None:
     """Print what a checkpoint lacks: what nobody can continue without, and what only `resume --strict` requires."""
     output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
 

@@ -22,7 +22,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "project": ("pages", "Describe the project's purpose and status: level 1."),
         "section": ("pages", "Describe the parts of the project: level 2."),
         "detail": ("pages", "Write down the details of a section: level 3."),
-        "review": ("documents", "Stamp pages as agreeing with the code they refer to."),
+        "review": ("documents", "Confirm that pages agree with the code they refer to."),
         "render": ("documents", "Render all documents from the memory."),
     },
     "Find": {
@@ -41,8 +41,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
         "mcp": ("mcp", "Serve the memory to a program by the Model Context Protocol."),
         "load": ("pack", "Print what an agent's reply asks for, and list what it no longer needs."),
-        "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
-        "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
+        "context-summary": ("context_summary", "Shorten a sub-agent's result to what the next phase needs."),
+        "files": ("files", "Rank the repository's files for a task, and show which to load ahead."),
         "summarize": ("summary", "Show what is in a large file, within a token budget."),
     },
     "Workflow": {
@@ -54,7 +54,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "tokens": ("tokens", "Count the tokens of files."),
         "budget": ("budget", "Divide a context window, and show how full it is."),
         "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
-        "policy": ("policy", "Judge when to work in parallel, when to compress, and whether the limits fit your log."),
+        "policy": ("policy", "Judge when to work in parallel and when to compress, and review the limits."),
         "window": ("window", "Manage what is in a model's context window."),
     },
     "Change": {
@@ -70,7 +70,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("change", "Restore a deleted record or checkpoint, or an earlier version of a record."),
         "redact": (
             "redact",
-            "Redact a credential that got in, everywhere in this clone, and list what can't be reached.",
+            "Redact a credential everywhere in this clone, and list where it may remain.",
         ),
         "maintain": ("maintain", "Archive and delete what is due, and store access counts."),
     },
@@ -89,7 +89,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Project": {
         "init": ("project", "Set up a memory in this repository, and name the next commands."),
-        "demo": ("project", "Make an example to try: a small shop's repository, with its memory."),
+        "demo": ("project", "Create an example to try: a small shop's repository, with its memory."),
         "status": ("status", "Show the state of the memory, and what needs attention."),
         "commit": ("project", "Commit each pending change with its own message, and then all edits made by hand."),
         "check": ("check", "Check that the memory is consistent; it never writes."),

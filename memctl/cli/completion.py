@@ -79,10 +79,10 @@ add_completion_class(PowerShellComplete)
 
 @command(
     "completion",
-    ('eval "$(memctl completion bash)"', "In ~/.bashrc: complete commands, options and record ids."),
+    ('eval "$(memctl completion bash)"', "Complete commands, options and record ids in bash (in ~/.bashrc)."),
     ('eval "$(memctl completion zsh)"', "In ~/.zshrc, after compinit."),
     ("memctl completion fish > ~/.config/fish/completions/memctl.fish", "For fish."),
-    ("memctl completion powershell | Out-String | Invoke-Expression", "In $PROFILE, for PowerShell 7."),
+    ("memctl completion powershell | Out-String | Invoke-Expression", "Complete in PowerShell 7 (in $PROFILE)."),
 )
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 @click.pass_context

@@ -58,11 +58,11 @@ def context_summary_command(
     checking: bool,
     as_json: bool,
 ) -> None:
-    """Shorten what a sub-agent returned to what the next phase needs.
+    """Shorten a sub-agent's result to what the next phase needs.
 
     First comes the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
     Searches, intermediate steps, file contents, resolved errors and rejected alternatives are left out, each with the
-    reason. Without a file, the memory is summed up: STOP while a critical issue is open; CLARIFY while a high one is
+    reason. Without a file, the memory is summarized: STOP while a critical issue is open; CLARIFY while a high one is
     open, something blocks the work or a decision is only proposed; else PROCEED.
     """
     memory = memory_access.memory_if_any(ctx) if source else memory_access.memory(ctx)
@@ -91,7 +91,7 @@ def context_summary_command(
         output.json("context-summary", {**_data(enforced, found), **saved, "model": counter.family.name})
         return
     output.text(enforced.text, newline=False)
-    _tell(enforced, saved)
+    _print_notes(enforced, saved)
 
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
@@ -146,7 +146,7 @@ def _data(enforced: Enforced, found: AgentResult) -> dict[str, Any]:
     }
 
 
-def _tell(enforced: Enforced, saved: dict[str, Any]) -> None:
+def _print_notes(enforced: Enforced, saved: dict[str, Any]) -> None:
     """Print on stderr what was left out and why, which rules are broken, and how much was saved."""
     notes = []
     for one in enforced.dropped:

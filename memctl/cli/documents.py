@@ -91,9 +91,9 @@ def render_command(
 @writing
 @click.pass_context
 def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any) -> None:
-    """Stamp pages as agreeing with the code they refer to.
+    """Confirm that pages agree with the code they refer to.
 
-    A page stores the content id of each file it refers to. When such a file changes, `check` and `impact` call the page
+    A page stores the content id of each file it refers to. When a file changes, `check` and `impact` call the page
     suspect until somebody reads it again and confirms it with this command.
     """
     memory = memory_access.memory(ctx)

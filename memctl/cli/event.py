@@ -75,9 +75,9 @@ _said = options(
 @json_option
 @click.pass_context
 def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
-    """Note an event of a workflow: a phase begins or ends, a context is compressed, an agent is called.
+    """Record an event of a workflow: a phase begins or ends, a context is compressed, an agent is called.
 
-    An event is complete in itself: if something that its type needs is missing, the command names it and notes nothing.
+    If something that the type of event needs is missing, the command names it and records nothing.
     """
     memory = memory_access.memory(ctx)
     before, after = (ContextSizes(*(given.pop(f"{name}_{when}") for name in _SIZES)) for when in _WHEN)
@@ -148,12 +148,12 @@ def list_command(
 @json_option
 @click.pass_context
 def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:
-    """Print one event, the latest if no number is given."""
+    """Print an event, by default the latest."""
     stream = event_stream.read(memory_access.memory(ctx))
     event = next((one for one in reversed(stream.events) if number in (None, one.sequence)), None)
     if event is None:
-        told = f"there is no event {number}" if number else "there are no events"
-        raise MemctlError(told, "`memctl event list --limit 0` lists all events", USAGE if number else REFUSED)
+        message = f"there is no event {number}" if number else "there are no events"
+        raise MemctlError(message, "`memctl event list --limit 0` lists all events", USAGE if number else REFUSED)
     if as_json or form == "json":
         output.json("event", _data(event))
         return

@@ -99,7 +99,7 @@ def files_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Rank the repository's files for a task, and say which to load ahead.
+    """Rank the repository's files for a task, and show which to load ahead.
 
     Without a task, the score adds relevance (50), recency (30) and nearness to the active files in the graph of imports
     (20). With a task the parts weigh 70, 20 and 10, and relevance means what the files say and whether the task names

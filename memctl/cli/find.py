@@ -35,6 +35,7 @@ STYLES: tuple[output.Style, ...] = ({"fg": "yellow"}, status_style, {"bold": Tru
     "list",
     ("memctl list --type decision --importance 7", "List important decisions, newest first."),
     ("memctl list --type issue --status open --sort severity", "List open issues, the most severe first."),
+    ("memctl list --open --section 2.1", "List the open records of a section."),
     ("memctl list --since 7d --json", "List the records of the last week, for a program."),
     ("memctl list --ready --sort importance", "List work that nothing blocks."),
     ("memctl list --blocked", "List blocked work, and what blocks it."),

@@ -190,7 +190,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     done, one, who = answered.done, answered.handoff, answered.handoff.parties
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
-        output.note(*(f"not changed: {told}" for told in answered.stays))
+        output.note(*(f"not changed: {reason}" for reason in answered.stays))
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
     report.outcome(memory, done.written, given)
@@ -277,7 +277,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     The package is printed and recorded, and the other agent gets the sections; either all of it happens or nothing. A
     handoff is refused if another agent owns a section, if reason, summary, first actions or success criteria are empty
     (an emergency needs only the reason), or if the essentials of the sections do not fit into the budget. Without a
-    section, or in an emergency, the most important essentials go in then.
+    section, or in an emergency, the package then has the most important essentials.
 
     A complete handoff contains all of the sections; a specialist's, what search finds for the --task; a continuation,
     the task and what changed since it was written down; an emergency, the task, what blocks it, severe issues and

@@ -34,24 +34,24 @@ def _answering(host: Host) -> Command:
 
     answer.context_settings.update({"ignore_unknown_options": True, "allow_extra_args": True})  # of a later memctl
     answer.help = (
-        f"Answer an event of {host.title}, given as JSON on standard input.\n\nOutside of a memory it does nothing."
-        " A fault is noted in a log of memctl's, and never stops the agent."
+        f"Answer an event of {host.title}, given as JSON on standard input.\n\nDoes nothing outside of a memory."
+        " An error goes to a log (`memctl hook log --faults`), and never stops the agent."
     )
     return answer
 
 
 @command(
     "log",
-    ("memctl hook log", "The latest compactions of agents' contexts, newest first."),
-    ("memctl hook log --faults", "Errors of the hooks."),
-    ("memctl hook log --limit 0 --json", "All of them, for a program."),
+    ("memctl hook log", "List the latest compactions of agents' contexts, newest first."),
+    ("memctl hook log --faults", "List errors of the hooks."),
+    ("memctl hook log --limit 0 --json", "List all compactions, for a program."),
 )
 @click.option("--faults", is_flag=True, help="List errors of the hooks instead.")
 @limit_option(20)
 @json_option
 @click.pass_context
 def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:
-    """List compactions: when, in which session, by whom, tokens before and after, tool calls since the one before.
+    """List compactions: when, in which session, by whom, tokens before and after, tool calls since the last compaction.
 
     A dash means unknown: tokens after a compaction are known once the agent has stopped again.
     """
@@ -80,13 +80,13 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
 
 @command(
     "stats",
-    ("memctl hook stats", "How often contexts are compacted, and how full they are then."),
+    ("memctl hook stats", "Show how often contexts are compacted, and how full they are then."),
     ("memctl hook stats --json", "For a program."),
 )
 @json_option
 @click.pass_context
 def stats_command(ctx: click.Context, /, as_json: bool) -> None:
-    """Sum up the logged compactions: per trigger, the median of tool calls and tokens, and how many were suggested."""
+    """Summarize the logged compactions: per trigger, median tool calls and tokens, and how many were suggested."""
     found = statistics.figures(statistics.compactions(_root(ctx)))
     if as_json:
         output.json("compaction-figures", msgspec.to_builtins(found))
@@ -95,7 +95,7 @@ def stats_command(ctx: click.Context, /, as_json: bool) -> None:
     share = "-" if found.suggested_before is None else f"{found.suggested_before:.0%}"
     rows = [
         ("compactions", f"{found.compactions:,} in {found.sessions:,} sessions{f' ({triggers})' if triggers else ''}"),
-        ("tool calls since the one before", _figure(found.median_calls)),
+        ("tool calls since the last compaction", _figure(found.median_calls)),
         ("tokens before", _figure(found.median_tokens_before)),
         ("tokens after", _figure(found.median_tokens_after)),
         ("suggested before", share),
@@ -137,7 +137,7 @@ class _Hooks(Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise MemctlError(error.format_message(), "`memctl hook -h` lists what there is", REFUSED) from None
+            raise MemctlError(error.format_message(), "`memctl hook -h` lists the programs", REFUSED) from None
 
 
 hook_command = _Hooks("hook", help="Answer the events of agents' programs, and show what was logged.")

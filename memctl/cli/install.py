@@ -40,7 +40,7 @@ _ANYWHERE = "commit {what} in clones that you trust, off the branch where it has
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
-    """The options of an installation for agents."""
+    """The options of `memctl install` for an agent's program; `own` is --local, the user's settings in a project."""
 
     what: str
     user: bool
@@ -112,11 +112,13 @@ def _set_up(asked: InstallOptions, repository: Repository) -> None:
 
 def _check_options(asked: InstallOptions) -> None:
     if asked.allow and (asked.what == AGENTS_MD or asked.uninstall):
-        raise MemctlError("--allow goes with the installation for an agent's program", exit_code=USAGE)
+        raise MemctlError("--allow needs an agent's program to install for", exit_code=USAGE)
     if asked.what == AGENTS_MD and (asked.user or asked.own):
-        raise MemctlError("AGENTS.md is the project's", "leave --user and --local out", USAGE)
+        raise MemctlError("AGENTS.md belongs to the project", "leave out --user and --local", USAGE)
     if asked.own and (asked.user or not HOSTS[asked.what].own):
-        raise MemctlError("--local goes with `install claude-code` only, and without --user", exit_code=USAGE)
+        raise MemctlError(
+            "--local is for `install claude-code` only, and can't be combined with --user", exit_code=USAGE
+        )
 
 
 def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository | None]:
@@ -271,25 +273,27 @@ def _data(edit: Edit) -> dict[str, Any]:
 @command(
     "install",
     ("memctl install git", "Check the memory at every commit, and merge records field by field."),
-    ("memctl install git -n", "See what would be written."),
-    ("memctl install git --uninstall", "Take it away again, and put back what was there."),
-    ("(crontab -l; memctl install cron) | crontab -", "Have `memctl maintain` done here every night."),
-    ("memctl install cron --for github", "Print a workflow that does it."),
+    ("memctl install git -n", "Show what would be written."),
+    ("memctl install git --uninstall", "Remove it, and restore what was there before."),
+    ("(crontab -l; memctl install cron) | crontab -", "Run `memctl maintain` here every night."),
+    ("memctl install cron --for github", "Print a GitHub workflow that runs it."),
     ("memctl install claude-code", "Give every session of Claude Code the memory: show the change, and ask."),
-    ("memctl install codex --user --yes", "In your own settings, for all projects that have a memory."),
+    ("memctl install codex --user --yes", "Install in your own settings, for all projects with a memory."),
     ("memctl install claude-code --allow read", "Let agents search without asking, but not record."),
     ("memctl install mcp --for cursor", "Print the settings that start `memctl mcp` in Cursor."),
-    ("memctl install agents-md", "Tell agents without hooks, in AGENTS.md and CLAUDE.md."),
+    ("memctl install agents-md", "Describe the memory in AGENTS.md and CLAUDE.md, for agents without hooks."),
 )
 @click.argument("what", type=click.Choice(["git", "cron", "mcp", *WHAT]))
 @click.option(
     "--for",
     "target",
     type=click.Choice([*install.TARGETS, *CLIENTS]),
-    help=f"What to print for. For cron: {', '.join(install.TARGETS)}; for mcp: {', '.join(CLIENTS)}.",
+    help=f"The target of what is printed. For cron: {', '.join(install.TARGETS)}; for mcp: {', '.join(CLIENTS)}.",
 )
-@click.option("--user", is_flag=True, help="For agents: in your home, for all projects.")
-@click.option("--local", "own", is_flag=True, help="For Claude Code: in settings.local.json, for you in this project.")
+@click.option("--user", is_flag=True, help="For agents: install in your home, for all projects.")
+@click.option(
+    "--local", "own", is_flag=True, help="For Claude Code: install in settings.local.json, for you in this project."
+)
 @click.option(
     "--allow",
     type=click.Choice(ALLOW),
@@ -330,11 +334,11 @@ def install_command(
     chooses which. Without a terminal to ask on, nothing is written unless you give --yes.
     """
     if target and what not in ("cron", "mcp"):
-        raise MemctlError("--for goes with `install cron` and `install mcp` only", exit_code=USAGE)
+        raise MemctlError("--for is for `install cron` and `install mcp` only", exit_code=USAGE)
     if what in WHAT:
         ctx.exit(run(ctx, InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)))
     if user or own or yes or allow:
-        raise MemctlError("--user, --local, --allow and --yes go with agents only", exit_code=USAGE)
+        raise MemctlError("--user, --local, --allow and --yes are for agents only", exit_code=USAGE)
     if what == "cron":
         _print_schedule(ctx, target or "crontab", as_json=as_json, uninstall=uninstall)
     elif what == "mcp":
@@ -384,7 +388,7 @@ def _print_mcp(target: str | None, as_json: bool) -> None:
         output.json("install", {"what": "mcp", "for": target, "file": client.file, "text": text})
         return
     output.text(text, newline=False)
-    output.note(f"for {client.title}: put it into {client.file}")
+    output.note(f"put this into {client.file} for {client.title}")
 
 
 def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[InstallStep]]:
@@ -418,7 +422,7 @@ def _print(step: InstallStep, dry_run: bool) -> None:
     state = f"would be {step.state}" if dry_run and done else step.state
     output.text(output.name(f"{step.part}: {state}{f' ({step.note})' if step.note else ''}"))
     if step.lines:
-        verb = "make an executable file" if step.lines.startswith("#!") else "add to"
+        verb = "write an executable file" if step.lines.startswith("#!") else "add to"
         output.text(output.name(f"{verb} {step.add_to}:\n{step.lines}"))
     if dry_run:
         _print_writes(step)

@@ -24,7 +24,7 @@ from memctl.write.maintenance import Maintained
 @writing
 @click.pass_context
 def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
-    """Archive and delete what is due, and fold access counts in: one commit.
+    """Archive and delete what is due, and store access counts, in one commit.
 
     \b
     archived                                   deleted (`memctl restore ID` brings it back)
@@ -38,11 +38,11 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     checkpoint                                 older than 30 days, and ten newer versions; or
                                                its task is finished, and it is not the newest
 
-    Open issues and the latest state are never touched, and neither is importance of 8 and more, but that a closed
-    issue of any importance is archived. What an open record or a page refers to is archived and not deleted, but for
-    what the open record supersedes; other links to what is deleted are taken out. Records with changes that are in no
-    commit are left alone. An issue's age counts from when it was recorded. What you bring back with `restore` goes
-    again next time, unless you give it importance 8. `memctl install cron` prints a line that has this done every
+    Open issues, the latest state and records of importance 8 or more are never touched, except that a closed
+    issue of any importance is archived. What an open record or a page refers to is archived, but not deleted, except
+    what the open record supersedes; other links to what is deleted are removed. Records with uncommitted changes
+    are left alone. An issue's age counts from its timestamp. A record that you bring back with `restore` is deleted
+    again by the next run, unless you give it importance 8. `memctl install cron` prints a line that runs this every
     night.
 
     The numbers are settings, under `lifecycle` in config.yaml:

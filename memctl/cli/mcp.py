@@ -10,8 +10,8 @@ from memctl.errors import USAGE, MemctlError
 
 @command(
     "mcp",
-    ("memctl mcp", "Serve the memory around this folder; programs start it, not you."),
-    ("MEMCTL_AGENT=editor memctl mcp", "What it writes is in the name of an agent called so."),
+    ("memctl mcp", "Serve the memory around this folder. Programs start this command."),
+    ("MEMCTL_AGENT=editor memctl mcp", "Serve it, and write in the name of this agent."),
 )
 @click.pass_context
 def mcp_command(ctx: click.Context) -> None:
@@ -22,5 +22,5 @@ def mcp_command(ctx: click.Context) -> None:
     not trusted refuses them.
     """
     if ctx.obj.serve_tools is None:
-        raise MemctlError("the server runs as a program of its own", "start `memctl mcp`", USAGE)
+        raise MemctlError("`memctl mcp` must be started as a program", "start `memctl mcp`", USAGE)
     ctx.obj.serve_tools(ctx.obj.folder)

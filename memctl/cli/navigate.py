@@ -44,8 +44,8 @@ _FILES = 4  # the level of the repository's files
 def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show records, and places of the hierarchy by their § markers.
 
-    A record by id, by a beginning of it that fits one record only, or by memory_id. A place by its marker: §1.0, §2.1,
-    §3.1.2 (just that heading), §4.PATH, §4 (a list of all that sections cover). Pages are shown as a model needs them:
+    Name a record by its id, the beginning of its id, or its memory_id, and a place by its marker: §1.0, §2.1,
+    §3.1.2 (only that heading), §4.PATH, §4 (a list of all files of sections). Pages are shown as a model needs them:
     rendered, without the targets of links.
     """
     memory, snapshot = memory_access.read(ctx, at)

@@ -12,7 +12,7 @@ import msgspec
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import Group, json_option, options, reading
 from memctl.cli.source import read
-from memctl.cli.token_counter import Several, Surroundings, files_option, model_option
+from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
 from memctl.search.readiness import OpenWork
@@ -35,18 +35,18 @@ from memctl.window import (
 
 policy_command = Group(
     "policy",
-    help="Judge when to work in parallel, when to compress, and whether the limits fit your log.",
+    help="Judge when to work in parallel and when to compress, and review the limits.",
     no_args_is_help=False,
 )
 
 
 @policy_command.command(
     "threshold",
-    cls=Several,
+    cls=MultiFileCommand,
     examples=(
-        ("memctl policy threshold", "Whether the threshold of the shared slice should be changed, by memctl's log."),
-        ("memctl policy threshold scs.jsonl", "By a log of your own."),
-        ("memctl policy threshold - --json", "From standard input, for a program."),
+        ("memctl policy threshold", "Review the threshold of the shared slice by memctl's log."),
+        ("memctl policy threshold scs.jsonl", "Review it by your own log."),
+        ("memctl policy threshold - --json", "Read the log from standard input, for a program."),
     ),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
@@ -93,10 +93,8 @@ _inputs = options(
         "--shared", metavar="FILE", help="Tokens of the shared context slice. [default: found in the contexts]"
     ),
     files_option("plan", "Files and prompts that the next batch will add."),
-    click.option(
-        "--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: those of the window]"
-    ),
-    click.option("--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."),
+    click.option("--remaining", type=click.IntRange(min=0), help="Remaining tokens. [default: those of the window]"),
+    click.option("--delta", type=click.IntRange(min=0), help="Tokens that all branches together will return."),
     click.option(
         "--state", "described", metavar="FILE", help="Measures in YAML or JSON, which replace measured ones. See below."
     ),
@@ -116,7 +114,7 @@ class _Batch:
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
         if not sources:
-            hint = "name a file for each agent, with what it has in its window"
+            hint = "name a file for each agent, with the content of its window"
             raise MemctlError("no context was given", hint, USAGE)
         self.around = around = token_counter.surroundings(ctx, given["model"], given["at"])
         self.memory = None if given["at"] else around.memory  # nothing of the past is logged
@@ -155,7 +153,7 @@ class _Batch:
         self.events = event_stream.read(self.memory).events
         log = observations.read(self.memory)
         self.since = max((one.date for one in log if one.workflow == self.workflow), default="")
-        found = observations.measured(log, self.events, self.workflow)
+        found = observations.measure_state(log, self.events, self.workflow)
         if found.events is not None:
             found = msgspec.structs.replace(found, events=max(found.events, in_contexts))
         if self.around.snapshot is not None:
@@ -241,11 +239,20 @@ def _context(source: str, around: Surroundings) -> Context:
 
 @policy_command.command(
     "parallel",
-    cls=Several,
+    cls=MultiFileCommand,
     examples=(
-        ("memctl policy parallel agent-a.xml agent-b.xml", "May these two start at once? Exit code 1 if not."),
-        ("memctl policy parallel *.xml --delta 500 --plan src/*.py", "With what they will bring back and read."),
-        ("memctl policy parallel *.xml --state state.yaml --json", "With what can't be measured, for a program."),
+        (
+            "memctl policy parallel agent-a.xml agent-b.xml",
+            "Judge whether two agents may start together; exit with 1 if not.",
+        ),
+        (
+            "memctl policy parallel *.xml --delta 500 --plan src/*.py",
+            "Judge agents that will return 500 tokens and read these files.",
+        ),
+        (
+            "memctl policy parallel *.xml --state state.yaml --json",
+            "Judge with values that can't be measured, for a program.",
+        ),
     ),
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
@@ -289,18 +296,18 @@ def _row(one: Judgement, states: dict[bool | None, str], over: str) -> tuple[str
 
 @policy_command.command(
     "triggers",
-    cls=Several,
+    cls=MultiFileCommand,
     examples=(
-        ("memctl policy triggers window.md", "Which triggers for a compression fire, and how to compress."),
-        ("memctl policy triggers window.md --plan src/*.py", "Before the next batch of reads."),
-        ("memctl policy triggers window.md --state state.yaml --strict", "Exit code 1 if any fires."),
+        ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
+        ("memctl policy triggers window.md --plan src/*.py", "Show which triggers would fire after the next reads."),
+        ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
     ),
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
-@click.option("--events", type=click.IntRange(min=0), help="Events in the stream. [default: counted there]")
+@click.option("--events", type=click.IntRange(min=0), help="The number of events in the stream. [default: counted]")
 @click.option("--phase-boundary", is_flag=True, help="A phase has just ended.")
-@click.option("--strict", is_flag=True, help="Exit code 1 if a trigger fires.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")
 @click.pass_context
 def triggers_command(
     ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **given: Any
@@ -340,7 +347,7 @@ def triggers_command(
 
 def _print_ways(tier: contexts.Tier | None, ways: dict[str, list[contexts.Strategy]]) -> None:
     if tier is not None:
-        enough = "enough" if tier.is_enough else "12 % are wanted: make it smaller in other ways, too"
+        enough = "enough" if tier.is_enough else "the goal is 12 %: make it smaller in other ways too"
         output.text(f"\n{tier.name} summary (at most {tier.most} tokens): {tier.why}")
         output.text(f"  takes {tier.reduction:.0%} off the shared slice; {enough}")
     for name, found in ways.items():

@@ -72,7 +72,7 @@ def init_command(
     """Set up a memory in this repository, and name the next commands.
 
     It is a folder `.memory/` with settings and a page that explains it, in one commit. The next commands are for what
-    lies in the repository: decisions to import, hooks of the agents that it is set up for, and Git's.
+    the repository contains: decisions to import, hooks of the agents that it is set up for, and Git's.
     """
     if yes and (flags["as_json"] or flags["dry_run"]):
         raise MemctlError("--yes can't be combined with --json or --dry-run", exit_code=USAGE)
@@ -105,7 +105,7 @@ def init_command(
     if flags["dry_run"]:
         return
     if yes:
-        _do(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
+        _run_all(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
     else:
         top = memory.folder.parent
         where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
@@ -122,7 +122,7 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
         named = [{"command": step.line, "purpose": step.purpose} for step in steps]
         output.json_list("proposed-sections", named, name="sections")
     elif yes:
-        _do(ctx, memory.folder.parent, steps)
+        _run_all(ctx, memory.folder.parent, steps)
     elif steps:
         output.text("\n".join(step.line for step in steps))
         output.note("hint: `memctl init --sections --yes` adds all of them, `memctl section edit` renames one")
@@ -135,7 +135,7 @@ def _name(steps: Sequence[FirstStep], title: str) -> None:
     output.note(title, *(f"  {step.line:<{width}}  # {step.purpose}" for step in steps))
 
 
-def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
+def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
     """Run commands in the folder `top`, one after another, even if one of them fails."""
     root, has_failed = ctx.find_root(), False
     for step in steps:
@@ -161,7 +161,7 @@ def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
 @json_option
 @click.pass_context
 def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bool) -> None:
-    """Make an example to try: a small shop's repository, with its memory.
+    """Create an example to try: a small shop's repository, with its memory.
 
     It has the shop's code, a history of commits and 30 records, and stays until you delete the folder.
     """

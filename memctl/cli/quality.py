@@ -23,19 +23,22 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
 @command(
     "quality",
     ("memctl rehydrate | memctl quality -", "Judge a pack before it is pasted."),
-    ('memctl quality prompt.md --task "fix the checkout timeout"', "How much of a prompt bears on the task."),
-    ("memctl quality context.xml --blocks", "What the text was taken apart into, with the measures of each block."),
-    ("memctl quality messages.json --json --strict", "For a program; exit code 1 if a target is missed."),
+    ('memctl quality prompt.md --task "fix the checkout timeout"', "Judge how much of a prompt is relevant to a task."),
+    ("memctl quality context.xml --blocks", "List the blocks of a text, with their measures."),
+    (
+        "memctl quality messages.json --json --strict",
+        "Judge messages for a program; exit with 1 if a target is missed.",
+    ),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option("--task", default="", metavar="TEXT", help="What the context is for. [default: the task that it states]")
+@click.option("--task", default="", metavar="TEXT", help="The task of the context. [default: the task that it states]")
 @click.option(
-    "--transcript", metavar="FILE", help="The session of the context; shows how the model does as its context grows."
+    "--transcript", metavar="FILE", help="The transcript of the context; shows how the model performs as it grows."
 )
 @model_option
 @click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with their measures.")
 @click.option("--all", "everything", is_flag=True, help=f"List all changes, not only the first {_SHOWN}.")
-@click.option("--strict", is_flag=True, help="Exit code 1 if a target is missed.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a target is missed.")
 @reading
 @click.pass_context
 def quality_command(
@@ -87,7 +90,9 @@ def _performance(transcript: str) -> Performance:
     with lines(transcript) as found:
         window = reading.load(found, transcript).transcript
     if window is None:
-        raise MemctlError(f"{transcript} is not a transcript of Claude Code", "its times and results are needed", USAGE)
+        raise MemctlError(
+            f"{transcript} is not a transcript of Claude Code", "its times and results of tools are needed", USAGE
+        )
     return performance.measure(window)
 
 
@@ -102,9 +107,11 @@ def print_performance(found: Performance) -> None:
         )
         for part in found.parts
     ]
-    output.text("\nAs the context grew" if rows else "\nToo few requests to tell how the model did as the context grew")
+    output.text(
+        "\nAs the context grew" if rows else "\nThe transcript has too few requests to show how the model performed"
+    )
     output.columns(rows)
-    output.text(f"  not measured: {', '.join(found.not_measured)}; they need a judge")
+    output.text(f"  not measured: {', '.join(found.not_measured)}; only a language model can judge them")
 
 
 def _print(

@@ -55,7 +55,7 @@ def redact_command(
     no_commit: bool,
     as_json: bool,
 ) -> None:
-    """Redact a credential that got in, everywhere in this clone, and list what can't be reached.
+    """Redact a credential everywhere in this clone, and list where it may remain.
 
     Name records, pages (§2.1), checkpoints and sessions by id, or files below .memory/ by path. What looks like a
     credential in them becomes `[redacted: RULE]`, there and in every other file of the memory, in the index, drafts,
@@ -63,7 +63,7 @@ def redact_command(
 
     Give a secret that no rule knows with --text, never as an argument: shells keep a history.
 
-    Git's history still has the credential, and so does whoever fetched it: have it revoked in any case. Exit code 1:
+    Git's history still has the credential, and so has everybody who fetched it: revoke it in any case. Exit code 1:
     nothing was found.
     """
     if not names and source is None:

@@ -86,12 +86,11 @@ def search_command(
 
     Pages are searched by heading, sessions together with their checkpoints.
 
-    Any of the words may occur; an "exact phrase" must; begin* matches words that begin so. A word that occurs nowhere
-    is replaced by the words spelled most like it. The score compares a result with the best match, by its own words and
-    by the text around it. Among results that match about equally well, importance, recency and how often a record was
+    Any of the words may occur; an "exact phrase" must; `auth*` matches words that begin with auth. A word that does not
+    occur is replaced by the most similar ones. The score compares a result with the best match, by its own words and by
+    the text around it. Among results that match about equally well, importance, recency and how often a record was
     retrieved decide the order (`search_weights` in config.yaml). Options that filter by a record's fields leave out
-    everything that is not a record. `--type file` searches the repository's own files; the first such search reads them
-    all.
+    everything that is not a record. `--type file` searches the repository's files; the first such search reads all.
     """
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")

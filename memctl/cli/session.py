@@ -36,7 +36,7 @@ from memctl.write.commit import Outcome
 
 @click.group("session", cls=Group)
 def session_command() -> None:
-    """Sum up sessions of work: decisions, files, errors, and where they stopped."""
+    """Summarize sessions of work: decisions, files, errors, state."""
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
@@ -51,7 +51,7 @@ def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[
     return active.name_like(material.own_name(session, source) or memory.session), None
 
 
-_accepting = click.option(
+_accept_option = click.option(
     "--accept",
     is_flag=False,
     flag_value="all",
@@ -79,7 +79,7 @@ _WHERE = (
 @material.transcripts
 @click.option("--id", "given", default="", metavar="NAME", help="The session's name. [default: the transcript's own]")
 @click.option("--review", is_flag=True, help="Show the records that are proposed, and write nothing.")
-@_accepting
+@_accept_option
 @material.no_llm
 @writing
 @click.pass_context
@@ -93,8 +93,8 @@ def summarize_command(
     or text.
 
     If you have set up a language model (`git config --global memctl.llm.provider`, with memctl.llm.command or
-    memctl.llm.model), it is sent what was said, without credentials, and adds prose: what for, where it stands, why.
-    With --dry-run it is not asked.
+    memctl.llm.model), it gets the conversation without credentials, and adds prose: purpose, state, reasons.
+    With --dry-run it gets nothing.
     """
     if not sources:
         raise MemctlError("a transcript is missing", f"`memctl session summarize --transcript FILE`; {_WHERE}", USAGE)
@@ -127,10 +127,10 @@ def _write(
 
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
-    accepted = _chosen(proposed, accept)
-    told = grades.of_transcript(memory, summary, session)
+    accepted = _select_proposals(proposed, accept)
+    from_transcript = grades.of_transcript(memory, summary, session)
     _, known = session_pages.existing_page(memory, summary.id)
-    asked = grades.facts(memory, known, told, summary.ended).probes if known else told
+    asked = grades.facts(memory, known, from_transcript, summary.ended).probes if known else from_transcript
 
     def plan(ids: sequence.Sequence) -> Change:
         made = session_pages.plan(memory, ids, summary, accepted, asked)
@@ -143,10 +143,10 @@ def _write(
     if ends and not flags["dry_run"]:
         active.forget(memory, ends.id)
     left = sum(not one.record for one in proposed) - len(accepted)
-    _summarized(memory, result, summary, left, flags)
+    _report(memory, result, summary, left, flags)
     if flags["dry_run"]:
         return OK
-    probes.keep_probes(memory, summary.id, told)
+    probes.keep_probes(memory, summary.id, from_transcript)
     _, page = session_pages.existing_page(memory, summary.id)
     below = missing_facts.below_target(page, asked) if page else []
     for one in below:
@@ -163,7 +163,7 @@ def _write(
 @reading_options
 @click.pass_context
 def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
-    """List the sessions that were summed up, the latest first."""
+    """List summarized sessions, latest first."""
     memory = memory_access.memory(ctx)
     pages, faults = session_pages.pages(memory_access.snapshot(memory, at))
     if as_json:
@@ -216,9 +216,9 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
-    """Note that a session begins: who, when, and Git's state.
+    """Record the start of a session: who, when, and Git's state.
 
-    The note is kept in the Git directory until `session end`, which sums up what changed in Git meanwhile.
+    It is kept in the Git directory until `session end`, which summarizes what changed in Git since.
     """
     memory = memory_access.memory(ctx)
     begun = active.start(memory, _session_name(memory, given), intent)
@@ -238,8 +238,10 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
 @json_option
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
-    """List the sessions under way, and what changed in Git during each: those started by `memctl session start`, and
-    those of agents whose hooks are installed."""
+    """List the sessions under way, and what has changed in Git since each began.
+
+    They were started by `memctl session start`, or are sessions of agents whose hooks are installed.
+    """
     memory = memory_access.memory(ctx)
     from memctl.hooks import session_state
 
@@ -259,14 +261,14 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @material.transcripts
-@_accepting
+@_accept_option
 @material.no_llm
 @writing
 @click.pass_context
 def end_command(
     ctx: click.Context, /, given: str, sources: tuple[str, ...], accept: str, no_llm: bool, **flags: Any
 ) -> None:
-    """Sum up a session that was started, and close it.
+    """Summarize a session that was started, and end it.
 
     Without a name, it is the session in MEMCTL_SESSION, or the only one under way.
     """
@@ -371,7 +373,7 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
         output.note(f"no records are proposed{' any more' if proposed else ''}")
 
 
-def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
+def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
     """Return the proposals that --accept selects; a note names those that exist as records already.
 
     Raises MemctlError for a number without a proposal.
@@ -390,7 +392,7 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
     return [one for one in named.values() if not one.record]
 
 
-def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
+def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
     """Report what was written; with --dry-run, what would be written."""
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -441,8 +443,8 @@ def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
         return
     for one in summaries:
         changed = one.trail.having(CREATED, MODIFIED, DELETED)
-        told = f"{one.id}  {one.agent}, since {one.started}, minutes: {one.metrics.duration_minutes:,}"
-        output.text(f"{told}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}")
+        line = f"{one.id}  {one.agent}, since {one.started}, minutes: {one.metrics.duration_minutes:,}"
+        output.text(f"{line}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}")
         for entry in changed[-_LATEST:]:
             output.text(f"  {entry.action:<8}  {output.name(entry.path)}")
     if not summaries:

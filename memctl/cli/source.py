@@ -72,12 +72,29 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
         except Malformed as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
     values.pop("path", None)
+    _refuse_template(source, text)
     from memctl.exchange import markdown
 
     return markdown.draft_of(text, kind, values)
 
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+_BLANK = re.compile(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # a comment or a stand-in of a template
+
+
+def _refuse_template(source: str, text: str) -> None:
+    """Raise MemctlError if a text has headings and, but for comments and `{stand-ins}`, nothing under them."""
+    title, body = headings.take_title(text)
+    parts = headings.split(body)
+    is_empty = len(parts) > 1 and not any(_BLANK.sub("", part.body) for part in parts)
+    if is_empty or (title and not _BLANK.sub("", title)):
+        raise MemctlError(
+            f"{source} is a template that nobody has filled in",
+            "write the title and a text under the headings, or give the fields as options",
+            USAGE,
+        )
 
 
 class EditedPage(NamedTuple):
@@ -99,7 +116,7 @@ def compose(skeleton: str, draft: Draft) -> str:
         draft.values["title"] = heading
     for comment in _COMMENT.findall(skeleton):  # other comments in the text are the user's own
         edited = edited.replace(f"{comment}\n", "").replace(comment, "")
-    body = _tidied(_without_empty(edited))
+    body = _tidy(_without_empty(edited))
     if not body.strip() and not draft.values.get("title"):
         raise MemctlError("nothing was written, so nothing is recorded")
     return body
@@ -120,7 +137,7 @@ def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
 
 
 @contextmanager
-def kept_if_refused(memory: Memory, text: str) -> Iterator[None]:
+def keep_if_refused(memory: Memory, text: str) -> Iterator[None]:
     """Within this context, an error about text from the editor keeps the text in a file, and names it in the hint."""
     try:
         yield
@@ -161,7 +178,7 @@ def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
     return "".join(kept).strip("\n")
 
 
-def _tidied(body: str) -> str:
+def _tidy(body: str) -> str:
     """Return a text with runs of empty lines reduced to one, except in code."""
     kept: list[str] = []
     for line, outside in headings.outside_fences(body):

@@ -18,6 +18,7 @@ from memctl.git import history, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff
+from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, commit_message, entry_state, files, journal, settings
 from memctl.store.memory import Memory
@@ -57,17 +58,10 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
 
 
 def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProcess | None) -> dict[str, Any]:
-    counts: dict[str, dict[str, int]] = {}
-    for record in snapshot.records:
-        of_type = counts.setdefault(record.memory_type, {})
-        key = "archived" if record.is_archived else record.status
-        of_type[key] = of_type.get(key, 0) + 1
     data: dict[str, Any] = {
         "project": memory.config.project,
         "folder": str(memory.folder),
-        "records": counts,
         "last_change": _last_change(memory, snapshot, at),
-        "duplicate_ids": _duplicates(snapshot),
         "records_since_overview": freshness.records_since_overview(snapshot),
         "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
     }
@@ -97,17 +91,16 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
         rest = [path for path in _differing(memory, asked) if path not in covered]
-        data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
+        untracked = [path[len(memory.prefix) + 1 :] for path in asked.differing()]
+        rest += files.leftovers(memory.folder, untracked)
+        data["uncommitted"] = [output.name(memory.tracked(path)) for path in rest]
         batch = batches.current(memory)
         data["batched"] = len(batches.changes(memory, batch.base, batch.tip)) if batch else 0
         data["batch_refused"] = None
         with suppress(OSError):
             data["batch_refused"] = " ".join(batches.refusal_file(memory).read_text(errors="replace").split()) or None
         data["interrupted"] = _interrupted(memory)
-        data["handoffs"] = [
-            {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
-            for one in handoff.waiting(snapshot, memory.actor)
-        ]
+        data["handoffs"] = _handoffs(memory, snapshot) if HANDOFF.name in data["records"] else []
         data["commits_blocked_by"] = memory.repository.under_way() or None
         found = locks.present(repository.git_dir, repository.common_dir, repository.branch()[0])
         data["locks"] = ["; ".join(locks.describe(lock)) for lock in found]
@@ -122,6 +115,13 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
     found = [path[start:] for path in asked.differing(ignored=False) if not files.is_temporary(path[start:])]
     batch = batches.current(memory)
     return list(batches.unlike_tip(memory, batch, dict.fromkeys(found, ""))) if batch else found
+
+
+def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
+    """Return the handoffs that wait for the answer of whoever asks."""
+
+    waiting = handoff.waiting(snapshot, memory.actor)
+    return [{"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title} for one in waiting]
 
 
 def _interrupted(memory: Memory) -> list[str]:
@@ -157,14 +157,6 @@ def _change_data(commit: history.Commit) -> dict[str, Any]:
         "actor": commit.trailers.actor or commit.author,
         "subject": commit.subject.removeprefix(f"{commit_message.TYPE}: "),
     }
-
-
-def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
-    """Return the ids that several records have, which happens if two clones give out the same one."""
-    memory_ids: dict[str, list[str]] = {}
-    for record in snapshot.records:
-        memory_ids.setdefault(record.id, []).append(record.memory_id)
-    return {identifier: found for identifier, found in memory_ids.items() if len(found) > 1}
 
 
 def _upstream(memory: Memory, asked: StatusProcess) -> dict[str, Any] | None:

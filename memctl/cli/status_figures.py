@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import click
+import msgspec
 
 from memctl.cli import output, terminal
 from memctl.errors import MemctlError
-from memctl.record.kinds import SESSIONS, SEVERITIES
+from memctl.record.kinds import KINDS, SESSIONS, SEVERITIES
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
-from memctl.search.readiness import OpenWork, is_started, is_work
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
@@ -24,6 +24,7 @@ _PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # least percentage, col
 _AGENTS = 5  # agents to name
 # Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
+_FIGURES = b"figures of records"  # the key under which they are cached
 
 
 class Bars(NamedTuple):
@@ -54,22 +55,19 @@ class Bars(NamedTuple):
 
 def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
     """Return the figures of a snapshot as `memctl status --json` prints them."""
-    work = OpenWork(snapshot.open_records)
-    issues = dict.fromkeys(SEVERITIES, 0)
-    for record in snapshot.open_records:
-        if record.memory_type == "issue" and record.severity in issues:
-            issues[record.severity] += 1
+    found = _of_records(memory, snapshot)
     return {
+        "records": found.records,
+        "duplicate_ids": found.duplicates,
         "completion": snapshot.outline.percentage,
         "sections": [_section(snapshot, page) for page in snapshot.outline.sections],
-        "open_issues": issues,
-        "work": {
-            "ready": len(work.ready),
-            "blocked": len(work.blocked),
-            "begun": sum(is_work(record) and is_started(record) for record in snapshot.open_records),
-        },
+        "open_issues": found.severities,
+        "work": found.work,
         "last_session": _last_session(snapshot),
-        "pack": {"tokens": _pack_tokens(memory, snapshot), "budget": memory.config.rehydrate_budget},
+        "pack": {
+            "tokens": min(round(found.size / _BYTES_PER_TOKEN), memory.config.rehydrate_budget),
+            "budget": memory.config.rehydrate_budget,
+        },
     }
 
 
@@ -107,13 +105,45 @@ def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
     return None
 
 
-def _pack_tokens(memory: Memory, snapshot: Snapshot) -> int:
-    """Estimate the tokens of a pack from the sizes of open records' files, since counting takes as long as packing."""
-    size = 0
+class RecordFigures(msgspec.Struct, frozen=True):
+    """Numbers about the records of a snapshot, which the cache holds until a record changes.
+
+    `records` are numbers by type and status, `severities` of open issues by severity, `work` of ready, blocked and
+    begun work. `duplicates` maps ids that several records have to their memory_ids. `size` is the sum of open records
+    in bytes, from which the tokens of a pack are estimated, since counting them is slow.
+    """
+
+    records: dict[str, dict[str, int]]
+    duplicates: dict[str, list[str]]
+    severities: dict[str, int]
+    work: dict[str, int]
+    size: int
+
+
+def _of_records(memory: Memory, snapshot: Snapshot) -> RecordFigures:
+    """Return the figures of the records of a snapshot."""
+    catalogue = snapshot.catalogue
+    if (kept := catalogue.recall(_FIGURES)) is not None:
+        return msgspec.msgpack.decode(kept, type=RecordFigures)
+    from memctl.search.readiness import OpenWork, is_started, is_work
+
+    work, size = OpenWork(snapshot.open_records), 0
     for record in snapshot.open_records:
         with suppress(OSError):
             size += os.stat(memory.folder / record.path).st_size
-    return min(round(size / _BYTES_PER_TOKEN), memory.config.rehydrate_budget)
+    begun = sum(is_work(record) and is_started(record) for record in snapshot.open_records)
+    counts: dict[str, dict[str, int]] = {}
+    severities = dict.fromkeys(SEVERITIES, 0)
+    for memory_type, status, severity, number in catalogue.statuses():
+        of_type = counts.setdefault(memory_type, {})
+        of_type[status] = of_type.get(status, 0) + number
+        if memory_type == "issue" and severity in severities and status not in ("archived", *KINDS[memory_type].closed):
+            severities[severity] += number
+    twins = {name: [one.memory_id for one in catalogue.with_id(name)] for name in catalogue.shared_ids()}
+    numbers = {"ready": len(work.ready), "blocked": len(work.blocked), "begun": begun}
+    found = RecordFigures(counts, twins, severities, numbers, size)
+    catalogue.keep(_FIGURES, msgspec.msgpack.encode(found))
+    return found
 
 
 def print_figures(data: dict[str, Any], bars: Bars) -> None:

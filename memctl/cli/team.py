@@ -58,8 +58,7 @@ def carry_out(
     if not given["dry_run"]:
         two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
-    alone = remote is None  # --remote "" is a script's slip: only a missing option means this clone alone
-    result = ref_state.update(memory, plan, terms) if alone else remote_state.update(memory, remote, plan, terms)
+    result = remote_state.update(memory, remote, plan, terms)  # --remote "" is a script's slip, and is refused
     _tell(result.lost)
     if given["as_json"]:
         data = {
@@ -230,7 +229,6 @@ def check_command(
     everywhere; 1: not everywhere.
     """
     from memctl.pages import place_sections
-    from memctl.team import guard
 
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
@@ -238,8 +236,10 @@ def check_command(
     found: dict[str, list[Ownership]] = {}
     granted: dict[str, bool] = {}
     for place in places:
-        deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
-        held = (guard.deciding_ownership(state, markers, memory.now) for markers in deciding)
+        governing = place_sections.governing_sections(
+            memory, snapshot, state.section_ownership_map, ctx.obj.folder, place
+        )
+        held = (state.innermost(markers, memory.now) for markers in governing)
         found[place] = list(dict.fromkeys(one for one in held if one is not None))
         is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
         granted[place] = is_open or all(

@@ -57,11 +57,14 @@ class _Row(msgspec.Struct, frozen=True):
     "tokens",
     ("memctl tokens src/*.py README.md", "Count files for the default model family."),
     ("git diff | memctl tokens - --model gpt-5", "Count standard input for a model."),
-    ("memctl tokens request.json --messages", "Count a request's messages, with what they cost beside their text."),
+    (
+        "memctl tokens request.json --messages",
+        "Count a request's messages, with the tokens they need beside their text.",
+    ),
     ("memctl tokens --calibrate usage.jsonl", "Learn a factor for each model from the counts that it reported."),
     (
         "memctl tokens a.md --source anthropic --model claude-sonnet-4-5",
-        "Ask Anthropic. The text leaves this machine; the key is in ANTHROPIC_API_KEY.",
+        "Ask Anthropic, which sends the text there; the key is in ANTHROPIC_API_KEY.",
     ),
 )
 @click.argument("sources", metavar="[FILE…|-]", nargs=-1)
@@ -75,7 +78,7 @@ class _Row(msgspec.Struct, frozen=True):
     type=click.Choice(["here", "anthropic"]),
     default="here",
     show_default=True,
-    help="What counts. anthropic: its endpoint, to which the text is sent.",
+    help="Who counts. anthropic: its endpoint, to which the text is sent.",
 )
 @click.option("--allow-secret", is_flag=True, help="Send text that looks like a credential, too.")
 @click.option("--calibrate", metavar="FILE", help="Learn from JSON Lines of observations, usage logs or transcripts.")
@@ -98,10 +101,12 @@ def tokens_command(
 ) -> None:
     """Count the tokens of files, each figure with its source and how far it may be off.
 
-    What was learnt stays in this clone's Git directory.
+    The factors that --calibrate learns stay in this clone's Git directory.
     """
     if sum(map(bool, (sources, calibrate, forget))) != 1:
-        raise MemctlError("tokens takes files, or --calibrate FILE, or --forget", "`memctl tokens -h` shows how", USAGE)
+        raise MemctlError(
+            "files, --calibrate FILE or --forget is missing, or two are combined", "`memctl tokens -h` shows how", USAGE
+        )
     if calibrate or forget:
         memory = memory_access.memory(ctx)
         _calibrate(memory, calibrate, dry_run, as_json) if calibrate else _forget(memory, model, dry_run)
@@ -155,7 +160,7 @@ def _of_request(source: str, request: messages.Conversation, counter: Counter) -
         count = counter.count(part.text, part.kind)
         rows.append(_Row(f"{source}: {place}, {part.what}", part.kind, count.tokens, count))
     for name, number in request.uncounted.items():
-        output.note(f"warning: {source}: {number} of {name} not counted: it is not text")
+        output.note(f"warning: {source}: {number} of {name} not counted, because it is not text")
     calls = phrases.quantity(request.tool_calls, "tool call")
     beside = f"{request.messages} messages and {calls}, beside their text"
     return [*rows, _Row(f"{source}: {beside}", "", request.overhead, None)]
@@ -191,7 +196,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
     observed = observe(read(source), lambda name: _read_beside(source, name))
     if not observed.by_model:
         reasons = "; ".join(f"line {aside.line}: {aside.reason}" for aside in observed.asides[:3])
-        raise MemctlError(f"{source} has no observation to learn from", reasons or "it has no lines")
+        raise MemctlError(f"{source} has no observations", reasons or "it has no lines")
     folder = memory.repository.shared
     rows = []
     for model, found in sorted(observed.by_model.items()):

@@ -11,12 +11,12 @@ from memctl.errors import USAGE, MemctlError
 
 # Name -> the module below memctl.cli that has it as NAME_command, and its line in the help.
 COMMANDS = {
-    "status": ("window_status", "Say how full a window is, with what, and how soon it is red."),
-    "health": ("window_status", "Judge a window by six metrics, and say what alarms."),
-    "fidelity": ("window_fidelity", "Say how much of a context a compression kept."),
-    "evict": ("window_compact", "Take out of a conversation what it can spare, and say what was there."),
+    "status": ("window_status", "Show how full a window is, by component, and how soon it is red."),
+    "health": ("window_status", "Judge a window by six metrics, and show its alarms."),
+    "fidelity": ("window_fidelity", "Measure how much of a context a compression kept."),
+    "evict": ("window_compact", "Evict blocks of a conversation, and leave placeholders."),
     "compact": ("window_compact", "Make a conversation smaller without losing what must survive."),
-    "audit": ("window_audit", "Sum up what a window's manager did, and what was missed later."),
+    "audit": ("window_audit", "Sum up what a window's manager did, and what it evicted too early."),
     "simulate": ("window_simulate", "Replay a transcript under eviction policies, side by side."),
 }
 
@@ -37,7 +37,7 @@ class Lazy(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise MemctlError(f"there is no command window {args[0]!r}", f"there are {', '.join(COMMANDS)}", USAGE)
+            raise MemctlError(f"there is no command `window {args[0]}`", f"there are {', '.join(COMMANDS)}", USAGE)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -22,9 +22,9 @@ _SHOWN = 12  # kinds of blocks that are listed
 
 @command(
     "audit",
-    ("memctl window audit", "What the manager did in this clone, from the memory's own log."),
-    ("memctl window audit window.jsonl", "From a log that `audit=` or audit_file has named."),
-    ("memctl window audit window.jsonl --json", "The same for a program that tunes weights."),
+    ("memctl window audit", "Summarize what the manager did in this clone, from the memory's log."),
+    ("memctl window audit window.jsonl", "Summarize a log that `audit=` or audit_file names."),
+    ("memctl window audit window.jsonl --json", "Print the summary for a program that tunes weights."),
 )
 @click.argument("file", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with schema, kind and data.")
@@ -45,7 +45,7 @@ def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> Non
     decisions = list(AuditLog(path, now=str).read())
     if not decisions and path.stat().st_size:
         hint = "a manager with `audit=` or a memory writes one"
-        raise MemctlError(f"{path} is not a log of a window's manager", hint, USAGE)
+        raise MemctlError(f"{path} is not the audit log of a window's manager", hint, USAGE)
     found = audit.summary(decisions)
     if as_json:
         output.json("window_audit", msgspec.to_builtins(found))
@@ -59,7 +59,7 @@ def _own(ctx: click.Context) -> Path:
 
     memory = memory_access.memory_if_any(ctx)
     if memory is None:
-        raise MemctlError("there is no memory here whose log could be read", "name a file", USAGE)
+        raise MemctlError("there is no memory with a log here", "name a file", USAGE)
     return memory.private / LOG
 
 

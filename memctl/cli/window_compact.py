@@ -25,14 +25,14 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
 
 @command(
     "compact",
-    ("memctl window compact messages.json > smaller.json", "Down to 60 % of what fits; the report is on stderr."),
+    ("memctl window compact messages.json > smaller.json", "Compact to 60 % of what fits; the report is on stderr."),
     (
         "memctl window compact session.jsonl --target 80000 --output messages.json",
         "The last window of a transcript, as messages of at most 80,000 tokens.",
     ),
     (
         "memctl window compact messages.json --strategy results --free 20000 --json -o small.json",
-        "By one strategy alone; what it did and kept, for a program.",
+        "Use one strategy alone; print what it did and kept, for a program.",
     ),
 )
 @click.argument("source", metavar="FILE|-")
@@ -43,7 +43,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     type=click.Choice(tuple(STRATEGIES)),
     default=CASCADE,
     show_default=True,
-    help="One method alone, or all in turn until the target is reached.",
+    help="One strategy alone, or all in turn until the target is reached.",
 )
 @click.option(
     "--policy",
@@ -57,7 +57,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     type=click.IntRange(min=1),
     default=KEPT_TURNS,
     show_default=True,
-    help="Keep at least this many turns as they are; more if the target has room.",
+    help="Keep at least this many turns unchanged; more if the target has room.",
 )
 @click.option(
     "--window",
@@ -83,7 +83,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     target is out of reach, or every step was refused.
     """
     if target is not None and free is not None:
-        raise MemctlError("how much to free is missing", "give either --free or --target", USAGE)
+        raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
     messages.check(given["target_file"], as_json=given["as_json"])
     from memctl.window import CompressionEngine, cascade
 
@@ -97,7 +97,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
         target = _target(seen, given["model"], given["window"], memory)
     provider = material.provider_if_any(memory, no_llm=given["no_llm"])
     engine = CompressionEngine(counter, provider=provider, kept_turns=given["keep_turns"])
-    merge = engine.model.merged if engine.model else None
+    merge = engine.model.merge_texts if engine.model else None
     evictor = messages.evictor(given["policy"], counter, memory, merge=merge)
     found = cascade.reduce(opened.conversation, target, engine, evictor, STRATEGIES[given["strategy"]])
     messages.write(found.conversation.given, given["target_file"])
@@ -153,16 +153,16 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
         output.note(_describe_step(step))
     kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
     if kept:
-        output.note(f"kept everything that must survive: {kept}")
+        output.note(f"everything that must survive is there: {kept}")
     for one in found.lost:
         output.note(f"lost: {one.kind} {one.text[:80]!r}")
     for entry in found.missed:
         output.note(f"missing: {entry.kind} {entry.text[:80]!r}")
     if found.listed and not found.missed:
-        output.note(f"checked by a list of its own: all {len(found.listed):,} things on it are there")
+        output.note(f"checked by an independent list: all {len(found.listed):,} of its things are there")
     messages.tell_rest(opened)
     if after < before * (1 - _BOLD):
-        output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, and compacting earlier, keep more")
+        output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, or compacting earlier, keeps more")
     if not found.cascade.is_reached:
         output.note(f"the target is out of reach by {after - found.cascade.target:,} tokens")
 
@@ -190,7 +190,7 @@ _HELD = 6  # reasons that are listed
     ),
     (
         "memctl window evict messages.json --policy lru --target 50000 --json --output small.json",
-        "What goes, what stays and why, for a program.",
+        "Evict by another policy; print what goes, what stays and why, for a program.",
     ),
 )
 @click.argument("source", metavar="FILE|-")
@@ -225,7 +225,7 @@ def evict_command(
     target is out of reach; everything that can be evicted is evicted then.
     """
     if (free is None) == (target is None):
-        raise MemctlError("how much to free is missing", "give either --free or --target", USAGE)
+        raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
     messages.check(target_file, as_json=as_json)
     memory = memory_access.memory_if_any(ctx)
     seen = messages.read(source, model, memory)

@@ -24,13 +24,15 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 
 @command(
     "fidelity",
-    ("memctl window fidelity session.jsonl summary.md", "Ask for what must survive; exit code 1 below 0.85."),
+    ("memctl window fidelity session.jsonl summary.md", "Search for what must survive; exit code 1 below 0.85."),
     ("memctl window fidelity before.json after.json --questions q.yaml --min 0.9", "Ask your own questions."),
-    ("memctl window fidelity before.txt after.txt --json", "Every question and what was lost, for a program."),
+    ("memctl window fidelity before.txt after.txt --json", "Print every question and what was lost, for a program."),
 )
 @click.argument("original", metavar="ORIGINAL")
 @click.argument("compressed", metavar="COMPRESSED")
-@click.option("--questions", "asked", metavar="FILE", help="YAML with a list `questions`. [default: made of ORIGINAL]")
+@click.option(
+    "--questions", "asked", metavar="FILE", help="A YAML file with a list `questions`. [default: made from ORIGINAL]"
+)
 @click.option(
     "--min",
     "least",
@@ -60,7 +62,7 @@ def fidelity_command(
     redacted.
     """
     if original == compressed == "-":
-        raise MemctlError("only one of the two can be standard input", exit_code=USAGE)
+        raise MemctlError("only one of ORIGINAL and COMPRESSED can be standard input", exit_code=USAGE)
     before, after = _session(original), _session(compressed)
     questions = fidelity.parse_questions(read(asked), asked) if asked else fidelity.generate_questions(before)
     provider = material.provider_if_any(memory_access.memory_if_any(ctx), no_llm=no_llm)
@@ -88,9 +90,9 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
     """Return the fidelity as judged by the user's model, or by facts and with a warning if the model fails."""
     if provider is not None:
         try:
-            return fidelity.evaluate(before, after, questions, fidelity.asked_of(provider))
+            return fidelity.evaluate(before, after, questions, fidelity.judge_by(provider))
         except ProviderFailed as error:
-            output.note(f"warning: no model judges the answers: {error.with_hint}")
+            output.note(f"warning: the language model judged no answers: {error.with_hint}")
     return fidelity.evaluate(before, after, questions)
 
 
@@ -98,7 +100,7 @@ def _session(source: str) -> Session:
     with lines(source) as found:
         session = reader.read("".join(found).encode())
     if not session.events and session.form != "text":
-        raise MemctlError(f"{source} has no text in it", "give a transcript, messages as JSON, or a text")
+        raise MemctlError(f"{source} has no text", "give a transcript, messages as JSON, or a text")
     messages.tell_broken(session.broken, source)
     return session
 
@@ -115,7 +117,7 @@ def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry])
     lost = [answer for answer in found.answers if answer.kept is False]
     aside = [answer for answer in found.answers if answer.kept is None]
     is_telling = found.counted >= fidelity.FEWEST_QUESTIONS
-    verdict = "enough" if is_telling else "but of too few questions to tell"
+    verdict = "enough" if is_telling else "but by too few questions"
     if missed or score < least:
         verdict = "too little" if score < least else "but something is missing"
     output.text(

@@ -1,4 +1,4 @@
-"""`window simulate`: compare eviction policies on one transcript."""
+"""The command `memctl window simulate`: compare eviction policies on one transcript."""
 
 from __future__ import annotations
 
@@ -29,17 +29,15 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
 
 @command(
     "simulate",
-    ("memctl window simulate session.jsonl --budget 100000", "All policies at the same budget."),
+    ("memctl window simulate session.jsonl --budget 100000", "Replay under all policies with the same budget."),
     ("memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9", "Two, evicting later."),
-    ("memctl window simulate session.jsonl --budget 100000 --json", "With the curve of each, for a program."),
+    ("memctl window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy, for a program."),
 )
 @click.argument("source", metavar="FILE|-")
 @click.option(
     "--policy", "policies", default="", metavar="NAME,…", callback=_policies, help="Eviction policies. [default: all]"
 )
-@click.option(
-    "--budget", type=click.IntRange(min=1), required=True, metavar="N", help="Tokens that a request may have."
-)
+@click.option("--budget", type=click.IntRange(min=1), required=True, metavar="N", help="Maximum tokens of a request.")
 @click.option("--trigger", type=click.FloatRange(0, 1, min_open=True), default=model_windows.ORANGE_AT,
               show_default=True, help="Evict above this share of the budget.")  # fmt: skip
 @click.option("--target", type=click.FloatRange(0, 1, min_open=True), default=model_windows.TARGET, show_default=True,
@@ -73,9 +71,9 @@ def simulate_command(
         loaded = reading.load(found, source, whole=True)
     counter = token_counter.counter_for(model, loaded.model, memory_access.memory_if_any(ctx))
     broken = messages.broken_in(loaded.transcript)
-    simulation = Simulation(loaded.opened(counter).conversation.blocks, counter)
+    simulation = Simulation(loaded.parse(counter).conversation.blocks, counter)
     if not simulation.curve:
-        raise MemctlError(f"{source} has no answer of a model in it", "there is nothing to replay")
+        raise MemctlError(f"{source} has no answer of a model", "give a transcript with answers of a model")
     replays = [simulation.replay(policy, budget, trigger=trigger, target=target) for policy in policies]
     if as_json:
         data = {

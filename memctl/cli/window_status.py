@@ -67,7 +67,7 @@ looking = options(
         help="Tokens that the model may answer with, which a host keeps free.",
     ),
     click.option("--config", "settings", metavar="FILE", help="Settings in YAML. [default: config.yaml's window]"),
-    click.option("--projects", metavar="DIR", help="Where transcripts are kept. [default: ~/.claude/projects]"),
+    click.option("--projects", metavar="DIR", help="The folder with transcripts. [default: ~/.claude/projects]"),
 )
 
 
@@ -83,12 +83,13 @@ class WindowSource:
         self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
     def read(self) -> SeenConversation:
-        """Read the file, a transcript line by line; raises MemctlError."""
+        """Return the conversation in the file, of which a transcript is read line by line; raises MemctlError if
+        unreadable."""
         with lines(self.file) as found:
             return status.read(found, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
-        """Return the state of the window."""
+        """Return the state of the window: how full it is, its zone, and when it will be red."""
         if self._usual is None:
             self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
         return status.judge(seen, limit, self.config, self._usual)
@@ -120,14 +121,14 @@ _EVERY = 2.0  # seconds between two looks at a live file
 
 @command(
     "status",
-    ("memctl window status", "The newest Claude Code transcript of this project."),
-    ("memctl window status request.json --window 128000", "A request's body, or messages as JSON."),
+    ("memctl window status", "Show the newest Claude Code transcript of this project."),
+    ("memctl window status request.json --window 128000", "Show a request's body, or messages as JSON."),
     ("memctl window status session.jsonl --svg curve.svg", "Draw the curve of the tokens."),
     ("memctl window status --watch", "Follow a live session; Ctrl-C ends it."),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking
-@click.option("--svg", "picture", metavar="FILE", help="Draw the curve into this file (- for stdout), too.")
+@click.option("--svg", "picture", metavar="FILE", help="Also draw the curve into this file (- for stdout).")
 @click.option("--watch", is_flag=True, help="Redraw whenever the file grows; on a terminal only.")
 @json_option
 @click.pass_context
@@ -235,7 +236,7 @@ def _growth(reading: PressureReading, steps: int) -> str:
         return ""
     rate, late = f"{reading.burn_rate_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
     turns = f"the last {reading.forecast_turns} turns" if reading.forecast_turns > 1 else "the last turn"
-    parts = [f"burn rate {rate} tokens a turn in {turns}" if reading.forecast_turns else "nothing grew so far"]
+    parts = [f"burn rate {rate} tokens a turn in {turns}" if reading.forecast_turns else "no growth so far"]
     parts += [f"{late} in the last {steps}"] if reading.forecast_turns > steps and late != rate else []
     parts += [f"{reading.usual_tokens_per_turn:,.0f} usually"] if reading.usual_tokens_per_turn else []
     expected = f"{reading.forecast_tokens_per_turn:,.0f}"
@@ -247,7 +248,7 @@ def _until_red(reading: PressureReading) -> str:
     if reading.zone is PressureZone.RED:
         return "red now"
     if turns is None:
-        return "not growing" if reading.velocity_tokens_per_turn == 0 else "no telling when it is red"
+        return "not growing" if reading.velocity_tokens_per_turn == 0 else "not known when it is red"
     return f"at that, red in {turns.least:.0f} to {turns.most:.0f} turns, likely {turns.likely:.0f}"
 
 
@@ -301,8 +302,8 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 
 @command(
     "health",
-    ("memctl window health", "The newest Claude Code transcript of this project; exit code 1 if something alarms."),
-    ("memctl window health session.jsonl --json", "All metrics, alarms and trends, for a program."),
+    ("memctl window health", "Judge the newest Claude Code transcript of this project; exit with 1 on an alarm."),
+    ("memctl window health session.jsonl --json", "Print all metrics, alarms and trends, for a program."),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking

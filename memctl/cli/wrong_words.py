@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from difflib import get_close_matches
+from itertools import takewhile
 
 import click
 
 from memctl.cli.command_list import SYNONYMS
 from memctl.errors import USAGE, MemctlError
+from memctl.text.lazy_regex import lazy_regex
 
 _RECORDING = "`memctl decide`, `issue`, `state` or `learn` creates a record, `memctl section add` describes a part"
 # Words that are not commands -> what to type instead.
@@ -26,12 +29,19 @@ LEADS = {
     ),
     **dict.fromkeys(("clean", "gc", "prune"), "`memctl maintain` archives and deletes what is old"),
     **dict.fromkeys(("tag", "label"), "`memctl edit ID --tag NAME` adds a tag"),
+    **dict.fromkeys(
+        ("adr", "adrs"),
+        "`memctl decide` records a decision, `memctl import adr` and `export adr` take those that lie there",
+    ),
+    **dict.fromkeys(("remember", "memorize", "lesson"), "`memctl learn TITLE --lesson …` records what was learned"),
+    **dict.fromkeys(("purge", "forget"), "`memctl delete ID` deletes a record, `memctl redact ID` a credential"),
     "assign": "`memctl handoff create` gives work to another agent, `memctl own` shows who has which section",
     "comment": "`memctl edit ID` opens the record in your editor",
     "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
     "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
     "redo": "`memctl undo COMMIT` of an undo in `memctl log` repeats the change",
     "sections": "`memctl section list` lists them",
+    "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl project set` the project's page",
     "start": "`memctl init` sets up a memory, `memctl session start` starts a session",
     "uninstall": "`memctl install WHAT --uninstall` removes what was installed",
     "version": "`memctl --version` prints it",
@@ -53,6 +63,11 @@ OPTION_LEADS = {
 }
 
 
+_MORE = lazy_regex(r"Got unexpected extra arguments? \((.*)\)")
+_NO_CHOICE = lazy_regex(r"'([^']*)' is not one of ")
+_SEARCHED = ("list", "log", "next", "status")  # what takes no words to look for
+
+
 def unknown_command(name: str, commands: list[str]) -> MemctlError:
     """Return the error for an unknown command, with similar commands and synonyms."""
     near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
@@ -68,7 +83,34 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
         message = "Missing command." if isinstance(raised, click.exceptions.NoArgsIsHelpError) else message
         if names := raised.ctx.command.list_commands(raised.ctx) if path != "memctl" else []:
             hint = f"it is one of {', '.join(names)}; {hint}"
+    if _MORE.match(message) and raised.ctx:
+        hint = _of_more_words(raised.ctx, given) or hint
+    if near := _near_choice(raised, message):
+        hint = f"did you mean {near}?"
     if isinstance(raised, click.NoSuchOption):
         hint = OPTION_LEADS.get(raised.option_name, hint)
     words = given[2:] if given[:1] == ["-C"] else given
     return MemctlError(message, LEADS.get(" ".join(words[:2]), hint), USAGE)
+
+
+def _near_choice(raised: click.UsageError, message: str) -> str:
+    """Return the value that may be meant in place of one that an option does not take; "" if none is like it."""
+    wrong, param = _NO_CHOICE.search(message), getattr(raised, "param", None)
+    if wrong is None or not isinstance(param, click.Parameter) or not isinstance(param.type, click.Choice):
+        return ""
+    choices = [str(one) for one in param.type.choices]
+    named = SYNONYMS.get(wrong[1].lower(), wrong[1].lower())
+    return next(iter([named] if named in choices else get_close_matches(named, choices, n=1)), "")
+
+
+def _of_more_words(context: click.Context, given: list[str]) -> str:
+    """Return the hint for more words than a command takes: they are one title, or something to look for; "" if
+    neither."""
+    name = context.info_name or ""
+    behind = given[given.index(name) + 1 :] if name in given else []
+    words = list(takewhile(lambda word: not word.startswith("-"), behind))
+    if name in _SEARCHED:
+        return f"`memctl search {shlex.join(words)}` looks for words"
+    is_title = any(one.name == "title" and isinstance(one, click.Argument) for one in context.command.params)
+    quoted = f"{context.command_path} {shlex.join([' '.join(words)])}"
+    return f"a title of several words is in quotes: `{quoted}`" if is_title and words else ""

@@ -83,7 +83,7 @@ def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[st
             texts.append(part.text)
             continue
         taken.add(field.name)
-        if (line := part.opening.rstrip("\n")) != _opening(field, form):
+        if (line := part.heading_text.rstrip("\n")) != _opening(field, form):
             wording[field.name] = line
         texts.append(f"## {field.heading}{_line_end(part)}{part.body}")
     return "".join(texts), wording
@@ -93,7 +93,7 @@ def parts_of_body(body: str, form: Form, wording: Mapping[str, str]) -> list[str
     """Return the sections of an ADR file for a decision's body, the inverse of `body_of_parts`."""
     texts = []
     for part, field in _with_fields(body):
-        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.opening
+        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.heading_text
         texts.append(opening + part.body)
     return texts
 
@@ -160,7 +160,7 @@ def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
 
 
 def _line_end(part: HeadedPart) -> str:
-    return "\n" * part.opening.endswith("\n")
+    return "\n" * part.heading_text.endswith("\n")
 
 
 def _opening(field: Field, form: Form) -> str:
@@ -222,8 +222,8 @@ class Head(msgspec.Struct, frozen=True):
     """The text of an ADR file above its first section, with the spans (start and end offset) of what it states.
 
     `title` is the title without its number, `date` a date that can be parsed. `front` is the text between the fences of
-    the front matter, (0, 0) if there is none. `above` and `below` are start and end of the title's line; they are equal
-    if no line has it. Then it is in the front matter, or it is `file_title`, taken from the file's name.
+    the front matter, (0, 0) if there is none. `above` and `below` are start and end of the title's line. They are equal
+    if no line has the title; then the front matter has it, or it is `file_title`, which is made from the file's name.
     """
 
     text: str

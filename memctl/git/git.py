@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.light_typing import IO, Any, cast
+from memctl.text.light_typing import IO, Any, cast
 
 _BLOCK = 1 << 16  # bytes that are read at once
 _KILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import git, private
-from memctl.light_typing import TYPE_CHECKING
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.git.coprocess import AnsweringProcess

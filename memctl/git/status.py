@@ -25,7 +25,7 @@ _FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), po
 # Bytes of an index from which on it pays, of 7,000 files: on some file systems a folder's times do not change with it,
 # which is why Git's own cache of this kind is off unless it is asked for (git-update-index(1), "Untracked cache").
 _LARGE = 1_000_000
-_RACY = 2_000_000_000  # ns: a folder that was changed so short a time ago may change again without showing it
+RACY = 2_000_000_000  # ns: a file or folder that was changed so short a time ago may change again without showing it
 
 
 class StatusProcess:
@@ -88,29 +88,29 @@ class UntrackedNames:
                 return None
             index, items, folders = self.file.read_bytes().split(b"\0\0")
             pairs = (item.split(b" ", 1) for item in folders.split(b"\0"))
-            self._before = {path: mark for mark, path in pairs}
-            marks = (_mark(os.path.join(self._top, path))[0] == mark for path, mark in self._before.items())
-            if _mark(self._index)[0] == index and all(marks):
+            self._before = {path: before for before, path in pairs}
+            same = (mark(os.path.join(self._top, path))[0] == before for path, before in self._before.items())
+            if mark(self._index)[0] == index and all(same):
                 return items.split(b"\0") if items else []
         return None
 
     def keep(self, items: Iterable[bytes], asked: int) -> None:
         """Keep the items that Git has given, which was asked at a time in ns, unless a folder has changed since."""
         with suppress(OSError):
-            index, latest = _mark(self._index)
+            index, latest = mark(self._index)
             folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE else []
-            while waiting and latest < asked - _RACY:
+            while waiting and latest < asked - RACY:
                 path = waiting.pop()
-                mark, changed = _mark(os.path.join(self._top, path))
+                now, changed = mark(os.path.join(self._top, path))
                 latest = max(latest, changed)
-                folders.append(mark + b" " + path)
-                waiting += self._below(path, mark)
-            if folders and latest < asked - _RACY:
+                folders.append(now + b" " + path)
+                waiting += self._below(path, now)
+            if folders and latest < asked - RACY:
                 self._write(b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
-    def _below(self, path: bytes, mark: bytes) -> list[bytes]:
+    def _below(self, path: bytes, now: bytes) -> list[bytes]:
         """Return the folders in a folder: as they were if that has not changed, so that not all names are read."""
-        if self._before.get(path) == mark:
+        if self._before.get(path) == now:
             return [one for one in self._before if os.path.dirname(one) == path]
         with os.scandir(os.path.join(self._top, path)) as entries:
             return [os.path.join(path, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
@@ -126,8 +126,8 @@ class UntrackedNames:
             temporary.unlink(missing_ok=True)
 
 
-def _mark(path: bytes) -> tuple[bytes, int]:
+def mark(path: str | bytes | os.PathLike[str]) -> tuple[bytes, int]:
     """Return what is another after each change of a file or folder, and when that was (ns). Raises OSError."""
     status = os.lstat(path)
-    mark = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
-    return mark.encode(), max(status.st_mtime_ns, status.st_ctime_ns)
+    found = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
+    return found.encode(), max(status.st_mtime_ns, status.st_ctime_ns)

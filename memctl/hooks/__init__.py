@@ -1,1 +1,1 @@
-"""Hooks of coding agents: what memctl does when their programs say that something happens."""
+"""Answer the events of hosts (programs that run agents), and install memctl's hooks in their settings."""

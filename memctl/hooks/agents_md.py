@@ -1,7 +1,6 @@
-"""The block in AGENTS.md that tells agents without hooks of the memory, and the line in CLAUDE.md that leads there.
+"""Add a block on the memory to AGENTS.md, for agents without hooks, and a line to CLAUDE.md that includes AGENTS.md.
 
-It is thin: every session pays for it, whatever it is about. AGENTS.md is where most agents look; Claude Code reads
-CLAUDE.md, in which `@AGENTS.md` takes the other in.
+The block is short, because it costs tokens in every session. Most agents read AGENTS.md; Claude Code reads CLAUDE.md.
 """
 
 from __future__ import annotations
@@ -30,7 +29,10 @@ _LEADS_THERE = re.compile(rf"(?:^|\s)@(?:\./)?{re.escape(AGENTS)}\b")
 
 
 def add_block(text: str, name: str) -> str:
-    """Return a file's text with its block, which is refreshed in its place or put behind the rest."""
+    """Return a file's text with memctl's block, updated in its place or added at the end.
+
+    `name` is AGENTS.md or CLAUDE.md. Raises MemctlError if the marks of an existing block are not one pair.
+    """
     block = f"{BEGIN}\n{_BLOCKS[name]}{END}"
     newline = "\r\n" if "\r\n" in text else "\n"
     block = block.replace("\n", newline)
@@ -44,7 +46,10 @@ def add_block(text: str, name: str) -> str:
 
 
 def remove_block(text: str, name: str) -> str:
-    """Return a file's text without its block and the empty line before it."""
+    """Return a file's text without memctl's block and the empty line before it.
+
+    Raises MemctlError if the marks of the block are not one pair.
+    """
     place = _place(text, name)
     if not place:
         return text
@@ -56,7 +61,10 @@ def remove_block(text: str, name: str) -> str:
 
 
 def _place(text: str, name: str) -> tuple[int, int] | None:
-    """Return where the block begins and ends; raises MemctlError if its marks are not one pair."""
+    """Return the offsets of the block's beginning and end, None without a block.
+
+    Raises MemctlError if its marks are not one pair.
+    """
     begins, ends = text.count(BEGIN), text.count(END)
     if not begins and not ends:
         return None

@@ -1,4 +1,4 @@
-"""Before a compaction: log it, and tell the summariser what to keep. `compaction_checkpoint` does the rest."""
+"""Before a compaction: log it, and give the model that summarizes the context instructions on what to keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
 from memctl.store.session_dir import SessionDir
 
-# rules.md#preservation and the trail of files of rules.md#session-summary, for a model that writes the summary.
+# rules.md#preservation and the trail of files of rules.md#session-summary, as instructions for a model.
 INSTRUCTIONS = """\
 Keep in the summary, exactly and completely:
 - every decision: what was decided, when, why, which alternatives were rejected, by whom, and its id if it has one
@@ -24,7 +24,7 @@ confirmations that something worked. Of a dead end keep one sentence. Don't gues
 
 
 def note(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str, str], now: str) -> None:
-    """Put a compaction that is about to be into the log, and begin to count anew."""
+    """Add a compaction that is about to happen to the log, with the context's tokens and the number of tool calls."""
     found = pressure.measure(payload.transcript, environ) if host.reads else None
     entry = {
         "kind": "compaction",

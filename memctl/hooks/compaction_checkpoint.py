@@ -1,4 +1,4 @@
-"""Before a compaction: a checkpoint of the task as its transcript has it, in one commit with the session's page."""
+"""Before a compaction: save a checkpoint of the session's task, in one commit with the session's page."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _OF_BOTH = ("constraints", "issues", "errors", "blockers")
 
 
 def save(memory: Memory, folder: SessionDir, event: str) -> None:
-    """The checkpoint and the session's page, in one commit; a merge or rebase under way leaves it pending.
+    """Save a checkpoint and the session's page in one commit, which stays pending during a merge or rebase.
 
-    `event` is the moment of the event that it is for. What a killed process has saved for that is not saved again.
+    `event` is the time of the event. If a killed process has saved a checkpoint for it, none is saved again.
     """
     state = session_state.read(folder) or SessionState()
     made: list[Checkpoint] = []
@@ -64,8 +64,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
 
 
 def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: str) -> Checkpoint | None:
-    """Return the checkpoint that was saved for an event already, by a process that was killed before it
-    could say so."""
+    """Return the checkpoint that a killed process has saved for this event, None if there is none."""
     if state.saving[0] != event:
         return None
     found = versions.read(snapshot, workflow).checkpoints
@@ -73,20 +72,19 @@ def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: st
 
 
 def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
-    """Return the session's task, with what its agent saved of it by a command since the last compaction.
+    """Return the session's task, merged with a checkpoint that its agent saved by a command since the last compaction.
 
-    A task that the agent named otherwise is called so from then on.
+    The goal is then the checkpoint's.
     """
     task = state.task
     if last is None or last.checkpoint_id == state.checkpoint or last.goal in task.earlier_goals:
         return task
     named = {key(step.text) for step in task.steps}
     gone = [step for step in last.steps if step.evidence == progress.TASK_LIST and step.status != DONE]
-    dropped = {key(step.text) for step in gone} - named  # they are in the agent's list no more
+    dropped = {key(step.text) for step in gone} - named  # steps that the agent removed from its task list
     steps = tuple(step for step in last.steps if key(step.text) not in dropped)
     made = progress.merge(msgspec.structs.replace(task, goal=last.goal), msgspec.structs.replace(last, steps=steps))
-    # What the agent said by a command and what the transcript tells stand beside each other, but for errors whose steps
-    # came right meanwhile.
+    # Lists of the checkpoint and of the transcript are joined, without errors whose steps succeeded meanwhile.
     said = {name: progress.newest(getattr(last, name), getattr(task, name)) for name in _OF_BOTH}
     good = session_steps.keys(state.succeeded)
     errors = tuple(text for text in said["errors"] if text in task.errors or not session_steps.begins(text, good))
@@ -94,16 +92,17 @@ def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
 
 
 def _is_own(memory: Memory, state: SessionState, last: Checkpoint) -> bool:
-    """Return whether the branch's last checkpoint is this session's: said to be, or made since it began by nobody
-    else's."""
+    """Return whether the branch's last checkpoint is this session's.
+
+    A checkpoint without a session counts as its own if it was saved since the session started.
+    """
     if last.session:
         return last.session == memory.session
     return state.began is not None and last.saved_at >= state.began.started
 
 
 def _window(state: SessionState, last: Checkpoint | None, is_own: bool) -> int:
-    """Return the number of the context window that ends: a compaction ends one, and another session has one
-    of its own."""
+    """Return the number of the context window that ends, from 1; each compaction and each session starts a new one."""
     if last is None:
         return 1
     return last.window_id if is_own and last.checkpoint_id != state.checkpoint else last.window_id + 1

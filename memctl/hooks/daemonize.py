@@ -1,5 +1,4 @@
-"""Going on behind the host's back, at once or when something takes longer than a host's user would wait: in a process
-of its own, which nobody waits for and no terminal ends."""
+"""Run work in a process of its own that the host does not wait for, and limit the time of work that it waits for."""
 
 from __future__ import annotations
 
@@ -8,18 +7,18 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from memctl.light_typing import NoReturn
+from memctl.text.light_typing import NoReturn
 
-_SECONDS = 120  # that it may take: a Git hook of the user's that waits for somebody would keep the locks for ever
-SECONDS = 2.0  # for what a start gives; a pack of 10,000 records takes 0.2, and hosts wait for 10
+_SECONDS = 120  # after which such a process is killed: a Git hook that waits for input would keep the locks for ever
+SECONDS = 2.0  # for the text at a session's start; a pack of 10,000 records takes 0.2 s, and hosts wait 10 s
 SETTING = "MEMCTL_HOOK_SECONDS"
-_WHOLE = b"\0"  # at the end of a text that is whole
+_WHOLE = b"\0"  # the end mark of a complete text
 
 
 def run(do: Callable[[], object]) -> None:
-    """Do something while this process ends; right here where none can be split off (on Windows, or none is left).
+    """Run a function in a forked process while this one ends; in this process if it can't fork, as on Windows.
 
-    The copy costs 1 ms and has everything imported already; a new Python would begin anew.
+    A fork costs 1 ms and has all modules imported, unlike a new Python process.
     """
     try:
         copy = os.fork() if hasattr(os, "fork") else None
@@ -32,7 +31,7 @@ def run(do: Callable[[], object]) -> None:
 
 
 def detached(do: Callable[[], object]) -> NoReturn:
-    """Do something in a copy of a process, away from the host's pipes and terminal, and end the copy."""
+    """Run a function in a forked process, detached from the host's pipes and terminal, and end that process."""
     from _signal import SIGALRM, alarm, signal  # type: ignore[import-not-found]  # `signal` makes enums of them
 
     with suppress(BaseException):
@@ -45,18 +44,18 @@ def detached(do: Callable[[], object]) -> NoReturn:
 
 
 def _let_go_of_pipes() -> None:
-    """The host waits until nobody holds its pipes any more: our streams, and what it may have given us beside them.
+    """Close the streams and all inheritable descriptors, because the host waits until its pipes are closed.
 
-    Such are inherited by whatever we start, and descriptors of our own are not (PEP 446).
+    Descriptors that memctl itself opened are not inheritable (PEP 446).
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
     if nothing > 2:
         os.close(nothing)
-    with suppress(OSError):  # where there is no such folder
+    with suppress(OSError):  # the system has no /dev/fd
         for number in map(int, os.listdir("/dev/fd")):
-            with suppress(OSError):  # the listing's own is closed by now
+            with suppress(OSError):  # the listing's own descriptor is closed already
                 if number > 2 and os.get_inheritable(number):
                     os.close(number)
 
@@ -64,29 +63,28 @@ def _let_go_of_pipes() -> None:
 def _end(*_: object) -> None:
     import signal
 
-    os.killpg(0, signal.SIGKILL)  # with the Git that it waits for
+    os.killpg(0, signal.SIGKILL)  # the whole group, since the process may wait for Git
 
 
 def seconds(environ: Mapping[str, str]) -> float:
-    """Return how long a start may take: SECONDS, or another number where the user says so for a slow machine."""
+    """Return the seconds that a session's start may take: those of the variable MEMCTL_HOOK_SECONDS, or 2."""
     with suppress(ValueError):
         return max(0.0, float(environ.get(SETTING) or SECONDS))
     return SECONDS
 
 
 def within(seconds: float, make: Callable[[], str]) -> str | None:
-    """Return what `make` returns, None if that takes longer or fails.
+    """Return what `make` returns, None if it takes longer than `seconds` or fails.
 
-    It is made by a copy of this process, which nobody interrupts: what it writes is written whole, a long operation of
-    C holds nobody up, and what it brings up to date serves the next time. Without `fork` (on Windows) it is made right
-    here, however long that takes.
+    `make` runs in a forked process that is never interrupted: it completes what it writes, and its updates of caches
+    serve the next call. Without `fork` (on Windows) it runs in this process, without a limit.
     """
     if not hasattr(os, "fork"):
         return make()
     reading, writing = os.pipe()
     try:
         copy = os.fork()
-    except OSError:  # there can be no more processes
+    except OSError:  # the limit of processes is reached
         os.close(reading)
         os.close(writing)
         return make()
@@ -109,7 +107,7 @@ def _send(writing: int, text: str) -> None:
 
 
 def _received(reading: int, end: float) -> str | None:
-    """Return the text that comes until `end`, by the monotonic clock; None if it is late, or its maker failed."""
+    """Read a complete text from a pipe until the monotonic time `end`; None if it is late or incomplete."""
     import select
 
     data = b""

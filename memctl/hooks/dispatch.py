@@ -1,7 +1,7 @@
-"""One event of a host: from its standard input to what we print. Faults of ours never reach the user's session.
+"""Answer one event of a host, from standard input to standard output. Errors go to a log, never to the user's session.
 
-Only what a tool call needs is imported here; the rest of memctl, when an event needs it. What the host need not wait
-for is noted (`job_queue`) and done behind its back (`jobs`).
+This module imports only what a tool call needs; other events import more. Work that the host need not wait for goes
+to a queue (`job_queue`) and runs in a process of its own (`jobs`).
 """
 
 from __future__ import annotations
@@ -18,33 +18,36 @@ from memctl.git.repository import Repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, NOTED, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
-from memctl.light_typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.store import job_queue
 from memctl.store.place import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
+from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from memctl.git.status import StatusProcess
     from memctl.store.memory import Memory
 
-GUARD = "MEMCTL_NO_HOOKS"  # set where memctl itself runs an agent's program: its hooks are silent then
+GUARD = "MEMCTL_NO_HOOKS"  # set when memctl itself runs an agent's program, whose hooks must do nothing
 _UNTRUSTED = (
     "memctl: this repository has a memory (.memory/) that memctl does not trust yet: nothing of it is shown, nothing is"
     f" recorded. The user can change that: `{trust.COMMAND}`\n"
 )
-_ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # "0": a program waits for the last answer (`claude -p`)
-_OWED = "owed"  # a context was compacted, and the host has no event after that
-_PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
-_LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
+_ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # "0" if a program waits for the last answer (`claude -p`)
+_OWED = "owed"  # the mark of a compacted context whose state is to be given at the host's next event
+_PATIENCE = 4.0  # seconds to wait for the work of earlier events; hosts give a start 10 s
+_LAST_PATIENCE = 20.0  # seconds to wait at the end of a session; hosts give it 60 s (Codex 3, and the job stays queued)
 _LATE = "The memory's pack is missing here: it took more than {:g} s. `memctl rehydrate` prints it. (memctl)\n"
-_MOST_AT_ONCE = 3  # sessions that were left behind
-_MOMENT = 0.02  # the same where nobody should wait: longer than a command has the lock that looks who is at work
+_MOST_AT_ONCE = 3  # killed sessions that are summarized at one start
+_MOMENT = 0.02  # seconds to wait for a lock that others hold only for a moment
 
 Later = Callable[[], object]
 
 
 class _EventCall(NamedTuple):
-    """An event on its way: who calls, what happened, where the memory is; what is to be done behind the host's back."""
+    """An event to answer: the host, the event, the session's folder, the environment, and the folder with the memory.
+
+    `now` is the time; `behind` collects functions that run once the host has its answer.
+    """
 
     host: Host
     payload: Payload
@@ -57,11 +60,11 @@ class _EventCall(NamedTuple):
 
 
 def run(host: Host, environ: Mapping[str, str], start: Path | None = None) -> None:
-    """Answer the event on standard input, on standard output. Never raises, and prints all of an answer or nothing."""
+    """Answer the event on standard input on standard output; never raises, and prints a whole answer or nothing."""
     with suppress(Exception):
         behind: list[Later] = []
         text = answer(host, sys.stdin.buffer.read(MOST_BYTES), environ, start, behind)
-        with suppress(OSError):  # of a host that reads no answer: what is noted is done all the same
+        with suppress(OSError):  # the host has closed the pipe; queued work is done all the same
             sys.stdout.buffer.write(text.encode())
             sys.stdout.buffer.flush()
         if behind:
@@ -75,11 +78,11 @@ def answer(
     start: Path | None = None,
     behind: list[Later] | None = None,
 ) -> str:
-    """Return what to print for an event; "" outside of a memory, for an unknown event, and for those of a sub-agent but
-    its start.
+    """Return the answer to an event (`data`, JSON); "" without a memory, for an unknown event, and for most of a
+    sub-agent's events.
 
-    The memory is looked for from `start`, or else from where the host says that the session is. What is left to be done
-    once the host goes on is put into `behind`; without that list it is done at once.
+    The memory is searched from `start`, or from the session's folder that the host names. Functions to run once the
+    host has its answer are added to `behind`; if that is None, they run at once.
     """
     if environ.get(GUARD):
         return ""
@@ -127,15 +130,17 @@ def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tupl
 
 
 def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str, str]) -> None:
-    """Log that the standard input holds no event, if there is a trusted memory here."""
+    """Log that standard input has no valid event, if there is a trusted memory here."""
     found = _find_root(start, environ, "")
     if found is not None and trust.look(found[0], environ) == trust.TRUSTED:
         log.fault(found[2], "", "", error)
 
 
 def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, str]) -> str:
-    """Return the line for a session that starts in a clone that is not trusted, once: nothing is written there, so that
-    it is noted in the user's own folder."""
+    """Return the warning for a session that starts in an untrusted clone, "" if the session has got it already.
+
+    That is noted in the user's own folder, because nothing is written to an untrusted clone.
+    """
     folder = _user_dir(payload.key, environ)
     if _is_known(folder, data, START, environ):
         return ""
@@ -160,8 +165,10 @@ def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: 
 
 
 def _is_known(folder: SessionDir, data: bytes, what: str, environ: Mapping[str, str]) -> bool:
-    """Return whether another process was given the very same event. Where the Git directory can't be written, that is
-    noted in the user's own folder."""
+    """Return whether another process has got this event already; False if that can't be recorded.
+
+    Where the Git directory can't be written, it is recorded in the user's own folder.
+    """
     is_one_of_many = what in (BEFORE, TOOL, AGENT)
     with suppress(OSError):
         return not folder.is_once(data, is_one_of_many=is_one_of_many)
@@ -171,7 +178,7 @@ def _is_known(folder: SessionDir, data: bytes, what: str, environ: Mapping[str, 
 
 
 def _attempt(call: _EventCall, do: Callable[[], object]) -> None:
-    """Do something; a fault goes into our own log."""
+    """Call a function; an error goes to the log of faults."""
     try:
         do()
     except Exception as error:
@@ -179,14 +186,14 @@ def _attempt(call: _EventCall, do: Callable[[], object]) -> None:
 
 
 def _try_text(call: _EventCall, make: Callable[[], str]) -> str:
-    """Return what `make` returns; "" for a fault, which goes into our own log."""
+    """Return what `make` returns, "" for an error, which goes to the log of faults."""
     texts: list[str] = []
     _attempt(call, lambda: texts.append(make()))
     return "".join(texts)
 
 
 def _in_time(call: _EventCall, make: Callable[[], str]) -> str:
-    """Return what `make` returns within the time that a start has; "" if it takes longer, or fails."""
+    """Return what `make` returns, "" if it takes longer than a session's start may, or fails."""
     return daemonize.within(daemonize.seconds(call.environ), lambda: _try_text(call, make)) or ""
 
 
@@ -199,7 +206,7 @@ def _tool(call: _EventCall) -> str:
 
 
 def _of_file(call: _EventCall) -> str:
-    """Return what is recorded about the files that a tool has read or written."""
+    """Return what is recorded about the files that a tool call read or wrote."""
     if not call.payload.arguments:
         return ""
     from memctl.hooks import file_recall
@@ -215,7 +222,7 @@ def _before(call: _EventCall) -> str:
 
 def _prompt(call: _EventCall) -> str:
     _attempt(call, lambda: _look(call))
-    owed = _owed_context(call)  # the state as it was before this was asked
+    owed = _owed_context(call)  # before the prompt is noted, so that it has the state of the compacted context
     if call.payload.prompt and not call.host.reads:
         _attempt(call, lambda: _note_prompt(call))
     if owed or not call.payload.prompt or PROMPT not in call.host.speaks:
@@ -224,8 +231,7 @@ def _prompt(call: _EventCall) -> str:
 
 
 def _recall(call: _EventCall) -> str:
-    """Return what bears on a prompt, "" if that takes longer than a start may: nobody misses what they did
-    not ask for."""
+    """Return the memory's text for a prompt; "" if nothing is relevant, or if it takes longer than a start may."""
     from memctl.hooks import recall
 
     made = _in_time(call, lambda: recall.find(partial(_open_for_search, call), call.folder, call.payload.prompt))
@@ -233,7 +239,7 @@ def _recall(call: _EventCall) -> str:
 
 
 def _agent(call: _EventCall) -> str:
-    """Return what a sub-agent is given at its start, "" where there is nothing, or no time."""
+    """Return the text for a sub-agent that starts, "" if there is none or it takes too long."""
     from memctl.hooks import sub_agents
 
     return _in_time(call, lambda: sub_agents.context(partial(_open_for_search, call), call.payload, call.folder))
@@ -252,7 +258,7 @@ def _note_answer(call: _EventCall) -> None:
 
 
 def _look(call: _EventCall) -> None:
-    """See whether a host that does not say so has compacted the context; then the state of the work is owed."""
+    """Check whether a host without an event for compactions has compacted the context; then mark its state as owed."""
     if not call.host.silent:
         return
     from memctl.hooks import gemini_compaction
@@ -264,7 +270,7 @@ def _look(call: _EventCall) -> None:
 
 
 def _owed_context(call: _EventCall) -> str:
-    """Return the state that a context was compacted from, if the host had no event to give it at."""
+    """Return the state of the work for a context that was compacted without an event, "" if there is none."""
     try:
         (call.folder.path / _OWED).unlink()
     except OSError:
@@ -279,19 +285,20 @@ def _owed_context(call: _EventCall) -> str:
 
 
 def _within(call: _EventCall, make: Callable[[], str], spent: float = 0.0) -> tuple[str, bool]:
-    """Return what is made within the time that a start has, of which some seconds are spent, or that it is missing;
-    whether it is there."""
+    """Return what `make` returns within the time of a session's start, and True; or a line that it is late, and False.
+
+    `spent` are the seconds of that time that have passed already.
+    """
     seconds = daemonize.seconds(call.environ)
     text = daemonize.within(seconds - spent, make)
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
 def _start_context(call: _EventCall, memory: Memory) -> str:
-    """Return what a session that starts is given of the memory, with what its earlier events left undone
-    done before."""
+    """Return the text for a session that starts, after finishing the queued work of its earlier events."""
     _attempt(call, lambda: _settle(call, _PATIENCE))
     if call.payload.source != COMPACTED:
-        memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
+        memory.asked = memory.ask()  # Git compares with HEAD while memctl imports modules
     from memctl.hooks import other_memctl, session_start, session_state
     from memctl.store import load
 
@@ -309,10 +316,10 @@ def _start_context(call: _EventCall, memory: Memory) -> str:
 def _start(call: _EventCall) -> str:
     begun = time.monotonic()
     if call.payload.source != COMPACTED and (job_queue.notes(call.folder.root) or _killed_sessions(call)):
-        # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
+        # Before the pack, which includes the results; if it takes longer, it goes on in its own process.
         daemonize.within(daemonize.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _open(call)
-    from memctl.hooks import primer, recall, session_start, session_state  # before the copy, which needs them, too
+    from memctl.hooks import primer, recall, session_start, session_state  # before the fork, which needs them, too
 
     text, is_given = _within(call, lambda: _start_context(call, memory), time.monotonic() - begun)
     state = session_state.read(call.folder)
@@ -320,7 +327,7 @@ def _start(call: _EventCall) -> str:
     if is_given:
         _attempt(call, lambda: job_queue.alone(call.folder, note, _MOMENT))
         _attempt(call, lambda: recall.note(call.folder, text))
-    else:  # the copy may hold the session's lock for a while
+    else:  # the forked process may hold the session's lock for a while
         text = f"{primer.GUIDE}\n{text}"
         call.behind.append(lambda: _attempt(call, lambda: job_queue.alone(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: session_start.name_the_session(call.host, call.folder, call.environ))
@@ -328,14 +335,14 @@ def _start(call: _EventCall) -> str:
 
 
 def _killed_sessions(call: _EventCall) -> list[SessionDir]:
-    """Return the sessions of this place that were killed. Mostly there is no other, and no memory to be opened."""
+    """Return the killed sessions of this memory; without other sessions the memory is not even opened."""
     if next(iter(call.folder.others()), None) is None:
         return []
     return live_sessions.killed_sessions(call.folder, call.place, _open(call).config.session_pause)
 
 
 def _take_up(call: _EventCall) -> str:
-    """Do what sessions have left that were killed, some at a time."""
+    """Do the queued work of killed sessions, and end up to three of them; returns ""."""
     from memctl.hooks import jobs
 
     waiting = daemonize.seconds(call.environ) / 2
@@ -360,8 +367,11 @@ def _note_compaction(call: _EventCall) -> None:
 
 
 def _stop(call: _EventCall) -> str:
-    """Name what was decided and not recorded. The agent goes on because of it, so not where a program waits for the
-    answer, nor where the agent has gone on once."""
+    """Return a reminder of unrecorded decisions, and queue the work of a stop.
+
+    The agent continues because of a reminder, so none is given if a program waits for the answer, or if the agent
+    continues after one already.
+    """
     is_attended = call.environ.get(_ATTENDED) != "0"
     text = _reminder(call) if is_attended and not call.payload.goes_on else ""
     if call.payload.answer and not call.host.reads:
@@ -386,7 +396,7 @@ def _reminder(call: _EventCall) -> str:
 
 
 def _leave(call: _EventCall, what: str) -> None:
-    """Note an event, and have its work done behind the host's back, by whoever is at work for the session."""
+    """Queue the work of an event, to run in a process of its own, or in one that is working for the session already."""
     job_queue.leave(call.folder, _job_of(call, what))
     held = job_queue.take(call.folder, _MOMENT)
     if held is not None:
@@ -394,7 +404,7 @@ def _leave(call: _EventCall, what: str) -> None:
 
 
 def _end(call: _EventCall) -> str:
-    """Return the end, at which the host waits: a user who pushes then has the commit with the session's page."""
+    """End a session while the host waits, so that its page is committed before the user can push; returns ""."""
     job_queue.leave(call.folder, _job_of(call, END))
     live_sessions.end(call.folder)
     _settle(call, _LAST_PATIENCE)
@@ -407,14 +417,17 @@ def _job_of(call: _EventCall, what: str) -> dict[str, object]:
         "host": call.host.name,
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
-        "moment": str(time.time_ns()),  # the clock may be fixed
+        "moment": str(time.time_ns()),  # unlike `now`, it differs even if MEMCTL_NOW fixes the clock
         "event": call.payload[:NOTED],
     }
 
 
 def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> None:
-    """Do what the session has left undone. Mostly somebody is at it, and only to be waited for: then what does the work
-    need not be imported, which takes 70 ms."""
+    """Do the queued work of the session, or wait up to `seconds` for the process that does it.
+
+    The modules that do the work, which take 70 ms to import, are imported only if there is any. `held` is the
+    descriptor of the session's lock if this process has it.
+    """
 
     def do(entry: Mapping[str, Any]) -> bool:
         from memctl.hooks import jobs
@@ -447,8 +460,9 @@ def _open_for_search(call: _EventCall) -> Memory:
 
 
 def _open(call: _EventCall, asked: StatusProcess | None = None) -> Memory:
-    """Return the memory, with the agent as who is at work."""
+    """Open the memory with the agent as the actor; `asked` is a question that Git answers already."""
     from memctl.store.memory import open_for_agent
 
-    agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all
+    # The name is never "", which means a person, who may read everything.
+    agent = call.environ.get("MEMCTL_AGENT") or call.host.name
     return open_for_agent(call.place, call.environ, agent, call.folder.key, asked)

@@ -1,4 +1,4 @@
-"""The draft of a session's page, which is in no commit yet: it lies beside the session's counters."""
+"""Read and write the draft of a session's page, which is kept in the session's folder until it is committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DRAFT = "draft.md"
 
 
 def read(folder: SessionDir) -> SessionPage | None:
-    """Return the draft of a session, if there is one that can be read."""
+    """Return the draft of a session's page, None if there is none that can be read."""
     try:
         text = _file(folder).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -29,6 +29,7 @@ def read(folder: SessionDir) -> SessionPage | None:
 
 
 def write(folder: SessionDir, made: SessionPage) -> None:
+    """Write the draft of a session's page."""
     from memctl.record import session_page
     from memctl.store import files
 
@@ -36,6 +37,7 @@ def write(folder: SessionDir, made: SessionPage) -> None:
 
 
 def drop(folder: SessionDir) -> None:
+    """Delete the draft of a session's page, if there is one."""
     _file(folder).unlink(missing_ok=True)
 
 

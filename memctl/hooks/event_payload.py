@@ -1,7 +1,6 @@
-"""What a host says of an event, on standard input, and what it is answered.
+"""Parse a host's event from JSON, and write the answer in the host's form.
 
-An event is a JSON object of which unknown fields are left aside; an answer is text for the model, in the form and of
-the length that the host takes.
+Unknown fields of an event are ignored. An answer is text for the model, within the length that the host allows.
 """
 
 from __future__ import annotations
@@ -11,23 +10,25 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from memctl.hooks.hosts import Host
-from memctl.light_typing import Any, NamedTuple
 from memctl.store.session_dir import key
+from memctl.text.light_typing import Any, NamedTuple
 
-COMPACTED = "compact"  # the source of a session that goes on after a compaction
-NOTED = 7  # fields of a payload, of which none has a text of somebody's, that a note of an event keeps
-MOST_BYTES = 64 * 1024 * 1024  # after a tool call the whole result is in it
+COMPACTED = "compact"  # the `source` of a session that continues after a compaction
+NOTED = 7  # first fields of a payload, which have no texts of people or models, and which a queued job keeps
+MOST_BYTES = 64 * 1024 * 1024  # of an event, which has the whole result of a tool call
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 _SAID, _SAID_END = "<hook_context>", "</hook_context>"
 
 
 class Payload(NamedTuple):
-    """An event. All texts are as the host gives them, and untrusted; what it does not say is "".
+    """An event of a host. All texts are untrusted and as the host gives them; missing ones are "".
 
-    `agent` is set for a sub-agent's, and `agent_type` then; `source` says how a session starts (startup, resume, clear,
-    compact), `trigger` whether a person (manual) or the host (auto) compacts; `prompt` is what the user asks, or what a
-    sub-agent is asked; `answer` is what the agent said last where it stops. The agent `goes_on` where it stops after a
-    hook has already kept it from that. `tool` is what is called, with its `arguments`.
+    - `agent`, `agent_type`: the id and kind of a sub-agent whose event it is.
+    - `source`: how a session starts (startup, resume, clear, compact).
+    - `trigger`: whether a person (manual) or the host (auto) compacts the context.
+    - `prompt`: the prompt to the agent or sub-agent. `answer`: the agent's last message, when it stops.
+    - `goes_on`: at a stop, whether a hook has made the agent continue before.
+    - `tool`, `arguments`: the tool call.
     """
 
     event: str
@@ -46,11 +47,12 @@ class Payload(NamedTuple):
 
     @property
     def key(self) -> str:
+        """The name of the session's folder, made from its id."""
         return key(self.session)
 
 
 def parse(data: bytes) -> Payload:
-    """Read an event; raises ValueError if it is none."""
+    """Parse an event from JSON; raises ValueError if it is not a JSON object with an event's name."""
     try:
         values = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -76,8 +78,10 @@ def parse(data: bytes) -> Payload:
 
 
 def _without_hook_context(prompt: str) -> str:
-    """Return a prompt without the answers of hooks, which Gemini CLI puts before one that is given on its command line,
-    with all `<` within them escaped."""
+    """Return a prompt without the hooks' answers that Gemini CLI puts before a prompt of its command line.
+
+    In these answers each `<` is escaped, so that the end mark is found.
+    """
     if not prompt.startswith(_SAID):
         return prompt
     _, end, rest = prompt.partition(_SAID_END)
@@ -90,13 +94,13 @@ def _text(values: dict[str, Any], name: str) -> str:
 
 
 def render_answer(host: Host, event: str, text: str) -> str:
-    """Return an answer as the host takes it."""
+    """Return an answer as JSON for the host, cut to the host's number of bytes."""
     text = _cut_to(text, host.most_bytes) if host.most_bytes else text
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
 
 
 def _cut_to(text: str, most: int) -> str:
-    """Return a text of at most so many bytes, without lines before its last, which says what else was left out."""
+    """Cut a text to `most` bytes by removing lines before its last line, which says what is left out."""
     lines = text.rstrip("\n").split("\n")
     sizes = [len(line.encode(errors="surrogatepass")) + 1 for line in lines]
     room, kept = most - sizes[-1], list[str]()

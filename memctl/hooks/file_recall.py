@@ -1,14 +1,14 @@
-"""At a file: what is recorded about it, with the first reading of it in a session; at most 400 characters.
+"""Tell an agent what is recorded about a file when it first reads or writes the file in a session.
 
-The sentence itself comes, not where to find it: agents follow no pointers. What is in force comes before what is
-proposed, of which only a choice with a reason counts; what refers to the file, before what refers to a folder above it;
-then what weighs more. A file that is written and was not read is named as well, so that the work can be checked against
-the decision; with `git config memctl.guard deny` Claude Code is kept from that once. Files that a shell command reads
-or writes count, too: Codex has no other way to read one.
+The answer has the record's sentence (at most 400 characters), because agents don't follow references. Records in force
+go before proposed ones, which count only with a reason or an alternative; records about the file go before those about
+a folder above it; then the weight decides. A file that is written without being read is named as well. With
+`git config memctl.guard deny` the first such write of Claude Code is refused. Files in shell commands count, too, since
+Codex has no other way to read files.
 
-It is one look-up in the cache, of the paths that the call names, or of the words of a shell command or a patch; only if
-one is a file with a record, the call is read properly. Each find is compared with the record's file; a record that came
-by no command of memctl's is found once some command has read it.
+Only one look-up in the cache is made for the paths, or the words of a shell command or a patch; the call is parsed only
+if one of them is a file with a record. Each result is compared with the record's file. A record that was written
+without memctl is found after any command has read it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from memctl.store.session_dir import SessionDir
 SETTING = "memctl.guard"
 DENY = "deny"
 _MOST = 400  # characters
-_OTHERS = 3  # ids of further records that are named
-_AT_ONCE = 3  # files of one call that something is said of
+_OTHERS = 3  # further records that are named by id
+_AT_ONCE = 3  # files in the answer to one call
 _NO_MARKUP = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
-_BYTES = 64 * 1024  # of a record that are read
+_BYTES = 64 * 1024  # of a record's file that are read
 _READERS = ("Read", "read_file")  # Claude Code's and Gemini CLI's; `session.calls`, which takes 10 ms, knows all tools
-_LOOKED_AT, _WORDS = 16 * 1024, 300  # characters of an argument, and words of it, in which files are looked for
+_LOOKED_AT, _WORDS = 16 * 1024, 300  # characters and words of an argument that are searched for files
 _LONGEST_PATH = 4096
 _BETWEEN_WORDS = str.maketrans(dict.fromkeys("'\"`;|&()<>=,:", " "))
 _MOVES = ("cd", "pushd")
 
 
-# A file that a call touches, of which something is recorded: its name, whether the call writes it, the record to give,
-# with its reason, and ids of others.
+# A file that a call touches and that has records: its path, whether the call writes it, the record to show, the
+# record's reason, and ids of other records.
 _Recall = tuple[str, bool, FileRecord, str, tuple[str, ...]]
 
 
@@ -77,7 +77,7 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
 
 
 def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> Iterator[_Recall]:
-    """Yield the files with a record that a call touches and that no answer named since the last compaction."""
+    """Yield the files with records that a call touches, without those that were named since the last compaction."""
     top, cwd = repository.top, payload.cwd or str(place)
     shown = folder.shown()
     named = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
@@ -87,7 +87,7 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
     for name, is_written in _touched_files(top, cwd, payload, named).items():
         ranked = sorted(rows.get(name, []), key=lambda row: (row.status == PROPOSED, row.file != name))
         given = [row.id for row in ranked if row.id in shown]
-        # What was given already comes after what is new; at a folder it was given for all that is below.
+        # New records go before those that were given; a given record about a folder counts for all files below.
         ranked = [row for row in ranked if row.id not in given or row.file == name]
         ranked.sort(key=lambda row: row.id in given)
         reasons = ((row, _reason(place / FOLDER / row.path, row)) for row in ranked)
@@ -99,8 +99,10 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
 
 
 def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
-    """Return the files of the repository that a call may touch, as Git names them: those that its arguments name by
-    themselves, or else each word of its command or patch that may be a path."""
+    """Return the files of the repository that a call may touch, relative to the top.
+
+    They come from the arguments for paths, otherwise from the words of a command or a patch that may be paths.
+    """
     given = {key: value if isinstance(value, list) else [value] for key, value in arguments.items()}
     paths = [each for key, values in given.items() if "path" in key.lower() or "file" in key.lower() for each in values]
     if paths and "command" not in given:
@@ -110,17 +112,17 @@ def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[st
         words = text[:_LOOKED_AT].translate(_BETWEEN_WORDS).split()[:_WORDS]
         folders += [os.path.join(folders[-1], to) for word, to in pairwise(words) if word in _MOVES]
         if len(words) > 1:
-            whole = [text] if len(text) <= _LONGEST_PATH else []  # a name may have spaces in it
+            whole = [text] if len(text) <= _LONGEST_PATH else []  # a path may contain spaces
             words = [*whole, *(word for word in words if "." in word or "/" in word)]
         found |= dict.fromkeys(_inside(top, folders, dict.fromkeys(words)))
     return list(found)[:_WORDS]
 
 
 def _touched_files(top: Path, cwd: str, payload: Payload, named: Iterable[str]) -> dict[str, bool]:
-    """Return the files of the repository that a call touches, and whether it writes them."""
+    """Return the files of the repository that a call touches, each with whether the call writes it."""
     if payload.tool in _READERS:
         return dict.fromkeys(named, False)
-    from memctl.session import calls  # only where a file with a record is named
+    from memctl.session import calls  # slow to import, and needed only for files with a record
     from memctl.text.actions import READ
 
     found: dict[str, bool] = {}
@@ -131,7 +133,7 @@ def _touched_files(top: Path, cwd: str, payload: Payload, named: Iterable[str]) 
 
 
 def _inside(top: Path, folders: Iterable[str], paths: Iterable[str]) -> Iterator[str]:
-    """Yield paths as Git names files of the repository, seen from each of some folders; of others nothing."""
+    """Yield paths relative to the repository's top, resolved from each of some folders; skips paths outside of it."""
     root = f"{top}{os.sep}"
     for path in paths:
         for folder in folders:
@@ -145,7 +147,7 @@ def _inside(top: Path, folders: Iterable[str], paths: Iterable[str]) -> Iterator
 
 
 def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> bool:
-    """Return whether an owner keeps details to some agents: then hooks give nothing, rather than too much."""
+    """Return whether any owner limits who may read details; then hooks show no records, to be on the safe side."""
     from memctl.team import read_access
 
     if read_access.is_known_open(repository, (place / FOLDER).relative_to(repository.top).as_posix()):
@@ -156,11 +158,11 @@ def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> b
 
 
 def _reason(file: Path, row: FileRecord) -> str | None:
-    """Return a record's reason, or else its text.
+    """Return a record's reason, or else its first text.
 
-    None if its file does not say any more what the cache says, that it has this status and refers to this code; or if
-    it is proposed without a reason or an alternative: a report of work, and no choice. Nor of an issue that only says
-    how a command failed: whoever works runs that again, and the line that it names has moved.
+    Returns None if the record's file has another status or no longer refers to the code, unlike the cache. Also None
+    for a proposal without a reason or alternatives, which is a report of work and not a decision, and for an issue
+    that only says how a command failed: whoever runs it again sees that, and the line that it names has moved.
     """
     from memctl.text.phrases import is_failure
 
@@ -180,14 +182,14 @@ def _reason(file: Path, row: FileRecord) -> str | None:
 
 
 def _sentence(name: str, record: FileRecord, reason: str, others: tuple[str, ...]) -> str:
-    """Return what is recorded of a file as one line of data: of one record what and why, of others the ids."""
+    """Return a line on a file: a record's title and reason, and the ids of other records; at most 400 characters."""
     from memctl.text.fit import first_sentence
 
     about = name if record.file == name else record.file
     more = f" Also {', '.join(others)}." if others else ""
     start, end = f"{record.id} ({record.status} {record.type}) is about {about}: ", f"{more} {_SOURCE}"
     title, why = record.title.rstrip(".…"), first_sentence(reason).rstrip(" :")
-    if _plain(title).startswith(_plain(why)):  # the title has it, and perhaps more of what follows
+    if _plain(title).startswith(_plain(why)):  # the title repeats the reason's beginning
         why = " ".join(reason.partition("\n\n")[0].split())
     text = why if _plain(why).startswith(_plain(title)) else f"{title}. {why}".rstrip()
     text = text if text.endswith((".", "!", "?")) else f"{text}."
@@ -200,19 +202,19 @@ _SOURCE = "(information from the project's memory)"
 
 
 def _plain(text: str) -> str:
-    """Return a text without what a title made of its beginning has not: code marks, and the mark of what is cut."""
+    """Return a text without code marks and final punctuation, to compare it with a title that was made from it."""
     return " ".join(text.replace("`", "").split()).rstrip(" .…;:,")
 
 
 def _line(text: str) -> str:
-    """Return a text as one line in which nothing is markup."""
+    """Return a text as one line without characters of markup, which become similar ones."""
     from memctl.text.characters import printable_line
 
     return printable_line(text).translate(_NO_MARKUP)
 
 
 def _mark(name: str) -> str:
-    """Return the name by which a session's folder notes that a file was named."""
+    """Return the name of the mark in a session's folder that a file was named."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
     return f"file-{blake2b(name.encode(errors='surrogateescape'), digest_size=8).hexdigest()}"

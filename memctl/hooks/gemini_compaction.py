@@ -1,9 +1,9 @@
-"""Whether Gemini CLI has compressed a session's context, as its transcript tells.
+"""Detect from the transcript whether Gemini CLI has compressed a session's context.
 
-It has an event for that, PreCompress, but sends it before every request to its model, whether or not it compresses then
-(0.61.0: `ChatCompressionService.compress` asks for hooks first and looks at the number of tokens after that), and none
-once it has. A transcript has a line of all messages where they are replaced; after a compression they begin with the
-summary and an answer of the model's that the program itself has made up.
+Gemini CLI sends its event PreCompress before every request to the model, whether it compresses or not (in 0.61.0,
+`ChatCompressionService.compress` calls the hooks before it counts tokens), and no event afterwards. When messages are
+replaced, the transcript gets a line with all messages; after a compression these begin with the summary and a made-up
+answer of the model.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from memctl.store.session_dir import SessionDir
 from memctl.transcript.line import lines_after
 
 _REPLACED = b'{"$set":{"messages":'
-_READ = "read"  # a file with how far the transcript is read
+_READ = "read"  # the file with the transcript's offset in bytes up to which it was read
 _SEEN = "compressed-"
 
 
 def is_new(folder: SessionDir, transcript: str) -> bool:
-    """Return whether there is a compression in a transcript that was not there when this was last asked for the
-    session.
+    """Return whether a transcript has a new compression since the last call for this session.
 
-    A summary counts once, however often its messages are written: a session that is resumed has them again.
+    Each summary counts once, even if its messages are written again, as in a resumed session.
     """
     start = end = folder.offset(_READ)
     found = False
@@ -36,7 +35,7 @@ def is_new(folder: SessionDir, transcript: str) -> bool:
 
 
 def _summary(line: bytes) -> str:
-    """Return the summary with which the messages of a line begin, "" if they begin with none."""
+    """Return the summary at the beginning of a line's messages, "" if there is none."""
     from memctl.transcript import gemini
 
     try:

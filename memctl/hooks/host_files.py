@@ -1,7 +1,8 @@
-"""Changing the files of agents' programs: what would be written, writing it, and bringing back what was there before.
+"""Change hosts' settings files and restore them: plan an edit, write it, and undo it when memctl is uninstalled.
 
-What a file was before is kept until it is uninstalled, in a place that only its owner reads: settings may hold keys.
-As long as nobody has changed the file since, it comes back byte for byte; else only what is ours is taken out.
+The original bytes of a file are kept until memctl is uninstalled, in a folder that only the user can read, since
+settings may contain keys. A file that nobody has changed since is restored byte for byte; from any other file only
+memctl's entries are removed.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """One file: its name for people, the file itself (what a link leads to), its bytes before and after.
+    """A planned edit of one file: its name for people, its path without links, its bytes before and after.
 
-    None: there is no file. `note` says what else there is to know, `offered` which rules of what an agent may run were
-    there to be chosen from, and `put` which ones memctl has ever put in.
+    None means that the file does not exist. `note` is a remark for people. `offered` are all permission rules that
+    memctl knew, and `put` those that it has ever added to the file.
     """
 
     name: str
@@ -48,10 +49,10 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class OriginalFile(msgspec.Struct, frozen=True):
-    """What a file was before we came, in base64 (None: there was none), and the digest of what we made of it.
+    """A file before memctl's first edit: its bytes in base64 (None if it did not exist), and a digest after the edit.
 
-    `made_folder` says that its folder was made for it; `offered` and `put` are those of the last edit. If nothing was
-    changed then, `after` is "".
+    `after` is that digest, "" if the edit changed nothing. `made_folder` says that memctl created its folder. `offered`
+    and `put` are those of the last edit (see Edit).
     """
 
     path: str
@@ -63,8 +64,11 @@ class OriginalFile(msgspec.Struct, frozen=True):
 
 
 class Allowed(NamedTuple):
-    """The rules of what an agent may run, by group, the groups asked for (None: see `permissions.choose`), and those
-    that the user does without in their own settings."""
+    """Which commands agents may run unasked: the permission rules by group, and the groups that the user chose.
+
+    `groups` is None if the user chose none (see `permissions.choose`). `declined` are rules that the user has removed
+    from their own settings.
+    """
 
     rules: Mapping[str, Sequence[str]]
     groups: Collection[str] | None = None
@@ -72,21 +76,24 @@ class Allowed(NamedTuple):
 
 
 class OriginalFiles:
-    """Where what files were before is kept."""
+    """The stored originals of edited files, one JSON file for each in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, file: Path) -> OriginalFile | None:
+        """Return the original of a file, None if none is stored."""
         try:
             return msgspec.json.decode(self._file(file).read_bytes(), type=OriginalFile)
         except (OSError, msgspec.DecodeError):
             return None
 
     def keep(self, file: Path, kept: OriginalFile) -> None:
+        """Store the original of a file."""
         files.replace_private(self._file(file), msgspec.json.encode(kept).decode())
 
     def forget(self, file: Path) -> None:
+        """Delete the stored original of a file, if there is one."""
         self._file(file).unlink(missing_ok=True)
 
     def _file(self, file: Path) -> Path:
@@ -94,7 +101,7 @@ class OriginalFiles:
 
 
 def state_home(environ: Mapping[str, str]) -> Path:
-    """Return where memctl keeps what belongs to a user and no project (XDG Base Directory Specification)."""
+    """Return the folder for originals of a user's files, below XDG_STATE_HOME or ~/.local/state."""
     given = environ.get("XDG_STATE_HOME", "")
     return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "memctl" / "installed"
 
@@ -108,8 +115,12 @@ def settings_edit(
     originals: OriginalFiles,
     allowed: Allowed,
 ) -> Edit:
-    """Return what becomes of a host's settings; with no `call` of ours the hooks go. No link may lead out of the
-    worktree `top`."""
+    """Plan the edit of a host's settings file: add memctl's hooks and permission rules, or remove them.
+
+    `call` are the hook's fields that call memctl, None to remove the hooks. `top` is the worktree that no link may lead
+    out of, None for a user's own file. Raises MemctlError if the settings can't be edited; the hint has the lines to
+    add by hand.
+    """
     target, path = _target(file, name, top), FORMS[host.name].setting
     kept = originals.find(target)
     if call is None:
@@ -139,7 +150,7 @@ def settings_edit(
 def rules_edit(
     file: Path, name: str, top: Path | None, form: Form, originals: OriginalFiles, allowed: Allowed | None
 ) -> Edit:
-    """Return what becomes of a host's file of rules; without any `allowed` ours go."""
+    """Plan the edit of a host's file of permission rules: add the `allowed` ones, or remove memctl's rules for None."""
     target = _target(file, name, top)
     kept, rules = originals.find(target), form.rules()
     if allowed is None:
@@ -155,8 +166,10 @@ def rules_edit(
 
 
 def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
-    """Return the rules that a user was offered in their own settings and that are not there: in none of their clones
-    they are put in unasked."""
+    """Return the permission rules that the user removed from, or left out of, their own settings.
+
+    memctl adds these to no project's settings unless it is asked to.
+    """
     form, own = FORMS[host.name], settings.place(host, settings.USER, Path(), environ)
     file = Path(os.path.realpath(own.file.parent / form.file if form.file else own.file))
     kept = OriginalFiles(state_home(environ)).find(file)
@@ -173,14 +186,14 @@ def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
 
 
 def _choice(allowed: Allowed, kept: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the rules that are to be in a file, and those of ours that are to go."""
+    """Return the rules to have in a file, and memctl's rules to remove from it."""
     offered = {*(kept.offered if kept else ()), *allowed.declined}
     wanted = permissions.choose(allowed.rules, allowed.groups, offered, present)
     return wanted, [rule for rule in _own_rules(kept, allowed) if rule not in wanted]
 
 
 def _own_rules(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
-    """Return the rules in a file that memctl has put there; all that are like ours where nobody knows who did."""
+    """Return the rules that memctl has added to a file; all rules of memctl's form if that is not recorded."""
     return kept.put if kept and kept.after else tuple(rule for of in allowed.rules.values() for rule in of)
 
 
@@ -196,7 +209,7 @@ def _with_rules(
 
 
 def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bool) -> list[Edit]:
-    """Return what becomes of AGENTS.md and CLAUDE.md."""
+    """Plan the edits of AGENTS.md and CLAUDE.md in a folder: add memctl's block, or with `remove` delete it."""
     made: list[Edit] = []
     for name in (agents_md.AGENTS, agents_md.CLAUDE):
         file = folder / name
@@ -210,7 +223,10 @@ def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bo
 
 
 def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
-    """Write one file: whole, with the mode that it had. Raises MemctlError; then it is as it was."""
+    """Write a planned edit atomically, keeping the file's mode, and store or forget its original.
+
+    Raises MemctlError if the file changed since the edit was planned or can't be written; it is unchanged then.
+    """
     kept = originals.find(edit.file)
     if not edit.changes:
         if remove:
@@ -220,7 +236,7 @@ def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
             originals.keep(edit.file, msgspec.structs.replace(old, offered=edit.offered, put=edit.put))
         return
     if _content(edit.file, edit.name) != edit.before:
-        raise MemctlError(f"{edit.name} has just been changed by somebody", "run this again")
+        raise MemctlError(f"{edit.name} was changed by another program just now", "run this again")
     try:
         if remove:
             _write(edit)
@@ -253,22 +269,21 @@ def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], st
     target = _target(file, name, top)
     before = _content(target, name)
     if before is None:
-        return Edit(name, target, None, None, "it is not there")
+        return Edit(name, target, None, None, "it does not exist")
     kept = originals.find(target)
     if kept is not None and kept.after == _digest(before):
         return Edit(name, target, before, None if kept.before is None else _without_ours(kept.before, name, change))
     text, has_mark = _text(before, name)
     after = change(text)
     if after == text:
-        return Edit(name, target, before, before, "nothing of memctl's is in it")
+        return Edit(name, target, before, before, "it has nothing of memctl")
     if kept is not None and kept.before is None and kept.after and after.strip() in ("", "{}"):
-        return Edit(name, target, before, None)  # nothing is left of a file that we made
+        return Edit(name, target, before, None)  # memctl created the file, and nothing else is in it
     return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
 
 
 def _without_ours(kept: str, name: str, change: Callable[[str], str]) -> bytes:
-    """Return what a file was, byte for byte, but for what was ours already, put there in another clone or before an
-    edit."""
+    """Return an original byte for byte, without entries of memctl that it had already, such as from another clone."""
     data = base64.b64decode(kept)
     text, has_mark = _text(data, name)
     after = change(text)
@@ -276,11 +291,13 @@ def _without_ours(kept: str, name: str, change: Callable[[str], str]) -> bytes:
 
 
 def _target(file: Path, name: str, top: Path | None) -> Path:
-    """Return the file itself. In a project no link may lead out of it: who made the project would choose what we
-    change."""
+    """Return a file's path with links resolved; raises MemctlError if it is outside of `top`.
+
+    Otherwise the author of a project could choose, by a link, which of the user's files memctl edits.
+    """
     target = Path(os.path.realpath(file))
     if top is not None and not target.is_relative_to(os.path.realpath(top)):
-        raise MemctlError(f"{name} leads out of the project, to {target}", "replace the link by a file")
+        raise MemctlError(f"{name} is a link to {target}, outside of the project", "replace the link with a file")
     return target
 
 
@@ -302,7 +319,7 @@ def _content(file: Path, name: str) -> bytes | None:
 
 
 def _text(data: bytes | None, name: str) -> tuple[str, bool]:
-    """Return a file's text without the mark of byte order, and whether it has one."""
+    """Return a file's text without its byte order mark, and whether it has one; raises MemctlError for non-UTF-8."""
     try:
         text = (data or b"").decode()
     except UnicodeDecodeError:

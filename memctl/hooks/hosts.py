@@ -1,40 +1,46 @@
-"""The programs that call us: what they call their events, where they look for hooks, and what they take for an answer.
+"""The hosts that memctl has hooks for: their events, the places of their settings, and the form of their answers.
 
-All three as seen by running them (tests/agents): Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0. The limit of
-what Codex shows is from its source (`codex-rs/hooks`, `output_spill.rs`). Plain tuples and no msgspec: a hook after
-every tool call has no time to import it.
+All facts were observed by running the hosts (tests/agents): Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0. The
+length limit of Codex is from its source (`codex-rs/hooks`, `output_spill.rs`). Plain tuples and no msgspec: a hook
+after every tool call must not cost its import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memctl.light_typing import NamedTuple
 from memctl.store import agent_env
+from memctl.text.light_typing import NamedTuple
 
 START, TOOL, PROMPT, COMPACT, STOP, END = "start", "tool", "prompt", "compact", "stop", "end"
-AGENT = "agent"  # a sub-agent starts
-BEFORE = "before"  # a tool is about to write
+AGENT = "agent"  # the start of a sub-agent
+BEFORE = "before"  # before a tool call that writes
 
 
 class Host(NamedTuple):
-    """A program that runs agents.
+    """A host: a program that runs agents. `name` is memctl's name for it, `title` its name for people.
 
-    `events` are those that we hook, by the program's names, with what they are to us. A `speaks` event's answer reaches
-    the model as `additionalContext` of a JSON object; with `instructs` what we print before a compaction is added to
-    the summariser's instructions. `reads` says whether memctl reads its transcripts whole (of others, the tool calls).
-    `folder` has its settings, in a project and in the user's home; `shared` and `own` are their files (`own` "" if it
-    has none for one user's copy of a project); `second` is what a second is in its time limits, `last` the seconds that
-    its hook at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no
-    such limit beside that of characters).
+    Events and answers:
 
-    `process` is a variable of its hooks with the number of its process ("": they are told none). A `silent` one has no
-    event for a compaction: its transcript is looked at (`gemini_compaction`). `home` is the variable that moves its
-    folder in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what its user
-    has to know once hooks are installed. `before` is its event ahead of a tool call, at which our hook can refuse it
-    (`file_recall`); it is hooked only where the user has asked for that. A project's settings that are
-    `is_for_its_folder_only` are not read where it is started in a folder below. Of what JSON has not, it `takes` only
-    that in its settings: of a file with anything else it reads nothing (Gemini CLI does not even start).
+    - `events`: the hooked events by the host's names, each with memctl's (START, TOOL, …).
+    - `speaks`: the events whose answers reach the model, as `additionalContext` of a JSON object.
+    - `instructs`: whether the answer before a compaction is added to the instructions of the summarizing model.
+    - `silent`: the host has no event for a compaction, so its transcript is checked (`gemini_compaction`).
+    - `before`: the event before a tool call, at which a hook can refuse the call (`file_recall`); None if there is
+      none.
+    - `most_bytes`: the bytes of an answer above which the model sees only a preview, 0 for no such limit.
+    - `reads`: whether memctl reads the host's transcripts as a whole; of others it reads tool calls only.
+    - `process`: the environment variable with the number of the host's process, "" if there is none.
+
+    Settings:
+
+    - `folder`: the folder of its settings in a project and in the user's home; `shared` is the file of a project or
+      user, `own` that of one user for a project ("" if there is none).
+    - `home`: the variable that sets the folder in the user's home; with a `/`, the variable that sets its parent.
+    - `second`: the number that means a second in its time limits; `last`: seconds of the hook at a session's end.
+    - `is_for_its_folder_only`: a project's settings are not read if the host is started in a folder below.
+    - `takes`: extensions of JSON that it accepts in its settings; a file with others is not read.
+    - `advice`: what its user must know once hooks are installed.
     """
 
     name: str
@@ -86,7 +92,7 @@ CLAUDE_CODE = Host(
 CODEX = Host(
     agent_env.CODEX.host,
     agent_env.CODEX.title,
-    # Older ones have no SessionEnd, and pass over what they don't know. What a sub-agent is asked comes as a prompt.
+    # Older versions have no SessionEnd and ignore unknown events. The prompt of a sub-agent comes as UserPromptSubmit.
     {
         "SessionStart": START,
         "UserPromptSubmit": PROMPT,
@@ -98,8 +104,8 @@ CODEX = Host(
     (START, TOOL, PROMPT),
     ".codex",
     "hooks.json",
-    last=3,  # it warns of more
-    most_bytes=10_000,  # 2,500 tokens, for which it takes 4 bytes each
+    last=3,  # Codex warns of a longer limit
+    most_bytes=10_000,  # 2,500 tokens, which Codex counts as 4 bytes each
     home="CODEX_HOME",
     advice="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever"
     " they change); until then it passes over them, and `codex exec` does not say so. Its sandbox closes Git's folder:"
@@ -129,7 +135,7 @@ GEMINI = Host(
 
 
 def with_guard(host: Host) -> Host:
-    """Return a host with its event ahead of a tool call hooked, too."""
+    """Return a host with its event before a tool call added to the hooked ones, unchanged if it has none."""
     return host._replace(events={**host.events, host.before: BEFORE}) if host.before else host
 
 

@@ -1,4 +1,4 @@
-"""Doing what events have left undone (`job_queue`): summing the session up, saving, committing."""
+"""Do the work that events have queued (`job_queue`): summarize the session, save a checkpoint, commit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 class _JobNote(msgspec.Struct, frozen=True):
-    """What an event's note says; `agent` is as it was then, and `moment` tells it from all others."""
+    """A queued job: the event (`what`), the host's name, the agent's name, and the folder with the memory.
+
+    `event` are the first fields of the payload; `moment` is unique to the job.
+    """
 
     what: str
     host: str
@@ -33,7 +36,7 @@ class _JobNote(msgspec.Struct, frozen=True):
 
 
 class _Work(NamedTuple):
-    """An event whose work is to be done."""
+    """A job with its memory opened and its host and payload decoded."""
 
     memory: Memory
     host: Host
@@ -43,9 +46,11 @@ class _Work(NamedTuple):
 
 
 def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) -> bool:
-    """Do what all sessions of a memory have left undone, but for those that a process is at work for, still after
-    `patience` seconds; whether nothing is left. What can't be read or written of one session stops no other, and is in
-    our log."""
+    """Do the queued jobs of all sessions of a memory; returns whether none is left.
+
+    Skips a session that another process still works for after `patience` seconds. An error with one session goes to the
+    log of faults and does not stop the others.
+    """
     is_settled = True
     for key in dict.fromkeys(note.key for note in job_queue.notes(root)):
         one = SessionDir(root, key)
@@ -60,22 +65,22 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
 
 
 def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
-    """Do the work of an event; whether it is done. What went wrong is in our log.
+    """Do a queued job; returns whether it is done. An error goes to the log of faults.
 
-    Raises NotNow where only a user can help: for a memory that is there and can't be opened, as in a merge that left
-    its marks in config.yaml, for a setting without a meaning, for a Git hook that is edited, and for a full disk.
+    Raises NotNow if only the user can help: the memory can't be opened (such as by conflict markers in config.yaml), a
+    setting is invalid, a Git hook is being edited, or the disk is full.
     """
     try:
         left = msgspec.convert(entry, _JobNote)
         host, do = HOSTS[left.host], _DOING[left.what]
-        payload = msgspec.convert(left.event[:NOTED], Payload)  # an older memctl noted more of it
+        payload = msgspec.convert(left.event[:NOTED], Payload)  # an older memctl queued more fields
     except (msgspec.ValidationError, KeyError) as error:
         log.fault(folder.root, "", folder.key, error)
-        return True  # of a later memctl, or broken: it will not get better
+        return True  # the job is broken or of a later memctl: trying again does not help
     memory: Memory | None = None
     try:
         memory = open_for_agent(Path(left.place), environ, left.agent or host.name, folder.key)
-        if not memory.is_trusted:  # an older memctl may have left it
+        if not memory.is_trusted:  # an older memctl may have queued the job
             raise job_queue.NotNow
         do(_Work(memory, host, payload, folder, left.moment))
         return True
@@ -91,9 +96,11 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
 
 
 def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patience: float) -> None:
-    """Sum up sessions that were killed, and end them, `most` of them, if no other process is at work for them after
-    `patience` seconds: one that a hook of theirs left behind may be. One with which that fails does not count, and
-    stops no other: it is tried again at each start."""
+    """Summarize and end killed sessions, at most `most` of them.
+
+    A session that another process works for after `patience` seconds is skipped. A session that fails does not count,
+    and is tried again at each start.
+    """
     done = 0
     for one in sessions:
         if done == most:
@@ -118,11 +125,11 @@ def _end_killed(memory: Memory, one: SessionDir) -> None:
 
 
 def _compact(work: _Work) -> None:
-    from memctl.hooks import compaction_checkpoint  # the end of a session saves none, and is waited for
+    from memctl.hooks import compaction_checkpoint  # not needed at the end of a session, at which the host waits
 
     try:
         summarize.take_in(work.memory, work.host, work.payload.transcript, work.folder)
-    except Exception as error:  # what was known before is saved all the same
+    except Exception as error:  # the state known so far is saved all the same
         log.fault(work.folder.root, work.payload.event, work.folder.key, error)
     compaction_checkpoint.save(work.memory, work.folder, work.moment)
 

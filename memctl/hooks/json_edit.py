@@ -1,8 +1,8 @@
-"""Changing JSON without writing it anew: what somebody has in a file stays as it is, to the last space.
+"""Edit JSON text in place: everything that is not edited stays unchanged, including spaces and comments.
 
-A member or an element is put in behind the last one, in the manner of those that are there, or taken out. Comments
-(`//` and `/* */`) and trailing commas, as editors and some agents' programs take them, stay where they are: places are
-found in a copy of the text that has spaces instead of them, and so has everything at the same place.
+A member or element is inserted after the last one in the file's own style, or removed. Comments (`//` and `/* */`) and
+trailing commas, which editors and some hosts accept, stay: positions are found in a copy of the text in which they are
+replaced by as many spaces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _NOT_SPACE = re.compile(r"[^\r\n]")
 
 
 class JsonSpan(NamedTuple):
-    """A member of an object or an element of a list: where it begins, where its value does, and where it ends."""
+    """The offsets of an object's member or a list's element: its start, the start of its value, and its end.
+
+    `key` is the member's key, "" for an element.
+    """
 
     start: int
     value: int
@@ -33,7 +36,10 @@ class JsonSpan(NamedTuple):
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """Return the object that a text is, without comments and trailing commas; raises MemctlError if it is none."""
+    """Parse a JSON object with comments and trailing commas; {} for an empty text.
+
+    `name` is the file's name for messages. Raises MemctlError if the text is not a JSON object.
+    """
     try:
         found = json.loads(_plain(text) if text.strip() else "{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -45,13 +51,13 @@ def parse(text: str, name: str) -> dict[str, Any]:
 
 
 def extras(text: str) -> list[str]:
-    """Return what a text has that JSON has not: COMMENTS, COMMAS, both or none."""
+    """Return the extensions of JSON that a text uses: COMMENTS, COMMAS, both or none."""
     bare = _bare(text)
     return [name for name, found in ((COMMENTS, bare != text), (COMMAS, _plain(text) != bare)) if found]
 
 
 def value_at(text: str, path: Sequence[str | int]) -> int | None:
-    """Return where the value begins that a path of keys and numbers leads to; None if it leads nowhere."""
+    """Return the offset of the value at a path of keys and indexes, None if there is no such value."""
     plain = _plain(text)
     at = _skip(plain, 0)
     for step in path:
@@ -62,7 +68,7 @@ def value_at(text: str, path: Sequence[str | int]) -> int | None:
             named = [span for span in found if span.key == step]
             if not named:
                 return None
-            at = named[-1].value  # of several with one name the last one counts
+            at = named[-1].value  # the last of several members with one key counts, as in JSON parsers
         elif step < len(found):
             at = found[step].value
         else:
@@ -71,23 +77,23 @@ def value_at(text: str, path: Sequence[str | int]) -> int | None:
 
 
 def spans(text: str, at: int) -> list[JsonSpan]:
-    """Return the members of the object, or the elements of the list, that begins at `at`."""
+    """Return the members of the object, or the elements of the list, that begins at the offset `at`."""
     return _spans(_plain(text), at)
 
 
 def insert(text: str, at: int, value: Any, key: str = "") -> str:
-    """Return the text with a value behind the last one in the object or list at `at`; in an object under `key`."""
+    """Return the text with a value added at the end of the object (under `key`) or list at the offset `at`."""
     plain = _plain(text)
     found, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
     head = f"{json.dumps(key, ensure_ascii=False)}: " if key else ""
-    if found and newline not in text[at : found[0].start]:  # all on one line
+    if found and newline not in text[at : found[0].start]:  # the object or list is on one line
         return f"{text[: found[-1].end]}, {head}{json.dumps(value, ensure_ascii=False)}{text[found[-1].end :]}"
     outer = _indentation(plain, at)
     inner = _indentation(plain, found[0].start) if found else outer + unit
     written = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + inner)
     if found:
         end = found[-1].end
-        rest = _REST_OF_LINE.match(text, end)  # a comment stays beside what it is about
+        rest = _REST_OF_LINE.match(text, end)  # a comment stays on the line of its value
         assert rest is not None
         beside = text[end : rest.end()].rstrip()
         if rest[1]:
@@ -99,7 +105,7 @@ def insert(text: str, at: int, value: Any, key: str = "") -> str:
 
 
 def replace(text: str, span: JsonSpan, value: Any) -> str:
-    """Return the text with another value in a span."""
+    """Return the text with the value of a span replaced."""
     plain = _plain(text)
     newline, inner = "\r\n" if "\r\n" in text else "\n", _indentation(plain, span.start)
     is_flat = newline not in text[span.value : span.end] and len(text[span.value : span.end]) > 2
@@ -108,8 +114,10 @@ def replace(text: str, span: JsonSpan, value: Any) -> str:
 
 
 def remove(text: str, at: int, number: int) -> str:
-    """Return the text without a member or element of what begins at `at`, and without the comma and space that it
-    brought."""
+    """Return the text without one member or element of the object or list at the offset `at`, and without its comma.
+
+    `number` is its index. Comments around it stay.
+    """
     bare, plain = _bare(text), _plain(text)
     found = _spans(plain, at)
     start, end = found[number].start, found[number].end
@@ -129,7 +137,7 @@ def remove(text: str, at: int, number: int) -> str:
 
 
 def _join(before: str, after: str) -> str:
-    """Return what stood around a value that is gone, without the empty line that it leaves."""
+    """Join the texts around a removed value, without the empty line that it would leave."""
     before = before.rstrip(" \t")
     if after.lstrip(" \t")[:1] in ("\r", "\n"):
         before = before.removesuffix("\n").removesuffix("\r")
@@ -137,12 +145,12 @@ def _join(before: str, after: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return the text with spaces where comments are."""
+    """Return the text with comments replaced by spaces."""
     return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _NOT_SPACE.sub(" ", found[0]), text)
 
 
 def _plain(text: str) -> str:
-    """Return the text with spaces where comments and trailing commas are: if it is JSON at all, plain JSON."""
+    """Return the text with comments and trailing commas replaced by spaces, which makes it plain JSON."""
     return _LAST_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", _bare(text))
 
 
@@ -163,14 +171,14 @@ def _spans(text: str, at: int) -> list[JsonSpan]:
 
 
 def _unit(text: str) -> str:
-    """Return one step of indentation in a text: as its first member has it, or two spaces."""
+    """Return one step of indentation: that of the text's first member, or two spaces."""
     at = _skip(text, 0)
     found = _spans(text, at) if text[at : at + 1] == "{" else []
     return (_indentation(text, found[0].start) if found else "") or "  "
 
 
 def _indentation(text: str, at: int) -> str:
-    """Return the white space at the beginning of the line of a place."""
+    """Return the indentation of the line with the offset `at`."""
     start = text.rfind("\n", 0, at) + 1
     line = text[start:]
     return line[: len(line) - len(line.lstrip(" \t"))]

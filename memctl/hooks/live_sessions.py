@@ -1,7 +1,7 @@
-"""Which sessions are under way, and which were killed: their programs are gone, and no event ended them.
+"""Record which sessions are running, and find those that were killed: their host is gone, but no event ended them.
 
-A file in a session's folder says where its transcript is and which process runs it, from the session's first event to
-its end. So a session is summed up that was killed in its first turn, before anything was known of it.
+From a session's first event to its end, a file in its folder names its transcript and the host's process. So even a
+session that was killed in its first turn can be summarized.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from pathlib import Path
 from memctl.git import private
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.light_typing import NamedTuple
 from memctl.store.session_dir import SessionDir
+from memctl.text.light_typing import NamedTuple
 
 _FILE = "alive.json"
-_SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run a hook's line
-_MOST_SHELLS = 4  # one within the other
-_NOBODY = "-"  # as which no session is called (`session_dir.key`)
+_SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run the command of a hook
+_MOST_SHELLS = 4  # nested shells
+_NOBODY = "-"  # no session has this name (`session_dir.key`)
 _TRACES = (_FILE, "calls", "draft.md", "state.json")
 
 
 class Alive(NamedTuple):
-    """A session under way: its host's name, its transcript, the folder with the memory, and the host's process (0 if it
-    is not known)."""
+    """A running session: the host's name, the transcript's path, the folder with the memory, and the host's process id.
+
+    The process id is 0 if it is unknown.
+    """
 
     host: str
     transcript: str
@@ -39,8 +41,10 @@ class Alive(NamedTuple):
 def note(
     folder: SessionDir, host: Host, payload: Payload, place: Path, environ: Mapping[str, str], *, anew: bool
 ) -> None:
-    """Note that a session is under way, unless that is known; `anew` if another process may run it now. Raises
-    OSError."""
+    """Record that a session is running, unless it is recorded already; `anew` replaces the record.
+
+    Raises OSError if the file can't be written.
+    """
     file = folder.path / _FILE
     if file.exists() and not anew:
         return
@@ -55,7 +59,7 @@ def note(
 
 
 def read(folder: SessionDir) -> Alive | None:
-    """Return what is noted of a session, None if it has ended, or nothing that can be read is."""
+    """Return the record of a running session, None if it has ended or can't be read."""
     try:
         host, transcript, place, process = json.loads((folder.path / _FILE).read_bytes())
         return Alive(str(host), str(transcript), str(place), int(process))
@@ -64,29 +68,35 @@ def read(folder: SessionDir) -> Alive | None:
 
 
 def end(folder: SessionDir) -> None:
-    """Note that a session has ended."""
+    """Record that a session has ended."""
     (folder.path / _FILE).unlink(missing_ok=True)
 
 
 def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
-    """Return the other sessions of a place that were killed, as far as can be known, the one touched last first. One
-    without a trace for `pause` seconds is over (`session_pause_hours`)."""
+    """Return the other sessions of a memory that were probably killed, the one with the latest activity first.
+
+    A session without activity for `pause` seconds counts as killed (`session_pause_hours` of config.yaml).
+    """
     return [one for one, alive in _others(folder, place) if _was_killed(one, alive, pause)]
 
 
 def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
-    """Return the sessions of a place that are under way, as far as can be known, the one touched last first."""
+    """Return the sessions of a memory that are probably under way, the one with the latest activity first."""
     return [one for one, alive in _others(SessionDir(root, _NOBODY), place) if not _was_killed(one, alive, pause)]
 
 
 def _others(folder: SessionDir, place: Path) -> list[tuple[SessionDir, Alive]]:
+    """Return the other sessions of a memory that have not ended, each with its note."""
     found = ((one, read(one)) for one in folder.others())
     return [(one, alive) for one, alive in found if alive and alive.place == str(place)]
 
 
 def _was_killed(folder: SessionDir, alive: Alive, pause: float) -> bool:
-    """Return whether a session was killed, as far as can be known. Only a process that the host has named is surely the
-    session's own; any other may run more of them."""
+    """Return whether a session was probably killed: its process is gone, or it was inactive for `pause` seconds.
+
+    Inactivity does not count while the process that the host itself named is alive; any other process may run several
+    sessions.
+    """
     if _can_be_asked(alive) and _is_gone(alive):
         return True
     is_its_own = alive.host in HOSTS and bool(HOSTS[alive.host].process) and _can_be_asked(alive)
@@ -94,13 +104,12 @@ def _was_killed(folder: SessionDir, alive: Alive, pause: float) -> bool:
 
 
 def _caller() -> int:
-    """Return the process that has us called: the nearest above us that is no shell. 0 where Linux's /proc does not say
-    it."""
+    """Return the id of the nearest parent process that is not a shell; 0 where /proc of Linux does not say it."""
     process = os.getppid()
     for _ in range(_MOST_SHELLS):
         try:
             with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stream:
-                before, _, after = stream.read().rpartition(")")  # a name may have such a sign in it
+                before, _, after = stream.read().rpartition(")")  # a process's name may contain ")"
         except OSError:
             return 0
         if before.partition("(")[2] not in _SHELLS:
@@ -110,7 +119,7 @@ def _caller() -> int:
 
 
 def _is_silent(folder: SessionDir, pause: float) -> bool:
-    """Return whether a session has left no trace for so many seconds."""
+    """Return whether a session has had no activity for `pause` seconds, by the times of its files."""
     latest = 0.0
     for name in _TRACES:
         with suppress(OSError):
@@ -119,13 +128,12 @@ def _is_silent(folder: SessionDir, pause: float) -> bool:
 
 
 def _can_be_asked(alive: Alive) -> bool:
-    """Return whether a session's process is known and can be asked: on Windows, asking it would end it."""
+    """Return whether a session's process is known and can be checked; on Windows the check would end the process."""
     return bool(alive.process) and os.name == "posix"
 
 
 def _is_gone(alive: Alive) -> bool:
-    """Return whether the process that runs a session is known to be gone. Its number may be another's by now: then it
-    is not known."""
+    """Return whether no process has the id of the session's host; False if another process has got that id."""
     try:
         os.kill(alive.process, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""The log of compactions, and that of our own faults: beside the sessions' folders, each within a size."""
+"""Write and read the logs of compactions and of memctl's own faults, each limited in size."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memctl.git import private
-from memctl.light_typing import Any
+from memctl.text.light_typing import Any
 
 COMPACTIONS, FAULTS = "compactions.jsonl", "faults.jsonl"
-_MOST_BYTES = 512 * 1024  # of a file; one older is kept beside it
-_LONGEST = 2_000  # characters of a fault
+_MOST_BYTES = 512 * 1024  # of a log file; one older file is kept
+_LONGEST = 2_000  # characters of an error's description
 
 
 def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
-    """Append an entry to a log; raises OSError."""
+    """Append an entry to a log as a line of JSON; `name` is COMPACTIONS or FAULTS. Raises OSError."""
     private.make_folder(root)
     file = root / name
     if file.exists() and file.stat().st_size > _MOST_BYTES:
         os.replace(file, older(file))
     with open(
         private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab"
-    ) as stream:  # one write: lines of several processes don't mix
+    ) as stream:  # one write, so that lines of several processes don't mix
         stream.write(json.dumps(entry, ensure_ascii=True).encode() + b"\n")
 
 
 def entries(root: Path, name: str) -> Iterator[dict[str, Any]]:
-    """Yield what is in a log, oldest first; a broken line is left aside."""
+    """Yield the entries of a log, the oldest first; broken lines are skipped."""
     for file in (older(root / name), root / name):
         try:
             lines = file.read_bytes().split(b"\n")
@@ -45,12 +45,12 @@ def entries(root: Path, name: str) -> Iterator[dict[str, Any]]:
 
 
 def moment(environ: Mapping[str, str]) -> str:
-    """Now, or the time that MEMCTL_NOW fixes, as it is given: a hook can't pay for reading it, who uses it does."""
+    """Return the current time in UTC, or the unparsed value of MEMCTL_NOW, which is slow to parse in a hook."""
     return environ.get("MEMCTL_NOW", "").strip() or _clock()
 
 
 def fault(root: Path, event: str, session: str, error: BaseException) -> None:
-    """Note a fault of ours; if not even that works, nothing."""
+    """Add an error of memctl to the log of faults; does nothing if the log can't be written."""
     message = str(getattr(error, "message", "") or error)
     described = f"{type(error).__name__}: {message}"[:_LONGEST]
     entry = {"at": _clock(), "event": event, "session": session, "fault": described, "where": _where(error)}
@@ -61,11 +61,12 @@ def fault(root: Path, event: str, session: str, error: BaseException) -> None:
 
 
 def older(file: Path) -> Path:
+    """Return the path of a log's older file."""
     return file.with_name(f"{file.name}.1")
 
 
 def _where(error: BaseException) -> str:
-    """Return the module and line that a fault comes from."""
+    """Return the module and line that raised an error, such as "dispatch.py:120"."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next

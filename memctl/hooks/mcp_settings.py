@@ -1,6 +1,6 @@
-"""What starts `memctl mcp` in programs that speak the Model Context Protocol, as their settings want it.
+"""Settings that start `memctl mcp` in programs with the Model Context Protocol.
 
-The file and form of each are as its documentation has them; only Claude Code's was run.
+File and form follow each program's documentation; only Claude Code's was tested by running it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ from typing import Any, NamedTuple
 
 
 class Client(NamedTuple):
-    """A program: its name, the file of its settings, and what writes the server's entry for it."""
+    """A program with the protocol: its name, its settings file, and the function that writes the server's entry."""
 
     title: str
     file: str
-    write: Callable[[str], str]  # given the command
+    write: Callable[[str], str]  # from memctl's command to the entry's text
 
 
 def _json(*keys: str, folder: str = "", **more: str) -> Callable[[str], str]:
-    """Write an entry below some keys of a JSON file; `folder` is what the program puts the project's folder for."""
+    """Return a function that writes an entry below some keys of a JSON file.
+
+    `folder` is the program's placeholder for the project's folder, "" if it starts servers there; `more` are fields.
+    """
 
     def write(command: str) -> str:
         args = [*(["-C", folder] if folder else []), "mcp"]

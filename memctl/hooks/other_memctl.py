@@ -1,7 +1,7 @@
-"""Hooks of another memctl beside ours, in the other settings of a host: an older one answers every event once more.
+"""Find hooks of another installation of memctl in a host's settings: an old version would answer each event again.
 
-Versions that note an event answer it once, whoever is first; an older one does not look. Settings don't show the
-version, so a program is named if it is another file than ours.
+Current versions record each event, so that only one of them answers it; older versions don't. Settings don't show the
+version, so any hook that calls another file than the running memctl is reported.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _MOST_BYTES = 1024 * 1024  # of settings; a start has no time for more
 
 
 class OtherMemctl(NamedTuple):
-    """Another memctl that is hooked: where, and what is called."""
+    """A hook of another memctl: the settings file, and the program that it calls."""
 
     place: SettingsFile
     program: str
 
     def sentence(self, host: Host) -> str:
+        """Return a sentence that names the other program and the command that removes its hooks."""
         option = f" {self.place.option}" if self.place.option else ""
         return (
-            f"{self.place.shown} hooks another memctl, {self.program}, which answers everything once more if it is an"
-            f" older one; `memctl install {host.name}{option} --uninstall` takes it out"
+            f"{self.place.shown} has hooks of another memctl, {self.program}, which answers every event again if it is"
+            f" an older version; `memctl install {host.name}{option} --uninstall` removes them"
         )
 
 
 def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) -> list[OtherMemctl]:
-    """Return the programs that a host's settings call for us, and that are not the memctl that runs; none if fewer than
-    `least` files name memctl."""
+    """Return the hooks in a host's settings that call another memctl; [] if fewer than `least` files mention memctl."""
     places = {place.file: place for place in settings.places(host, project, environ)}  # a project may be the home
     texts = {place: text for place in places.values() if b"memctl" in (text := _read(place))}
     if len(texts) < least:
@@ -57,7 +57,7 @@ def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) 
 
 
 def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> str:
-    """Return the line for a session's start, once in a clone; "" if no other memctl is hooked."""
+    """Return a line on another memctl for a session's start, once per clone; "" if there is no other."""
     if (root / _NOTED).exists():
         return ""
     found = find(host, project, environ, least=2)
@@ -76,7 +76,7 @@ def _read(place: SettingsFile) -> bytes:
 
 
 def _is_another(program: str, own: str) -> bool:
-    """Return whether a program exists and is another file than ours."""
+    """Return whether a program exists and is another file than the running memctl (`own`)."""
     import shutil
 
     words = program.split()

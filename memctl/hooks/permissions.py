@@ -1,9 +1,8 @@
-"""The rules by which each host lets an agent run memctl without asking (`agent_env.COMMANDS`).
+"""Write the permission rules by which a host lets agents run commands of memctl without asking (`agent_env.COMMANDS`).
 
-Hosts compare the beginning of a command line, so all options of a command come with it; those that reach further are
-refused in the shell of an agent. Chained commands, substitutions and redirections are the hosts' to look at: seen in
-Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0, all three take none of these for the command itself
-(tests/agents).
+Hosts compare the beginning of a command line, so a rule allows all options of a command; memctl itself refuses the far
+reaching ones in an agent's shell. Hosts check chained commands, substitutions and redirections separately: Claude Code
+2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 allow none of these by such a rule (tests/agents).
 """
 
 from __future__ import annotations
@@ -17,15 +16,16 @@ from memctl.hooks import settings
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
 from memctl.store.agent_env import COMMANDS, RECORD
 
-_STRONGER = ("deny", "ask")  # lists beside Claude Code's of what is allowed: what is in one of them is not
+_STRONGER = ("deny", "ask")  # lists of Claude Code that override the list of allowed commands
 
 
 class Form(NamedTuple):
-    """How a host names such commands: in a list in its settings, or in a file of rules in its folder, line by line.
+    """The form of a host's permission rules: entries of a list in its settings, or lines of a rules file.
 
-    `rule` is an entry or a line, with the command as `{command}`, or word by word as `{words}`. Before and after the
-    lines of a file come `opening` and `closing`. `setting` is the place of the list; where there is a file, the list
-    has the files' names, and `names` are what has to be in it for a project's file to be read.
+    - `rule`: an entry or line, with the command as `{command}`, or its words as `{words}` (JSON).
+    - `setting`: the path of keys to the list in the settings.
+    - `file`: the rules file in the host's folder, "" if there is none; `opening` and `closing` are its first and last
+      lines. With a rules file the list has names of files, and `names` are those that a project's settings need.
     """
 
     rule: str
@@ -36,14 +36,14 @@ class Form(NamedTuple):
     names: tuple[str, ...] = ()
 
     def rules(self) -> dict[str, list[str]]:
-        """Return the entries or lines, by group."""
+        """Return the rules (entries or lines) by group of commands."""
         return {
             group: [self.rule.format(command=command, words=json.dumps(["memctl", *command.split()])) for command in of]
             for group, of in COMMANDS.items()
         }
 
     def list_entries(self, *, is_project: bool) -> dict[str, list[str]]:
-        """Return what the list in the settings has, by group."""
+        """Return the entries for the list in the settings, by group; {} if there are none."""
         if not self.file:
             return self.rules()
         return {group: list(self.names) for group in COMMANDS} if self.names and is_project else {}
@@ -56,9 +56,9 @@ FORMS: Mapping[str, Form] = {
         file="rules/memctl.rules",
         opening="# What Codex runs without asking, and outside of its sandbox, in which Git's folder is closed.\n",
     ),
-    # Not `tools.allowed`: with a command of the shell in it, all others are denied. Policies of a project are read if
-    # its settings name them, but then nobody's own are unless they are named, too. The least priority: a user's own
-    # rules are stronger.
+    # `tools.allowed` can't be used: a shell command in it denies all others. A project's policies are read if its
+    # settings name them, but the user's own ones then only if they are named, too. The lowest priority lets a user's
+    # own rules override ours.
     GEMINI.name: Form(
         '  {{ toolName = "run_shell_command", commandPrefix = "memctl {command}", decision = "allow", priority = 1 }},',
         ("policyPaths",),
@@ -73,10 +73,10 @@ FORMS: Mapping[str, Form] = {
 def choose(
     rules: Mapping[str, Sequence[str]], groups: Collection[str] | None, offered: Collection[str], present: Sequence[str]
 ) -> list[str]:
-    """Return the rules that are to be there: those of the groups that are asked for.
+    """Return the rules to have in a file: those of the chosen `groups`.
 
-    If none are asked for (None), those that are `present`, and those that were not `offered` before: who took a rule
-    out, or left a group out, is not offered it again.
+    If `groups` is None, these are the rules that are `present`, and new ones that were not `offered` before: a rule
+    that the user removed, or a group that the user left out, is not added again.
     """
     chosen: list[str] = []
     for group, of in rules.items():
@@ -91,7 +91,7 @@ def choose(
 
 
 def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[str]) -> str:
-    """Return a file of rules with those wanted and without those `gone`; "" if nothing is left but its frame."""
+    """Return a rules file's text with the `wanted` rules and without those in `gone`; "" if no rule is left."""
     lines = [line for line in text.splitlines(keepends=True) if line.strip("\r\n") not in gone]
     if not any(line.strip() for line in lines):
         lines = [form.opening, form.closing] if wanted else []
@@ -106,15 +106,15 @@ def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[s
 
 
 def rules_in(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the permission rules that a settings file contains, of those given by group."""
+    """Return those of the given permission rules (by group) that are lines of a text."""
     lines = text.splitlines()
     return [rule for of in rules.values() for rule in of if rule in lines]
 
 
 def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
-    """Return the rules that hold by a host's settings, or by its file of rules: those that nothing denies.
+    """Return the permission rules of a host's settings `text` or rules file `rules` that nothing there denies.
 
-    Raises MemctlError if the settings, called `name`, are not such as memctl reads.
+    `name` is the settings file's name for messages. Raises MemctlError if memctl can't parse the settings.
     """
     form = FORMS[host.name]
     if form.file:
@@ -133,14 +133,14 @@ def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
 
 
 def describe(host: Host, rules: Collection[str]) -> str:
-    """Return what some rules let an agent run without asking, in words."""
+    """Return a sentence on the commands that some rules let agents run without asking."""
     found = {
         group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in rules]
         for group, of in FORMS[host.name].rules().items()
     }
     parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in found.items() if commands]
     if not parts:
-        return "agents have to ask before they run memctl; `--allow all` (or read, or record) lets them"
-    hooks = "; a record is a commit, which runs your Git hooks; one in the worktree that is edited has it wait for you"
+        return "agents have to ask before they run memctl; `--allow all` (or read, or record) changes that"
+    hooks = "; a record is a commit, which runs your Git hooks; if a hook in the worktree is edited, it waits for you"
     hooks = hooks if found[RECORD] else ""
     return f"agents may run without asking, {'; '.join(parts)} (`--allow read`, or none, leaves the others out){hooks}"

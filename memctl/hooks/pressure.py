@@ -1,13 +1,12 @@
-"""How full a context is, as a share of the point where the host compacts it, and when to suggest a compaction.
+"""Measure how full a context is, and suggest a compaction to the model when one is due (rules.md#agent-hooks).
 
-Zones are shares of that point (`tokens.model_windows`), not of the window: the host compacts a context before 90 % of
-the window are full (rules.md#window-pressure).
+Zones are shares of the tokens at which the host compacts a context (`tokens.model_windows`), not of the window, since
+hosts compact before 90 % of the window are full (rules.md#window-pressure).
 
-memctl counts tool calls, and suggests a compaction when one is due (rules.md#agent-hooks). In 279 real sessions the
-median was 87 calls between compactions, but a count alone means little. So the number of calls counts only if the
-context is at least half full, or if nobody knows how full it is. At 75 and at 90 % of the host's own point of
-compaction memctl suggests one after any number of calls. Each suggestion is made once until the next compaction. It
-goes to the model, which can save its state and ask the user.
+In 279 real sessions the median was 87 tool calls between compactions, but a count alone means little. So the number of
+calls counts only if the context is at least half full, or if that is unknown. At 75 % and at 90 % of the tokens at
+which the host compacts, memctl suggests a compaction after any number of calls. Each suggestion is made once until the
+next compaction. It goes to the model, which can save its state and ask the user.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from memctl.errors import MemctlError
 from memctl.hooks import log
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
-from memctl.light_typing import NamedTuple
 from memctl.store.session_dir import SessionDir
+from memctl.text.light_typing import NamedTuple
 from memctl.tokens import model_windows
 from memctl.transcript.line import main_lines_backwards
 
-CALLS = (50, 100, 150)  # since the last compaction, at which one may be suggested
-_REACH = 8 * 1024 * 1024  # bytes from the end in which the last answer is looked for
+CALLS = (50, 100, 150)  # tool calls since the last compaction, at which one may be suggested
+_REACH = 8 * 1024 * 1024  # bytes at the end of a transcript that are searched for the last answer
 
 
 class ContextFill(NamedTuple):
-    """The tokens in a context, and at how many the host compacts it."""
+    """The tokens in a context, and the tokens at which the host compacts it (`limit`)."""
 
     tokens: int
     limit: int
@@ -43,31 +42,34 @@ class ContextFill(NamedTuple):
 
 
 def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
-    """Return the pressure on the main agent's context, by the end of a transcript of Claude Code's; None if unknown."""
+    """Return how full the main agent's context is, by the end of a transcript of Claude Code; None if unknown."""
     found = last_context(transcript)
     if found is None:
         return None
     tokens, model = found
     window = window_of(model, tokens, environ)
     small = model_windows.SMALL
-    # In a window that may be a large one an earlier compaction tells, where that makes a difference to the zone.
+    # If the model has a small and a large window, an earlier compaction shows which one is used.
     if window > small >= tokens >= model_windows.YELLOW_AT * model_windows.compacted_at(small):
         window = window_of(model, tokens, environ, _last_compaction(transcript))
     return ContextFill(tokens, model_windows.host_limit(window, environ))
 
 
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
-    """Return the size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in
-    it, but no larger than the settings of Claude Code make it."""
+    """Return the size of a model's window in tokens: that of MEMCTL_CONTEXT_WINDOW, or by the model's name.
+
+    `tokens` are those in the context, and `compacted` those at the last automatic compaction (0 if unknown), which both
+    may show that the window is a large one. Claude Code's settings may make it smaller.
+    """
     try:
         given = model_windows.window_setting(environ)
-    except MemctlError:  # `_check` notes it
+    except MemctlError:  # `_check` logs the error
         given = None
     return given or model_windows.host_window(model_windows.claude_window(model, tokens, compacted), environ)
 
 
 def _last_compaction(transcript: str) -> int:
-    """Return the tokens at which the host compacted by itself last, as far as the end of a transcript tells; else 0."""
+    """Return the tokens at the last automatic compaction near the end of a transcript, 0 if there is none."""
     for line in main_lines_backwards(transcript, _REACH, (b"compact_boundary",)):
         if line.is_boundary:
             return line.compacted_by_itself
@@ -75,7 +77,10 @@ def _last_compaction(transcript: str) -> int:
 
 
 def last_context(transcript: str) -> tuple[int, str] | None:
-    """Return the tokens in the context and the model, by the last answer or compaction, whichever is later."""
+    """Return the tokens in the context and the model's name, by the last answer or compaction; None if unknown.
+
+    The model's name is "" right after a compaction.
+    """
     for line in main_lines_backwards(transcript, _REACH, (b'"usage"', b"compact_boundary")):
         if line.is_boundary:
             left = line.compaction.get("postTokens")
@@ -86,7 +91,7 @@ def last_context(transcript: str) -> tuple[int, str] | None:
 
 
 def after_tool(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> str:
-    """Count a call; the suggestion that is due, or ""."""
+    """Count a tool call, and return the suggestion of a compaction if one is due, otherwise ""."""
     calls = folder.count()
     _check(payload, folder, environ)
     found = measure(payload.transcript, environ) if host.reads else None
@@ -94,7 +99,7 @@ def after_tool(host: Host, payload: Payload, folder: SessionDir, environ: Mappin
 
 
 def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> None:
-    """Note a window that the user says and that is none, once a session: it is not used, and nobody would know."""
+    """Log an invalid MEMCTL_CONTEXT_WINDOW once a session, because it is ignored silently otherwise."""
     try:
         model_windows.window_setting(environ)
     except MemctlError as error:
@@ -108,7 +113,7 @@ def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
     due = [f"calls-{passed[-1]}"] if passed and zone != model_windows.GREEN else []
     orange, red = model_windows.ORANGE, model_windows.RED
     due += {orange: [orange], red: [red, orange]}.get(zone, [])
-    new = [what for what in due if folder.is_first(what)]  # all are noted, for the text says them all
+    new = [what for what in due if folder.is_first(what)]  # marks all, because one suggestion covers them
     return bool(new)
 
 

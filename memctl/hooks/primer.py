@@ -1,7 +1,7 @@
-"""How an agent uses the memory: the guide that every session is given, and pages on demand (`memctl guide TOPIC`).
+"""The guide for agents on using the memory, which every session gets, and its pages (`memctl guide TOPIC`).
 
-An agent that knows commands and not the moment to use them uses none. So the guide has four moments, each with a whole
-command. It is part of a session's start and of AGENTS.md, and has at most 150 tokens, a page at most 400.
+An agent that knows a command but not when to use it does not use it, so the guide names four occasions, each with a
+complete command. It is part of a session's start and of AGENTS.md. It has at most 150 tokens, and a page at most 400.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Use the project's memory as you work (memctl):
 
 
 class Topic(NamedTuple):
-    """A page of the guide: what it is about, in a line, and its text in Markdown."""
+    """A page of the guide: a line that says what it is about, and its text in Markdown."""
 
     line: str
     text: str

@@ -1,8 +1,7 @@
-"""At a prompt: what of the memory bears on it and this session was not shown yet, in at most 1,500 tokens.
+"""Find what the memory has about a prompt and the session has not been shown yet, in at most 1,500 tokens.
 
-A sub-agent's first prompt is answered likewise, in 300 tokens, with how to find more: it has been shown nothing.
-What was shown is noted in the session's folder, a file for each, and forgotten with the context at a compaction. A
-prompt that nothing bears on gets nothing: most go on with what is at hand.
+A sub-agent's first prompt gets 300 tokens, with how to find more. Shown records are marked in the session's folder, and
+the marks are deleted at a compaction, with the context. A prompt to which nothing is relevant gets no answer.
 """
 
 from __future__ import annotations
@@ -23,34 +22,35 @@ if TYPE_CHECKING:
     from memctl.search.ranking import Result
     from memctl.store.memory import Memory
 
-# 1,500 tokens, of which no prose has more than .45 in a character (`tokens.families`): hooks count characters, since to
-# load what counts tokens takes 35 ms.
+# Characters that never have more than 1,500 tokens, since prose has at most 0.45 tokens per character
+# (`tokens.families`). Hooks count characters, because loading a tokenizer takes 35 ms.
 _ROOM = 3_300
-_WORDS, _SHARE = 2, 0.3  # how many of a prompt's words something has that bears on it: so many, and such a share
-_MOST, _LOOKED_AT = 5, 30  # records that are given, and results that are looked at
-_ASKED = 2_000  # characters of a prompt that say what it is about
-# Of a sub-agent's 300 tokens (o200k) `_HOW` has 26; an estimate of the rest may be 7 % too low (`tokens.families`).
+_WORDS, _SHARE = 2, 0.3  # the least number, and the least share, of a prompt's words that a relevant item has
+_MOST, _LOOKED_AT = 5, 30  # records that are shown, and search results that are judged
+_ASKED = 2_000  # first characters of a prompt, which are searched for
+# `_HOW` has 26 of a sub-agent's 300 tokens (o200k); the estimate of the rest may be 7 % too low (`tokens.families`).
 _ROOM_OF_SUB_AGENT = 250
 _HOW = "The project has a memory (memctl): `memctl search X` finds more; before you change FILE, `memctl why FILE`.\n"
-_PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record that a pack has whole
+_PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # the id of a record that a pack includes whole
 
 
 def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
-    """Return the text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not
-    seen."""
+    """Return the answer to a prompt and the ids in it as JSON, for `give`; "" if nothing new is relevant.
+
+    `opened` opens the memory.
+    """
     from memctl.text.fit import length
 
     pack = _pack(opened, prompt, folder.shown(), _ROOM, length)
     if pack is None:
         return ""
-    # Of records that are all too large for a prompt, titles are given, once.
+    # If all records are too large for a prompt, their titles are shown, once.
     shown = pack.included() or [item.id for item in pack.left_out]
     return json.dumps([pack.text, sorted(shown)])
 
 
 def for_sub_agent(opened: Callable[[], Memory], prompt: str) -> str:
-    """Return the text for a sub-agent that begins with a prompt: what bears on it, if anything does, and how to find
-    more."""
+    """Return the text for a sub-agent that starts with a prompt: what is relevant to it, and how to find more."""
     from memctl.tokens.families import estimate
 
     pack = _pack(opened, prompt, (), _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
@@ -74,7 +74,7 @@ def _pack(
     wanted = stems(about)
     if len(wanted) < _WORDS:
         return None
-    memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
+    memory = opened()  # first, so that Git compares with HEAD while other modules are imported
     from memctl import agent_view
     from memctl.store import load
 
@@ -108,7 +108,10 @@ def _pack(
 
 
 def give(folder: SessionDir, found: str) -> str:
-    """Return the text of what `find` has found, and note that it is shown: it may have come too late to be."""
+    """Return the text in a result of `find`, and mark its records as shown.
+
+    They are not marked in `find`, whose result may come too late to be shown.
+    """
     text, included = json.loads(found)
     for identifier in included:
         folder.show(identifier)
@@ -116,8 +119,8 @@ def give(folder: SessionDir, found: str) -> str:
 
 
 def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
-    """Return what fits a prompt nearly as well as the best, best first: open records, pages, sessions and
-    checkpoints."""
+    """Return the search results that match a prompt about as well as the best one: open records, pages, sessions and
+    checkpoints, the best first."""
     from memctl.pack.items import CLOSE
     from memctl.search import ranking
 
@@ -128,7 +131,7 @@ def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
 
 
 def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: Callable[[Item], bool]) -> list[Item]:
-    """Return what bears on a prompt, records first. Git is asked where a text comes from only of these."""
+    """Return the relevant results as items, records first; Git is asked for the origin of records only."""
     from memctl.pack import items
 
     records = [one.record for one in close if one.record is not None][:_MOST]
@@ -144,17 +147,17 @@ def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: C
 
 
 def _is_in_force(record: Record, now: str) -> bool:
-    """Return whether a record is knowledge in force. States are left out: the start's text has them."""
+    """Return whether a record is in force; states don't count, because the text at a session's start has them."""
     is_state = record.memory_type == "state"
     return record.kind.is_knowledge and not is_state and record.is_open and not record.is_expired(now)
 
 
 def note(folder: SessionDir, pack: str) -> None:
-    """Note the records that a session's start was given whole."""
+    """Mark the records that a session got as a whole at its start as shown."""
     for identifier in _PACKED.findall(pack):
         folder.show(identifier)
 
 
 def _least(wanted: Collection[str]) -> int:
-    """Return how many words of a prompt something has to have."""
+    """Return how many of a prompt's words a relevant item must have."""
     return max(_WORDS, math.ceil(_SHARE * len(wanted)))

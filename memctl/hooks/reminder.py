@@ -1,9 +1,9 @@
-"""At a stop and before a compaction: what was decided in words and is in no record, each once.
+"""Remind an agent, when it stops or before a compaction, of decisions that it stated and did not record, each once.
 
-It must be right, for the agent goes on because of it: so of what a summary finds (`sessions.extraction`) only what is
-labelled as a decision, what "we" decided with a reason or an alternative, and what the user chose between options.
-In 520 turns of 87 real sessions a summary found 37; these rules, made on the same sessions, name 8 of them, all of them
-decisions on the project, and pass over about 3 that are. Half of the turns have no word of that, and import nothing.
+A reminder must be right, because the agent continues for it. So of the decisions that `session.extraction` finds, only
+three kinds count: those with a label, those of "we" with a reason or an alternative, and the user's choices between
+options. In 520 turns of 87 real sessions the extraction found 37; these rules, made on these sessions, name 8, all of
+them decisions on the project, and miss about 3. Half of the turns have no word of a decision, and import nothing.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from memctl.store.memory import Memory
     from memctl.transcript.events import Event
 
-_REACH = 1024 * 1024  # bytes of a transcript that are read at most
-_MOST, _LONGEST = 3, 160  # decisions that are named at once, and characters of each
-_ALIKE, _LOOKED_AT = 0.5, 5  # of a decision's words, in a record that says the same; records that are looked at
+_REACH = 1024 * 1024  # last bytes of a transcript that are read
+_MOST, _LONGEST = 3, 160  # decisions in one reminder, and characters of each
+_ALIKE, _LOOKED_AT = 0.5, 5  # share of a decision's words that a record of it has, and records that are compared
 _OURS = re.compile(r"(?i)(?:so|then|in the end|for now)?,? ?(?:we|let's|the team|you and i|our) ")
 _NONE = re.compile(r"(?i)(?:whether|if|why|how|none|no) |.*\||.*\?$")
-# A question about what to do next is none about the project.
+# A question about what to do next does not lead to a decision on the project.
 _STEP = re.compile(r"(?i)\b(?:would you like|do next|ready to|the plan|plan ready|pull request|prs?|commit this)\b")
-# One of these is in every line of a transcript with something that is named.
+# Each line of a transcript with a decision contains one of these.
 _MARK = re.compile(rb'(?i)deci(?:sion|ded)|"answers"|\b(?:we|let.{1,6}s|the team|you and i|our)\b')
 _VOICED, _READ = "voiced-", "voiced"
 
 
 class NewRows(NamedTuple):
-    """What a transcript has gained: the lines in which something may be decided, and the offset in bytes behind all."""
+    """The new part of a transcript: its lines that may contain a decision, and its end as an offset in bytes."""
 
     rows: Sequence[bytes]
     end: int
 
 
 def unread(folder: SessionDir, transcript: str) -> NewRows:
-    """Return what a transcript has gained since `note` was called for it last. Raises OSError."""
+    """Return the part of a transcript since the last `give` for this session; raises OSError if it can't be read."""
     noted = folder.offset(_READ)
     try:
         size = os.stat(transcript).st_size
@@ -53,14 +53,17 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
     found = []
     for offset, row in lines_after(transcript, end):
         end = offset
-        is_answered = b'"tool_result"' not in row or b'"answers"' in row  # results of other tools are nobody's words
+        is_answered = b'"tool_result"' not in row or b'"answers"' in row  # other tools' results are not statements
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
             found.append(row)
     return NewRows(found, end)
 
 
 def find(opened: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
-    """Return what was decided in some lines of a transcript and not named yet, for `give`."""
+    """Return the reminder for some lines of a transcript, and the marks of its decisions, as JSON for `give`.
+
+    `opened` opens the memory, and is called only if there is a decision that no reminder has named.
+    """
     from memctl.session import extraction
 
     found = (one for one in extraction.of_events(_events(rows)) if _is_decision(one))
@@ -70,8 +73,11 @@ def find(opened: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]
 
 
 def give(folder: SessionDir, made: str, end: int) -> str:
-    """Return the line that `find` has made ("" if it made none in time), and note what it names and how far the
-    transcript is read: only now, for a process that is killed on the way has named nothing. Raises OSError."""
+    """Return the reminder in a result of `find` ("" if that was not ready in time), and record that it was given.
+
+    `end` is the offset up to which the transcript counts as read. It is recorded here and not before, because a process
+    that is killed earlier has reminded nobody. Raises OSError.
+    """
     text, names = json.loads(made) if made else ("", ())
     for name in names:
         folder.is_new(name)
@@ -81,7 +87,7 @@ def give(folder: SessionDir, made: str, end: int) -> str:
 
 
 def _line(left: Sequence[Extract]) -> str:
-    """Return the line that names decisions."""
+    """Return the reminder that names decisions."""
     from memctl.hooks import session_state
     from memctl.text.fit import cut_at_word
 
@@ -106,7 +112,7 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 
 
 def _is_decision(found: Extract) -> bool:
-    """Return whether something found is a decision beyond doubt."""
+    """Return whether an extracted statement is a decision without doubt."""
     from memctl.session import extraction
     from memctl.statements import labels
     from memctl.transcript.events import PROMPT
@@ -119,7 +125,7 @@ def _is_decision(found: Extract) -> bool:
 
 
 def _is_recorded(memory: Memory, found: Extract) -> bool:
-    """Return whether a record has half of a decision's words: then it may well be the same."""
+    """Return whether a record has at least half of a decision's words, and so probably states it."""
     from memctl.search import ranking
     from memctl.store import load
     from memctl.text.words import stems
@@ -139,7 +145,7 @@ def _statement(found: Extract) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text for between quotes: it ends neither them nor the host's own marks."""
+    """Return a text that can stand between double quotes, with the host's own marks escaped."""
     from memctl.record.notices import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")

@@ -1,4 +1,4 @@
-"""When a session ends: its page goes into the memory, in one commit; so do those that a kill has left behind."""
+"""When a session ends, or is found to have been killed: commit its page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DONE = ("turns", "answers", "tool_calls")
 
 
 def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None:
-    """Record the summary of a session if it is worth keeping; of a killed session if it made any tool call."""
+    """Commit the page of a session if it is worth keeping, or for a killed session if it made any tool call."""
     draft = draft_page.read(folder)
     if draft is None:
         return
@@ -30,14 +30,14 @@ def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None
         is_worth_keeping(memory, draft, session_state.read(folder)) or (was_killed and draft.values.get("tool_calls"))
     ):
         return
-    from memctl.write import transaction  # what writes takes 10 ms, and most sessions end with nothing to write
+    from memctl.write import transaction  # takes 10 ms to import, and most sessions end without anything to write
 
     transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), write_options(memory))
     draft_page.drop(folder)
 
 
 def write_options(memory: Memory) -> WriteOptions:
-    """Return how a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
+    """Return a hook's options for writing: with a commit, unless Git's setting memctl.hookCommits is "none"."""
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
     return WriteOptions(no_commit=is_none, reason="an agent's session", redact=True)
 
@@ -59,11 +59,11 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 
 
 def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:
-    """Return whether a draft is worth a commit: something was asked, and files were changed, or it came to something.
+    """Return whether a draft is worth a commit: the session has a task, and changed files or stated something.
 
-    A question that changed nothing makes no commit, unless the session has a page already. What waits is not lost: the
-    draft stays, and the next one has it. A draft that begins behind a compaction has no prompt of its own where the
-    agent just went on; what was asked is known, or stands on the page.
+    That is, it has a changed file, a decision, an issue or a learning; any further activity is enough if the session
+    has a page already. A draft that is not committed stays and is merged later. A draft that starts after a compaction
+    may have no prompt, so a known goal or an existing page counts as a task, too.
     """
     has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT

@@ -1,9 +1,11 @@
-"""When a session starts: what the model is given, within what hosts show of a hook's output.
+"""Build the text that a model gets when a session starts, within the length that hosts show of a hook's output.
 
-A fresh context gets the guide and the rehydration pack; one that was just compacted, the guide and the state from the
-checkpoint that was saved before it; one that goes on with the task of an earlier session, the guide, that state, and
-the pack in the room that is left; one that is resumed has all still, and gets what was recorded since. The guide is not
-of the memory: it stands first, before the line by which all that follows is information.
+- A new context gets the guide and the rehydration pack.
+- A context that was just compacted gets the guide and the state of the checkpoint saved before the compaction.
+- A session that continues an earlier session's task gets the guide, the state of that task, and a smaller pack.
+- A resumed session still has its context, and gets only what was recorded since.
+
+The guide is not part of the memory, so it comes before the line that calls all following text information.
 """
 
 from __future__ import annotations
@@ -39,15 +41,15 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = "elsewhere"
 _RESUMED = ("resume", "fork")
-_SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
-_LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no room; how many of them at least
-_ROOM = LIMIT - length(GUIDE) - 1  # characters of what stands below the guide
-_LEAST_PACK = 1_500  # characters, below which a pack holds next to nothing
+_SHELLS = "CLAUDE_ENV_FILE"  # the variable with a file that an agent's shells read before each command
+_LINES, _LEAST_LINES = 0.25, 40  # share of the pack for titles of records without room, and their least number
+_ROOM = LIMIT - length(GUIDE) - 1  # characters below the guide
+_LEAST_PACK = 1_500  # characters below which a pack has hardly any content
 _REST = "MEMORY: `memctl rehydrate` prints what is recorded\n"
 
 
 def context(memory: Memory, host: Host, payload: Payload, folder: SessionDir, state: SessionState | None) -> str:
-    """Return the text for a session that starts, or goes on, as the event's `source` says."""
+    """Return the text for a session that starts or continues; the event's `source` says which."""
     if state is not None and _goes_on(payload, state):
         return pack(memory, host, state.seen)
     compacted = _before_compaction(memory, state) if payload.source == COMPACTED else ""
@@ -69,7 +71,7 @@ def note(
     *,
     is_given: bool = True,
 ) -> None:
-    """Note that a session starts or goes on, and that it was given what there was until now, if it was."""
+    """Record that a session starts or continues, and with `is_given` that it has got the memory's text up to now."""
     folder.tidy()
     if not _goes_on(payload, state):
         folder.reset()
@@ -79,12 +81,12 @@ def note(
 
 
 def _goes_on(payload: Payload, state: SessionState | None) -> bool:
-    """Return whether a session is resumed that was given the memory once, and has it still."""
+    """Return whether a session is resumed that has got the memory's text before, and so still has it."""
     return payload.source in _RESUMED and state is not None and bool(state.seen)
 
 
 def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str]) -> None:
-    """Have the agent's own calls of memctl say whose they are, where a host has a file for what shells are to know."""
+    """Set MEMCTL_AGENT and MEMCTL_SESSION in the agent's shells, if the host has a file that they read."""
     file = environ.get(_SHELLS, "")
     names = {"MEMCTL_AGENT": host.name, "MEMCTL_SESSION": folder.key}
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in names.items() if not environ.get(name)]
@@ -94,7 +96,7 @@ def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str])
 
 
 def _before_compaction(memory: Memory, state: SessionState | None) -> str:
-    """Return the state of the work from the checkpoint that was saved before the compaction; "" if none was."""
+    """Return the resume text of the checkpoint that was saved before the compaction, "" if there is none."""
     if state is None or not state.checkpoint:
         return ""
     from memctl.task import versions
@@ -103,15 +105,14 @@ def _before_compaction(memory: Memory, state: SessionState | None) -> str:
     try:
         return _resume_text(memory, snapshot, versions.resolve(snapshot, state.checkpoint, ""))
     except MemctlError:
-        return ""  # it is gone, or broken: the pack tells of the rest
+        return ""  # the checkpoint is missing or broken; the pack still has the records
 
 
 def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) -> str:
-    """Return the state of the task that an earlier session has left on this branch, or on the one that this was made
-    from; "" if there is none.
+    """Return the resume text of a task that an earlier session left on this branch or its parent branch; "" for none.
 
-    The session goes on with it within the pause that a session may make (`session_pause_hours`), or if its host says
-    that it is continued. A task that another session is at, which has not ended, is that one's.
+    The task continues if its checkpoint is newer than `session_pause_hours`, or if the host says that the session is
+    resumed. A task of another session that is still running is left to that session.
     """
     snapshot = agent_view.readable(memory, load.disk(memory))
     if not snapshot.names(CHECKPOINTS):
@@ -132,9 +133,9 @@ def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) ->
 
 
 def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
-    """Return the text with which work goes on from a checkpoint, in the room below the guide.
+    """Return the resume text of a checkpoint within the room below the guide.
 
-    Of what is missing to resume it says nothing: nobody is there to be asked.
+    It does not list what is missing to resume, because a hook can't ask the user.
     """
     from memctl.task import resume, versions
 
@@ -144,12 +145,12 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
 
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
-    """Return the rehydration pack in the room below the guide; with `since` only if anything came since then.
+    """Return the rehydration pack in `room` characters; with `since` (a time) only if there is anything newer, else "".
 
-    In less than that room it stands below a resume text, and does not name the checkpoint again; what the session came
-    to after that is on its page.
+    A smaller room than below the guide means that a resume text comes first; then the pack does not name the checkpoint
+    again.
     """
-    size = _bytes if host.most_bytes else length  # of what a host cuts by bytes none may be cut
+    size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, last_work, rehydrate, supply
     from memctl.store import access
 
@@ -162,7 +163,7 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     draft = replace(draft, lines=_LINES, least_lines=_LEAST_LINES)
     made = budget_fill.fill(draft, "markdown", room, size)
     included = set(made.included())
-    with suppress(OSError):  # of a full disk, or one that can't be written: then it is given uncounted
+    with suppress(OSError):  # if the disk is full or read-only, retrievals are not counted
         access.count(
             memory.repository.shared, [one.memory_id for one in snapshot.open_records if one.id in included], memory.now
         )
@@ -174,16 +175,17 @@ def _bytes(text: str) -> int:
 
 
 def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
-    """Return what Git says at the start of a session; of files that differ from HEAD only where no transcript tells of
-    any."""
+    """Return the state of Git at a session's start, with changed files only if memctl can't read its transcript."""
     branch, commit = memory.repository.branch()
     dirty = () if host.reads else tuple(one.path for one in differences.changed_in_worktree(memory.repository))
     return Running(folder.key, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), "", dirty)
 
 
 def pages_elsewhere(memory: Memory, root: Path) -> str:
-    """Return how to get the pages of sessions that a remote keeps beside its branches, once in a clone; "" if there are
-    such pages here, nobody keeps any there, or it was said before."""
+    """Return a line on how to fetch session pages that a remote keeps on a ref, once per clone.
+
+    Returns "" if the clone has such pages, if the remote has none, or if the line was given before.
+    """
     from memctl.git import hook_commits, private
     from memctl.store import sessions_ref
 
@@ -193,7 +195,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     are_kept_there = repository.own_setting(hook_commits.SETTING).lower() == hook_commits.RECORDS
     if not are_kept_there and not (repository.common_dir / "refs" / "memctl" / "remotes").is_dir():
         return ""
-    from memctl.write import install  # mostly there is nothing to say
+    from memctl.write import install  # rarely needed
 
     remote = install.fetched_remote(repository)
     if not remote:

@@ -1,4 +1,4 @@
-"""What is known of a session from one hook to the next: how far its transcript is read, and the state of its work."""
+"""Keep the state of a session between hooks: how far its transcript is read, and the state of its task."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from memctl.store.memory import Memory
 
 _STATE = "state.json"
-# Of a host of whose transcripts only tool calls are read, events tell the session's task and what was decided.
-_LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next steps are
-_ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginning, which may be before these
-_LOOKED_AT = 8  # times as many characters as are kept: somebody waits for a hook, and what is pasted may be long
+# For a host whose transcripts are read for tool calls only, prompts and answers come from its events.
+_LONGEST_ANSWER = 4_000  # last characters of an answer, which have the decisions and next steps
+_ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # characters that are searched for credentials, which may begin earlier
+_LOOKED_AT = 8  # times as many characters as are kept are searched for credentials; a pasted text may be very long
 MOST_STEPS, MOST_ANSWERS = 200, 30
-# The lists that the state of a task took over from what an older memctl knew of a session, and their names there.
+# Lists of a task's state, and their names in the session state of an older memctl.
 _RENAMED = {
     "next_actions": "next_steps",
     "decisions": "decisions",
@@ -43,13 +43,13 @@ class SessionState(msgspec.Struct, frozen=True):
     - `task`: the state of its task, as the transcript shows it so far
     - `created`: the tasks that its agent created, by their numbers
     - `is_over`: whether its list of tasks is finished
-    - `succeeded`: the steps that succeeded
+    - `succeeded`: the steps that succeeded, such as commands
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
     - `compacted`: the transcript's line of a compaction that left an unknown number of tokens so far
     - `saving`: the time of the last event for which a checkpoint was to be saved, and the checkpoint's id
     - `answers`: final answers of turns that are worth keeping, from a host whose transcripts memctl can't read
 
-    None of them has credentials in it.
+    No field contains credentials.
     """
 
     top: str = ""
@@ -76,10 +76,10 @@ def all_running(memory: Memory) -> list[Running]:
 
 
 def read(folder: SessionDir) -> SessionState | None:
-    """Return what is known; None of a session that is new, or whose state can't be read any more."""
+    """Return the stored state of a session, None if there is none or it can't be read."""
     try:
         data = (folder.path / _STATE).read_bytes()
-        if b'"task":' not in data:  # an older memctl wrote it
+        if b'"task":' not in data:  # written by an older memctl
             return _from_older_version(msgspec.json.decode(data))
         return msgspec.json.decode(data, type=SessionState)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, AttributeError, TypeError):
@@ -87,7 +87,7 @@ def read(folder: SessionDir) -> SessionState | None:
 
 
 def _from_older_version(values: dict[str, Any]) -> SessionState:
-    """Return what memctl knew of a session before the state of its task was one value."""
+    """Return the session state of an older memctl, which had no `task`, in the current form."""
     from memctl.session import progress, tasks
     from memctl.transcript.events import CALL, Event
 
@@ -107,30 +107,31 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
 
 
 def write(folder: SessionDir, known: SessionState) -> None:
+    """Store the state of a session."""
     files.replace_private(folder.path / _STATE, msgspec.json.encode(known).decode())
 
 
 def update(folder: SessionDir, **values: Any) -> SessionState:
-    """Return what is known, with some of it replaced; it is written down so."""
+    """Replace some fields of a session's stored state; returns the new state."""
     known = msgspec.structs.replace(read(folder) or SessionState(), **values)
     write(folder, known)
     return known
 
 
 def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:
-    """Two lists as one, each item once, the newest first."""
+    """Join two lists, the newest items first and each once, up to `most` items."""
     return tuple(dict.fromkeys((*new, *old)))[:most]
 
 
 def progress_of(state: SessionState) -> Progress:
-    """Return how far a session's task is, as the next part of its transcript goes on from it."""
+    """Return the progress of a session's task, from which the next part of the transcript continues."""
     from memctl.session.progress import Progress
 
     return Progress(state.task, state.created, state.is_over)
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
-    """Keep what was asked, and as the session's task what was asked first. Without credentials."""
+    """Add a prompt without credentials to the session's task; the first prompt becomes its goal."""
     from memctl.session import progress
     from memctl.transcript.events import PROMPT, Event
 
@@ -141,7 +142,7 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:
-    """Keep the last words of a turn, with their lines. Without credentials."""
+    """Add the end of an agent's answer, without credentials, to the session's state."""
     from memctl.text.credentials import redact
 
     said = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]
@@ -151,7 +152,7 @@ def note_answer(folder: SessionDir, answer: str) -> None:
 
 
 def checkpoint_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """Return a text as a line of a state: without credentials, and cut where it is too long for one."""
+    """Return a text on one line without credentials, cut at `longest` characters."""
     from memctl.text.characters import redacted_line
 
     made = redacted_line(text[: _LOOKED_AT * longest])

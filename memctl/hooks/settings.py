@@ -1,7 +1,4 @@
-"""Our hooks in a host's settings: what they look like there, putting them in and taking them out.
-
-The same for a list of texts in them, which says what an agent may run (`permissions`).
-"""
+"""Add memctl's hooks to a host's settings and remove them; also the entries of its list of permission rules."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ from memctl.errors import MemctlError
 from memctl.hooks import json_edit
 from memctl.hooks.hosts import BEFORE, CLAUDE_CODE, CODEX, END, GEMINI, HOSTS, TOOL, Host
 
-_SECONDS = 10
+_SECONDS = 10  # the time limit of a hook
 WRITING = "Edit|Write|MultiEdit|NotebookEdit"  # the tools of Claude Code that write a file
-OFF = "disableAllHooks"  # of Claude Code
+OFF = "disableAllHooks"  # a setting of Claude Code
 USER, LOCAL = "--user", "--local"
 _OURS = re.compile(rf"\bmemctl\b(?:(?!\bmemctl\b)[^|;&])*?\bhook (?:{'|'.join(HOSTS)})\b")
 _GUARDED = "command -v memctl >/dev/null && memctl {end} || cat >/dev/null"
@@ -26,7 +23,7 @@ _GUARDED_CMD = "where memctl >nul 2>nul && memctl {end} || more >nul"
 
 
 class SettingsFile(NamedTuple):
-    """A file of settings: the file, its name for people, the option of `install` that chooses it ("" for none)."""
+    """A settings file: its path, its name for people, and the option of `memctl install` for it ("" for none)."""
 
     file: Path
     shown: str
@@ -34,7 +31,7 @@ class SettingsFile(NamedTuple):
 
 
 def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> SettingsFile:
-    """Return where a host has a project's settings, one user's for that project (--local), or a user's (--user)."""
+    """Return a host's settings file, by option: "" for the project's, LOCAL for one user's of the project, USER."""
     name = f"{host.folder}/{host.own if option == LOCAL else host.shared}"
     if option != USER:
         return SettingsFile(project / name, name, option)
@@ -46,14 +43,14 @@ def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) ->
 
 
 def places(host: Host, project: Path, environ: Mapping[str, str]) -> list[SettingsFile]:
-    """Return all files in which a host looks for hooks."""
+    """Return all settings files in which a host looks for hooks."""
     return [place(host, option, project, environ) for option in (USER, "", LOCAL) if option != LOCAL or host.own]
 
 
 def programs(text: str, name: str, host: Host) -> list[str]:
-    """Return what our hooks in settings call for a host, such as "memctl" or "/opt/bin/memctl", each once.
+    """Return the programs that memctl's hooks in settings call, such as "memctl" or "/opt/bin/memctl", each once.
 
-    Raises MemctlError if the settings, called `name`, are not such as memctl reads.
+    `name` is the file's name for messages. Raises MemctlError if memctl can't parse the settings.
     """
     values, found = json_edit.parse(text, name), dict[str, None]()
     for event, group, number in _places(values):
@@ -62,7 +59,7 @@ def programs(text: str, name: str, host: Host) -> list[str]:
         if isinstance(args, list):
             words = [hook["command"], *map(str, args)]
         else:
-            with suppress(ValueError):  # a line for another shell
+            with suppress(ValueError):  # a command for another shell than bash
                 words = shlex.split(hook["command"])
         end = next((at for at in range(1, len(words)) if words[at : at + 2] == ["hook", host.name]), 0)
         if end:
@@ -71,15 +68,15 @@ def programs(text: str, name: str, host: Host) -> list[str]:
 
 
 def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
-    """Return the fields of a hook that say how a host calls us.
+    """Return the fields of a hook by which a host calls memctl, such as {"command": "…"}.
 
-    Without a `program` it is memctl from the PATH. Where there is none, nothing happens in a project's settings: not
-    all who work on it have memctl, and a host tells its user of each hook that fails. The event is read all the same,
-    for Codex takes a closed pipe for a failure; and so a memctl that can't even start does not fail either.
+    `program` is the path of memctl, "" for the one on the PATH. In a project's settings (not `is_own`) a missing memctl
+    must do nothing, since not everybody in a project has it and hosts report each failing hook. The command then still
+    reads the event, because Codex takes a closed pipe for a failure.
 
-    Claude Code starts a program with its arguments, without a shell; but that fails where there is none, so in a
-    project it is for Windows only. Codex has a line for cmd.exe beside the other. Gemini CLI takes one line, for bash
-    or, on Windows, for PowerShell. Nothing for Windows has ever been run there.
+    Claude Code can start a program without a shell, but that fails if the program is missing, so in a project it is
+    used on Windows only. Codex has a separate command for cmd.exe. Gemini CLI has one command, for bash or, on Windows,
+    for PowerShell. The commands for Windows were never tested there.
     """
     end = f"hook {host.name}"
     if host == CLAUDE_CODE and (is_own or windows):
@@ -95,23 +92,26 @@ def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[
 
 
 def hook_groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what the settings have for each event of a host."""
+    """Return the settings' entry with memctl's hook for each event of a host; `call` are the fields of `hook_call`."""
     made: dict[str, dict[str, Any]] = {}
     for event, what in host.events.items():
-        seconds = {TOOL: 5, END: host.last}.get(what, _SECONDS)  # at the end we write, and may find another at it
+        seconds = {TOOL: 5, END: host.last}.get(what, _SECONDS)  # the end may have to wait for another process
         hook: dict[str, Any] = {"type": "command", **call, "timeout": seconds * host.second}
-        if host.second != 1:  # Gemini CLI shows hooks by their names
+        if host.second != 1:  # Gemini CLI shows the names of hooks
             hook["name"] = "memctl"
         made[event] = {"matcher": WRITING, "hooks": [hook]} if what == BEFORE else {"hooks": [hook]}
     return made
 
 
 def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
-    """Return settings with our hooks in them, one for each event, whatever memctl was called there before.
+    """Return settings with one hook of memctl for each event; existing hooks of memctl are replaced.
 
-    Raises MemctlError if they are not such as we can add to.
+    `call` are the fields of `hook_call`, `name` is the file's name for messages. Raises MemctlError if `hooks` has an
+    unknown form.
     """
-    text = remove_hooks(text, name, host.events) if text.strip() else "{}\n"  # an older memctl hooked other events
+    text = (
+        remove_hooks(text, name, host.events) if text.strip() else "{}\n"
+    )  # an older memctl may have hooked other events
     values = json_edit.parse(text, name)
     hooks = values.get("hooks", {})
     if not isinstance(hooks, dict):
@@ -131,7 +131,7 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
         _, number, hook = place
         ours: list[str | int] = ["hooks", event, number, "hooks"]
         if _is_ours_alone(present[number]):
-            if present[number]["hooks"] != group["hooks"]:  # whoever changed the matcher keeps theirs
+            if present[number]["hooks"] != group["hooks"]:  # a matcher that the user changed stays
                 text = json_edit.replace(text, json_edit.spans(text, _at(text, ["hooks", event]))[number], group)
         elif present[number]["hooks"][hook] != group["hooks"][0]:
             text = json_edit.replace(text, json_edit.spans(text, _at(text, ours))[hook], group["hooks"][0])
@@ -139,7 +139,7 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
 
 
 def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
-    """Return a list in settings, [] if there is none; raises MemctlError if something else is in its place."""
+    """Return the list at a path of keys in settings, [] if there is none; raises MemctlError if it is not a list."""
     value: Any = json_edit.parse(text, name)
     for step in path:
         if not isinstance(value, dict):
@@ -151,7 +151,10 @@ def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
 
 
 def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Collection[str], name: str) -> str:
-    """Return settings with the texts `wanted` in a list and without those `gone`. A list that this empties goes."""
+    """Return settings with the texts in `wanted` added to the list at a path of keys, and those in `gone` removed.
+
+    A list that becomes empty is removed as well. Raises MemctlError if something else is at the path.
+    """
     present = list_at(text, path, name) if wanted or gone else []
     for item in wanted:
         if item in present:
@@ -172,12 +175,15 @@ def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Col
 
 
 def are_off(text: str, name: str) -> bool:
-    """Return whether settings turn all hooks off, ours too."""
+    """Return whether settings turn off all hooks; raises MemctlError if they are not JSON."""
     return json_edit.parse(text, name).get(OFF) is True
 
 
 def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
-    """Return settings without our hooks, but the first of each event that it `keeps`, and without what this empties."""
+    """Return settings without memctl's hooks, except for the first one of each event in `keeps`.
+
+    Lists and objects that become empty are removed as well.
+    """
     if not text.strip():
         return text
     while (found := _superfluous(json_edit.parse(text, name), keeps)) is not None:
@@ -186,12 +192,12 @@ def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
 
 
 def _without_hook(text: str, place: tuple[str, int, int]) -> str:
-    """Return settings without one hook, and without the lists and objects that are empty then."""
+    """Return settings without one hook, and without the lists and objects that become empty."""
     event, group, hook = place
     inner: list[str | int] = ["hooks", event, group, "hooks"]
     text = json_edit.remove(text, _at(text, inner), hook)
     above: list[tuple[list[str | int], str | int]] = [(["hooks", event], group), (["hooks"], event), ([], "hooks")]
-    for outer, last in above:  # a group without hooks, an event without groups, `hooks` without events
+    for outer, last in above:  # an empty group, an empty event, empty `hooks`
         if json_edit.spans(text, _at(text, inner)):
             break
         text, inner = _without(text, outer, last), outer
@@ -214,7 +220,7 @@ def _at(text: str, path: list[str | int]) -> int:
 
 
 def _places(values: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
-    """Yield where our hooks are: the event, the number of the group and that of the hook in it."""
+    """Yield the places of memctl's hooks in settings: event, index of the group, and index of the hook in it."""
     hooks = values.get("hooks")
     for event, present in hooks.items() if isinstance(hooks, dict) else ():
         for group, one in enumerate(present if isinstance(present, list) else ()):
@@ -224,7 +230,7 @@ def _places(values: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
 
 
 def _superfluous(values: dict[str, Any], keeps: Collection[str]) -> tuple[str, int, int] | None:
-    """Return where a hook of ours is that is of none of the events to keep, or not the first of its event."""
+    """Return the place of a hook of memctl that is not the first one of an event to keep, None if there is none."""
     seen: set[str] = set()
     for place in _places(values):
         if place[0] not in keeps or place[0] in seen:

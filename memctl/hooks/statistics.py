@@ -1,4 +1,4 @@
-"""The log of compactions, read: what the hooks noted before each, and what the transcripts say afterwards."""
+"""Read the log of compactions: entries of hooks before each compaction, and of transcripts after it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import msgspec
 from memctl.hooks import log
 from memctl.text import timestamps
 
-_NEAR = 30 * 60  # seconds: a compaction takes minutes at most
+_NEAR = 30 * 60  # seconds between a hook's entry and the transcript's for one compaction, which takes a few minutes
 _TEXTS, _NUMBERS = ("session", "host", "trigger"), ("before", "after", "limit", "calls")
 
 
 class CompactionCount(msgspec.Struct, frozen=True):
-    """One compaction; what nobody noted is "" or None.
+    """One compaction; unknown values are "" or None.
 
-    `before` and `after` are tokens in the context; where the host does not say the latter, they are those of the next
-    request, with what was asked in it. `limit` has those at which the host compacts it by itself, `calls` the tool
-    calls since the compaction before, `suggested` what memctl had suggested by then.
+    `before` and `after` are the tokens in the context; if the host does not say `after`, it is the tokens of the next
+    request. `limit` are the tokens at which the host compacts by itself, `calls` the tool calls since the last
+    compaction, and `suggested` the suggestions that memctl made before.
     """
 
     at: str
@@ -36,9 +36,9 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Compactions, summed up: how many per trigger, and medians of what is known of them.
+    """Statistics of compactions: numbers, and medians of the known values (None if nothing is known).
 
-    `suggested_before` is the share, of those that the hooks saw, before which a compaction had been suggested.
+    `suggested_before` is the share of compactions, of those that hooks saw, that memctl had suggested before.
     """
 
     compactions: int
@@ -51,9 +51,9 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 def compactions(root: Path) -> list[CompactionCount]:
-    """Return all compactions in the log of a memory, oldest first."""
+    """Return all compactions in the log of a memory, the oldest first; `root` is the folder of its hooks."""
     found: list[CompactionCount] = []
-    # A session that goes on from another one has its lines in its transcript, too.
+    # A resumed session repeats the lines of the earlier session in its transcript.
     by_line: dict[str, int] = {}
     for entry in log.entries(root, log.COMPACTIONS):
         line = str(entry.get("line") or "")
@@ -80,12 +80,13 @@ def compactions(root: Path) -> list[CompactionCount]:
 
 
 def _take_in(found: list[CompactionCount], place: int | None, after: int | None) -> None:
-    """Say of a compaction how many tokens it left, where that is not known."""
+    """Set the tokens that a compaction left, if they are unknown."""
     if place is not None and found[place].after is None:
         found[place] = msgspec.structs.replace(found[place], after=after)
 
 
 def figures(found: Iterable[CompactionCount]) -> Figures:
+    """Return the statistics of some compactions."""
     found = list(found)
     seen = [one for one in found if one.calls is not None]
     triggers = [one.trigger or "unknown" for one in found]
@@ -101,7 +102,7 @@ def figures(found: Iterable[CompactionCount]) -> Figures:
 
 
 def _read(entry: dict[str, Any]) -> CompactionCount | None:
-    """Return an entry of the log; None if it is broken. The values are a transcript's, or a host's."""
+    """Parse an entry of the log, whose values come from hosts and transcripts; None if it is broken."""
     try:
         at = timestamps.parse(str(entry.get("at") or ""))
     except ValueError:
@@ -118,7 +119,7 @@ def _number(value: Any) -> int | None:
 
 
 def _is_same(noted: CompactionCount, boundary: CompactionCount) -> bool:
-    """Return whether what a transcript tells is the compaction that a hook noted just before it."""
+    """Return whether a transcript's entry (`boundary`) is the compaction that a hook logged shortly before."""
     seconds = timestamps.to_epoch(boundary.at) - timestamps.to_epoch(noted.at)
     return (
         noted.session == boundary.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR

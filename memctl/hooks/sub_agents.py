@@ -1,7 +1,7 @@
-"""When a sub-agent starts: what bears on its prompt. It searches most of all, and knows nothing of what was decided.
+"""Give a sub-agent that starts what the memory has about its prompt, since it knows nothing of earlier decisions.
 
-Codex sends a sub-agent's prompt as an event with the sub-agent's name. Claude Code says only which kind of sub-agent
-starts; the call by which the main agent started it stands in the transcript by then (seen with 2.1.330).
+Codex sends a sub-agent's prompt as an event. Claude Code says only the kind of sub-agent that starts; its prompt is in
+the main agent's call, which the transcript has by then (seen with 2.1.330).
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from memctl.transcript.line import main_lines_backwards
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
 
-_TOOLS = ("Agent", "Task")  # by which Claude Code starts one: now, and before
-_USUAL = "general-purpose"  # the kind of a call that names none
-_REACH = 1024 * 1024  # bytes from the end of a transcript in which its call is looked for
+_TOOLS = ("Agent", "Task")  # tools by which Claude Code starts a sub-agent: the current one and an older one
+_USUAL = "general-purpose"  # the kind of sub-agent if a call names none
+_REACH = 1024 * 1024  # last bytes of a transcript that are searched for the call
 _TAKEN = "agent-"
-_LOOKS, _PAUSE = 10, 0.05  # how often the transcript is looked at, and the seconds between
+_LOOKS, _PAUSE = 10, 0.05  # how often the transcript is searched, and the seconds between
 
 
 def context(opened: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
-    """Return the text for a sub-agent that starts, "" if it was given it before: it may be asked more than once."""
+    """Return the text for a sub-agent that starts, "" if it has got it before; it may have more than one prompt."""
     if not folder.is_new(f"{_TAKEN}{key(payload.agent)}"):
         return ""
     return recall.for_sub_agent(opened, payload.prompt or _prompt(payload, folder))
 
 
 def _prompt(payload: Payload, folder: SessionDir) -> str:
-    """Return what the main agent asks of a sub-agent, "" if that can't be found.
+    """Return the prompt of a sub-agent from the main agent's call, "" if it can't be found.
 
-    Of several that one answer starts at once the first is the one whose call no other has taken; which is whose is said
-    nowhere.
+    If one answer starts several sub-agents, each gets the first call that no other has taken, because the transcript
+    does not say which call is whose.
     """
     for _ in range(_LOOKS):
         calls = list(_calls(payload.transcript))[::-1]
@@ -44,14 +44,14 @@ def _prompt(payload: Payload, folder: SessionDir) -> str:
         call = next((one for one in calls if folder.is_new(f"{_TAKEN}{key(str(one.get('id')))}")), None)
         if call is not None:
             break
-        time.sleep(_PAUSE)  # the host writes its transcript beside
+        time.sleep(_PAUSE)  # the host may not have written the transcript yet
     else:
         call = calls[-1] if calls else None
     return str(call["input"]["prompt"]) if call else ""
 
 
 def _calls(transcript: str) -> Iterator[dict[str, Any]]:
-    """Yield the calls by which the last answer that has any starts sub-agents, the last one first."""
+    """Yield the calls that start sub-agents in the last answer with such calls, the last call first."""
     answer = None
     for line in main_lines_backwards(transcript, _REACH, tuple(b'"%s"' % name.encode() for name in _TOOLS)):
         content = line.message.get("content") if line.role == "assistant" else None

@@ -1,7 +1,7 @@
-"""Summing up a session while it goes on: what its transcript has gained is merged into a draft of its page.
+"""Summarize a session while it runs: merge each new part of its transcript into a draft of its page.
 
-The draft lies beside the session's counters, in no commit: an agent stops after every answer, and a commit each time
-would bury the project's own. The page is committed before a compaction and when the session ends.
+The draft is not committed after every answer, since such commits would bury the project's own. The page is committed
+before a compaction and when the session ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from memctl.transcript.events import ANSWER, GIT, Event, Session
 def take_in(
     memory: Memory, host: Host, transcript_path: str, folder: SessionDir, *, is_over: bool = False
 ) -> SessionState:
-    """Bring a session's draft and what is known of it up to now; if it is over, with calls that have no result."""
+    """Update a session's draft and state with the new part of its transcript; returns the state.
+
+    `is_over` says that the session has ended, so that calls without a result count as well.
+    """
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
         return _take_in_by_git(memory, folder, state, reader.tool_calls(transcript_path))
@@ -47,21 +50,25 @@ def take_in(
         _note(folder, part)
         if made:
             draft_page.write(folder, made)
-        session_state.write(folder, state)  # after a kill before this the part is merged twice, which changes nothing
+        session_state.write(folder, state)  # a kill before this merges the part again, which changes nothing
     return state
 
 
 def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
-    """Return a page with a later part in it; one that says nothing of the state or of next steps leaves those of
-    before."""
+    """Merge a later part into a session's page; state and next steps stay if the part has none.
+
+    `succeeded` are steps that succeeded in the later part.
+    """
     made = merge.merge(old, new, succeeded)
     kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
 
 def _take_in_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
-    """Return a session of which Git, its tool calls and the last words of its turns tell: the files and records that
-    came since it began, the errors that it met, and what was decided in those words."""
+    """Update the draft and state of a session from Git, its tool calls and the last answers of its turns.
+
+    This is for hosts whose transcripts memctl does not read as a whole. Returns the state.
+    """
     if state.began is None:
         return state
     began = msgspec.structs.replace(state.began, intent=state.began.intent or state.task.goal)
@@ -81,7 +88,7 @@ def _take_in_by_git(memory: Memory, folder: SessionDir, state: SessionState, cal
 
 
 def _advance(memory: Memory, state: SessionState, session: Session, summary: SessionSummary) -> SessionState:
-    """Return what is known with what a part tells."""
+    """Return the state of a session after a part of its transcript."""
     files = trail.touched_files(session.events, Places(memory.repository.top, session.cwd), summary.trail)
     ours = f"{memory.prefix}/"
     part = Part(
@@ -99,7 +106,7 @@ def _advance(memory: Memory, state: SessionState, session: Session, summary: Ses
 
 
 def _note(folder: SessionDir, part: TranscriptPart) -> None:
-    """Put into the log what the transcript says of compactions: the tokens before and after."""
+    """Add what a transcript says about compactions, the tokens before and after, to the log."""
     for line in part.boundaries:
         facts = line.get("compactMetadata")
         if isinstance(facts, dict):

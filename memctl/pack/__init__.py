@@ -1,1 +1,1 @@
-"""What a model is given to read: packs of records within a token budget."""
+"""Build packs: the part of a memory that a model gets, within a budget of tokens."""

@@ -1,4 +1,4 @@
-"""Filling a budget: whole items only, most important first, never a token too many, and a list of what is left out."""
+"""Fill a budget of tokens with whole items, the most important first, and list what is left out."""
 
 from __future__ import annotations
 
@@ -30,27 +30,28 @@ from memctl.text.markdown import one_line
 
 CountTokens = Callable[[str], int]
 
-# The formats with the modules that write them: each has `NAME_item`, one item as text, and `NAME_pack`, a whole pack.
+# The formats and the modules that write them: each has the functions `NAME_item` for an item and `NAME_pack` for a
+# pack.
 FORMATS = {"markdown": "markdown", "xml": "xml", "yaml": "short", "tokens": "short", "event": "xml"}
 AUTO = "auto"
-_MICRO, _STANDARD = 500, 2_000  # tokens of a context up to which a format is chosen; rules.md#formats
-_NOTES_SHARE = 0.06  # of the budget may go to notes that can be spared, while items are left out
-_LINE = 8  # tokens that a line of what is left out has at least
-_ITEM = 25  # tokens that an item has at least, with its id, title and facts
-_SAMPLE = 20  # lines by which is guessed what one takes
-_MISSES = 50  # items in a row that have no room, after which no other is made to be tried
-_WIDTHS = (0, 60, 45, 36)  # characters of the titles in those lines, 0 for all, where lines are wanted and lack room
-_LEAD_SHARE = 0.3  # of the items' tokens: with the frame a quarter of the pack; rules.md#quality
-_NO_WEIGHT = 100  # more than anything weighs
+_MICRO, _STANDARD = 500, 2_000  # tokens below which YAML and XML are chosen; rules.md#formats
+_NOTES_SHARE = 0.06  # of the budget that non-essential notes may take while items are left out
+_LINE = 8  # least tokens of a line in the list of what is left out
+_ITEM = 25  # least tokens of an item, with its id, title and facts
+_SAMPLE = 20  # lines from which the tokens of one line are estimated
+_MISSES = 50  # successive items without room, after which no further item is tried
+_WIDTHS = (0, 60, 45, 36)  # characters of titles in the list, tried in turn until it has room; 0 for whole titles
+_LEAD_SHARE = 0.3  # of the items' tokens, which is a quarter of the pack with its frame; rules.md#quality
+_NO_WEIGHT = 100  # more than the weight of any item
 _LEAD = PackPart("critical", "Most important")
 _PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
-_CHECK = PackPart("check", "Check before use")  # what may not hold any more: its code has changed
+_CHECK = PackPart("check", "Check before use")  # records whose code has changed, so that they may be outdated
 TOO_LARGE = "too large"
-_NAMED = 3  # things too large for a budget whose titles come before all that is not
+_NAMED = 3  # items too large for the budget whose titles come first
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A finished pack: its text, its tokens, the ids per part, and everything that is not in it."""
+    """A finished pack: its text, tokens, budget in tokens, format, the ids of its items by part, what is left out."""
 
     text: str
     tokens: int
@@ -60,11 +61,15 @@ class Pack(msgspec.Struct, frozen=True):
     left_out: list[OmittedItem]
 
     def included(self) -> list[str]:
+        """Return the ids of all items in the pack."""
         return [identifier for part in self.parts.values() for identifier in part]
 
 
 def suited(size: int, *, inter_agent: bool) -> str:
-    """Return the name of the format for a context of `size` tokens (rules.md#formats)."""
+    """Return the name of the format for a context of `size` tokens (rules.md#formats).
+
+    `inter_agent` says that the pack goes from one agent to another.
+    """
     if size < _MICRO:
         return "yaml"
     if size < _STANDARD:
@@ -73,36 +78,36 @@ def suited(size: int, *, inter_agent: bool) -> str:
 
 
 def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_agent: bool = False) -> Pack:
-    """Pack as much of a draft as fits into `budget` tokens as `count` counts them, in one of FORMATS.
+    """Build a pack from as much of a draft as fits into `budget` tokens, as `count` counts them.
 
-    With the form "auto" the size of what there is to say chooses, but for the budget. Raises MemctlError if the budget
-    is too small for the bare frame of the format.
+    `form` is one of FORMATS, or "auto" to choose one by the size of the draft or the budget, whichever is smaller.
+    Raises MemctlError if the budget is too small for an empty pack of the format.
     """
     if form == AUTO:
         notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
         items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
         form = suited(min(notes + items, budget), inter_agent=inter_agent)
-    filling = _PackBuilder(draft, form, budget, count)
+    builder = _PackBuilder(draft, form, budget, count)
     best: tuple[_Frame, list[Item]] | None = None
     frames = list(_frames(draft))
     for frame in frames:
-        if filling.cost(frame, []) > budget:
+        if builder.cost(frame, []) > budget:
             continue
-        kept = filling.choose(frame)
+        kept = builder.choose(frame)
         if kept or best is None:
             best = frame, kept
-        if kept and not filling.is_wordy(frame, kept):
+        if kept and not builder.is_wordy(frame, kept):
             break
     if best is None:
-        needed = filling.cost(frames[-1], [])
+        needed = builder.cost(frames[-1], [])
         raise MemctlError(
-            f"a budget of {budget} is too small for anything in the format {form}", f"give at least {needed}", USAGE
+            f"a budget of {budget} tokens is too small for the format {form}", f"give at least {needed}", USAGE
         )
-    return filling.pack(*best)
+    return builder.pack(*best)
 
 
 def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
-    """As many whole lines as a limit in tokens allows, as a list."""
+    """Return as many whole lines as fit into `limit` tokens, as a Markdown list; "" if none fits."""
     text = ""
     for line in dict.fromkeys(lines):
         longer = f"{text}\n- {line}" if text else f"- {line}"
@@ -112,7 +117,10 @@ def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
 
 
 class _Frame(NamedTuple):
-    """What is around the items, as a draft with fewer notes; has it parts, and titles of what is too large?"""
+    """Everything in a pack except the items: a draft, perhaps with fewer notes.
+
+    `has_titles` says whether the titles of too large items are shown, `has_parts` whether items are.
+    """
 
     draft: PackDraft
     has_titles: bool = True
@@ -120,7 +128,7 @@ class _Frame(NamedTuple):
 
 
 def _frames(draft: PackDraft) -> Iterator[_Frame]:
-    """Frames from the fullest to the barest."""
+    """Yield the frames of a draft, from the one with all notes to the emptiest."""
     essential, last = (tuple(note for note in notes if note.essential) for notes in (draft.opening, draft.closing))
     noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
     less = partial(msgspec.structs.replace, draft)
@@ -137,11 +145,11 @@ def _frames(draft: PackDraft) -> Iterator[_Frame]:
 
 
 class _PackBuilder:
-    """One draft on its way into one format and budget."""
+    """Builds a pack from a draft, in one format and within one budget of tokens."""
 
     def __init__(self, draft: PackDraft, form: str, budget: int, count: CountTokens) -> None:
         self.draft = draft
-        module = import_module(f"memctl.pack.formats.{FORMATS[form]}")  # only that of this format
+        module = import_module(f"memctl.pack.formats.{FORMATS[form]}")  # loads no other format
         self._item: Callable[[Item], str] = getattr(module, f"{form}_item")
         self._pack: Callable[[Contents], str] = getattr(module, f"{form}_pack")
         self._form, self._budget, self._count = form, budget, count
@@ -150,23 +158,24 @@ class _PackBuilder:
         for item in draft.items():
             self._write(item)
         notices = "\n".join(note.text for note in draft.opening if note in (NOTICED, FOREIGN))
-        self._largest = budget - count(notices)  # what an item may take at most
+        self._largest = budget - count(notices)  # the most tokens of an item
         self._large = [item for item in self._in_turn() if self._costs[item.key] > self._largest][:_NAMED]
         self._whole = draft.whole() if draft.whole else iter(())
-        self._made: list[Item] = []  # of the items of `others` those that were asked for
-        self._left_of: tuple[frozenset[str] | None, list[OmittedItem]] = None, []  # what some keys leave out
-        self._totals: Counter[tuple[str, str]] = Counter()  # and how much of it is of each section and kind
-        self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # as asked last
+        self._made: list[Item] = []  # the items of `draft.others` that were built so far
+        self._left_of: tuple[frozenset[str] | None, list[OmittedItem]] = None, []  # the last result of `left_out`
+        self._totals: Counter[tuple[str, str]] = Counter()  # its numbers by section and kind
+        self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # that of `_most_lines`
 
     def _write(self, item: Item) -> None:
         text = harmless(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
     def cost(self, frame: _Frame, kept: list[Item], listed: int = 0, width: int = 0) -> int:
+        """Return the tokens of the pack with these items; the parameters are those of `text`."""
         return self._count(self.text(frame, kept, listed, width))
 
     def is_wordy(self, frame: _Frame, kept: list[Item]) -> bool:
-        """Return whether notes that could be spared keep items out, and take more than their share."""
+        """Return whether non-essential notes take more than their share while items are left out."""
         opening = tuple(note for note in frame.draft.opening if note.essential)
         if not self.left_out(kept) or opening == frame.draft.opening:
             return False
@@ -174,7 +183,7 @@ class _PackBuilder:
         return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
 
     def choose(self, frame: _Frame) -> list[Item]:
-        """Return the items to keep in a frame."""
+        """Return the items that fit beside a frame."""
         if not frame.has_parts:
             return []
         kept = self._take(frame)
@@ -182,12 +191,12 @@ class _PackBuilder:
             kept.pop()
         if kept:
             return self._filled_up(frame, kept)
-        # In a budget too small for the list's share, one item is worth more than any list.
+        # In a budget too small for the list of what is left out, one item is better than the list.
         found = chain(self._in_turn(), self._others())
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
-        """Whole items, as long as they fit beside the frame and the list, none with the text of another."""
+        """Return the items that fit beside the frame and the share of the list, each text once."""
         room = self._budget - self.cost(frame, []) - self._share()
         rooms = {part.name: part.limit for part in self.draft.parts if part.limit}
         limited = {item.key: part.name for part in self.draft.parts if part.limit for item in part.items}
@@ -212,7 +221,10 @@ class _PackBuilder:
         return kept
 
     def _filled_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
-        """With what has room beside the lines of the rest, be it a text that is there already."""
+        """Return the items with those added that still have room beside the list of what is left out.
+
+        Here an item may have the text of another one.
+        """
         room, keys = self._budget - self.cost(frame, kept, *self._most_lines(frame, kept)), {item.key for item in kept}
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
         for item in (*self.draft.items(), *self._made):
@@ -223,8 +235,10 @@ class _PackBuilder:
         return kept
 
     def _in_turn(self) -> list[Item]:
-        """Return the items of all parts: those that come first, the critical ones by weight, then one from
-        every part."""
+        """Return the items of all parts in the order in which they are taken.
+
+        Items of parts that are first, then critical items by weight, then one item from each part in turn.
+        """
         least = self.draft.leading or _NO_WEIGHT
         first = [item for part in self.draft.parts if part.is_first for item in part.items]
         turns = zip_longest(*(part.items for part in self.draft.parts if not part.is_first))
@@ -232,7 +246,7 @@ class _PackBuilder:
         return first + sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
     def _others(self) -> Iterator[Item]:
-        """Yield the items after all parts, each made once, when it is first needed."""
+        """Yield the items that follow all parts; each is built once, when it is first needed."""
         yield from self._made[:]
         for item in self._whole:
             self._made.append(item)
@@ -240,14 +254,14 @@ class _PackBuilder:
             yield item
 
     def _share(self) -> int:
-        """Return what the lines of what is left out may take: no more than they need."""
+        """Return the tokens to reserve for the list of what is left out."""
         most = int(self._budget * self.draft.lines)
         left = [f"{left.id} {left.title} {left.why}\n" for left in self.draft.others[: most // _LINE + 1]]
         left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
         return min(most, 2 * self._count("".join(left)))
 
     def pack(self, frame: _Frame, kept: list[Item]) -> Pack:
-        """Return the finished pack, with as long a list of what is left out as fits."""
+        """Return the finished pack, with as many lines in the list of what is left out as fit."""
         text = self.text(frame, kept, *self._most_lines(frame, kept))
         parts = {
             part.name: [item.id for item in items]
@@ -257,7 +271,7 @@ class _PackBuilder:
         return Pack(text, self._count(text), self._budget, self._form, parts, self.left_out(kept))
 
     def _most_lines(self, frame: _Frame, kept: list[Item]) -> tuple[int, int]:
-        """Return how many lines of what is left out have room, and the width of their titles."""
+        """Return how many lines of the list have room, and the width of their titles in characters (0: whole)."""
         left = self.left_out(kept)
         asked = id(frame), [item.key for item in kept]
         if self._lines_of[0] == asked:
@@ -274,10 +288,10 @@ class _PackBuilder:
         return lines
 
     def _line_limit(self, frame: _Frame, kept: list[Item], width: int, least: int) -> tuple[int, float]:
-        """Return how many lines their share of the budget holds, at least `least`, and the tokens of one by a sample.
+        """Return how many lines the list may have, at least `least`, and the estimated tokens of a line.
 
-        Without a whole item beside them the lines are all there is, and may take what they need. What lines take as the
-        pack has them is counted beside the headings of their groups, of no more lines than have room as plain ones.
+        With items in the pack the lines may take a share of the budget, otherwise all of it. Lines are first counted as
+        plain ones and then as the format writes them, under the headings of their groups.
         """
         left = self.left_out(kept)
         most = min(len(left), 2 + self._budget // _LINE)
@@ -295,14 +309,17 @@ class _PackBuilder:
         return max(least, number), line
 
     def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
-        """Return the pack with some of the items, and as many lines of what is left out."""
+        """Return the text of the pack with some items and `listed` lines of what is left out.
+
+        `width` is the number of characters of titles in these lines, 0 for whole titles.
+        """
         keys = {item.key for item in kept}
         large = self._large if frame.has_titles else []
         parts: list[tuple[PackPart, list[Item]]] = []
         left: list[OmittedItem] = []
         if frame.has_parts:
             leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
-            # Excerpts, of which nothing is made later, keep the order of their relevance.
+            # A draft without `whole` has excerpts, which keep the order of their relevance.
             proposed = [item for item in kept if self.draft.whole and item.is_proposed and not item.has_changed]
             within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, kept)
             parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
@@ -323,13 +340,13 @@ class _PackBuilder:
         return f"{draft.prefix}\n\n{text}" if draft.prefix else text
 
     def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[PackPart, list[Item]]]:
-        """Return the items of some keys by the part that they belong to; those of no part are the rest."""
+        """Return the items with these keys by their part; items without a part are in `draft.rest`."""
         own = {item.key for item in self.draft.items()}
         parts = [(part, [item for item in part.items if item.key in keys]) for part in self.draft.parts]
         return [*parts, (self.draft.rest, [item for item in kept if item.key in keys - own])]
 
     def _leading(self, kept: list[Item]) -> list[Item]:
-        """Return the weightiest of the items that are kept, as many as it takes to fill a quarter."""
+        """Return the items with the greatest weights, up to about a quarter of the pack."""
         least = self.draft.leading or _NO_WEIGHT
         sure = [item for item in kept if item.weight >= least and not item.has_changed]
         room = _LEAD_SHARE * sum(self._costs[item.key] for item in kept)
@@ -342,9 +359,9 @@ class _PackBuilder:
         return leading
 
     def left_out(self, kept: list[Item]) -> list[OmittedItem]:
-        """Return what is not packed: first what was chosen and did not fit, then the rest."""
+        """Return the items that are not in the pack: first the chosen ones that did not fit, then the others."""
         keys = frozenset(item.key for item in kept)
-        if self._left_of[0] != keys:  # a text is made some dozens of times, and there may be 10,000 of these
+        if self._left_of[0] != keys:  # the text is built some dozens of times, and there may be 10,000 such items
             items = {item.key: item for item in (*self._large, *self.draft.items())}
             chosen = [self._with_reason(item, _as_omitted(item)) for item in items.values() if item.key not in keys]
             made = zip(self.draft.others, self._made, strict=False)
@@ -354,23 +371,23 @@ class _PackBuilder:
         return self._left_of[1]
 
     def _with_reason(self, item: Item, left: OmittedItem) -> OmittedItem:
-        """Return what is left out, with why if it is for its size."""
+        """Return an omitted item, with TOO_LARGE as the reason if the item is too large for the budget."""
         is_large = self._costs[item.key] > self._largest
         return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
 
 
 def _is_new(item: Item, bodies: set[str]) -> bool:
-    """Note the text of an item among those of a pack; return whether it is the first with it, or has none."""
+    """Return whether an item's text is empty or not in `bodies`, and add it there."""
     is_new = not item.body or item.body not in bodies
     bodies.add(item.body)
     return is_new
 
 
 def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
-    """Return the largest number, up to `most`, whose cost is within a limit, 0 if none is.
+    """Return the largest number up to `most` whose cost is within a limit, 0 if there is none.
 
-    It is sought from a guess on by what each took between the last two numbers that were tried, at first by `each`:
-    halving makes three times as many texts.
+    The search starts from `guess` and extrapolates from the last two costs, at first with the cost `each` per step: a
+    bisection would build three times as many texts.
     """
     low, high = 0, most + 1
     number, tried = guess, (0, 0)
@@ -386,7 +403,7 @@ def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: f
 
 
 def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
-    """Yield what is too large for a budget, weightiest first: its title comes before what weighs less and is short."""
+    """Yield a note with the titles of the items that are too large for the budget, if there are any."""
     if large:
         titles = "; ".join(one_line(f"{item.id} {item.title}") for item in large)
         yield PackNote("too_large", "Too large for this budget", titles, essential=True)
@@ -399,7 +416,10 @@ def _as_omitted(item: Item) -> OmittedItem:
 def _groups(
     left: list[OmittedItem], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
 ) -> list[OmittedGroup]:
-    """Return what is left out by section and kind, with what is listed of it; if nothing is, all of it in one group."""
+    """Group what is left out by section and kind; without listed lines all of it is one group.
+
+    `totals` are the numbers by (section, kind), `listed` the number of lines, `sections` the titles by marker.
+    """
     if not left:
         return []
     if not listed:
@@ -421,14 +441,14 @@ def _group(
     marker: str, kind: str, listed: tuple[OmittedItem, ...], more: int, sections: Mapping[str, str]
 ) -> OmittedGroup:
     if marker:
-        name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --section {marker[1:]}"
+        name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --open --section {marker[1:]}"
         return OmittedGroup(listed, more, name, "section", marker, command)
     if kind:
-        return OmittedGroup(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --type {kind}")
+        return OmittedGroup(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --open --type {kind}")
     return OmittedGroup(listed, more)
 
 
-@lru_cache(maxsize=4096)  # one text is made some dozens of times, with more or fewer of the same lines
+@lru_cache(maxsize=4096)  # the text is built some dozens of times, mostly with the same lines
 def _shortened(left: OmittedItem, width: int) -> OmittedItem:
     title = one_line(left.title)
     if not width or len(title) <= width:

@@ -1,10 +1,9 @@
-"""Compacting a context that is made of blocks: what must stay, and what goes first.
+"""Compact a context made of blocks: decide which blocks stay and which are removed first.
 
-The rules (rules.md#compaction) know blocks of text and numbers, nothing of records. Duplicates go first: by score, both
-of two equal texts could go. Then goes what may be discarded, and after that what nothing protects (31-99), the least
-first: a context without anything to discard becomes smaller, too.
-
-What of a text may go is told by how it reads (rules.md#preservation).
+The rules (rules.md#compaction) apply to blocks of text with numbers, which need not be records. Duplicates are removed
+first, since by score both of two equal texts could go. Then come discardable blocks, and then blocks without protection
+(scores 31-99), the lowest first, so that a context without discardable blocks becomes smaller, too. What may be cut
+from a text depends on its wording (rules.md#preservation).
 """
 
 from __future__ import annotations
@@ -20,17 +19,18 @@ from memctl.text.similar import consolidate
 
 CountTokens = Callable[[str], int]
 
-PRESERVED, DISCARDABLE = 100, 30  # the score of what stays; the highest of what may go
-# What the rest is scored by, out of 100 points; rules.md#compaction.
+PRESERVED, DISCARDABLE = 100, 30  # the score of protected blocks, and the highest score of discardable ones
+# The points of the parts of all other scores, 100 together; rules.md#compaction.
 RECENCY, REFERENCES, RELEVANCE, DENSITY = 30, 20, 30, 20
 DUPLICATE, LOW = "said again later", "of the least weight"
 
 
 class ContextBlock(msgspec.Struct, frozen=True):
-    """A piece of a context. Blocks come in the order of time, the newest last.
+    """A block of a context; blocks are in the order of time, the newest last.
 
-    `keeps` says why it must stay ("" if it need not), `drops` why it may go; what must stay stays though it might go.
-    `worth` orders what may go (0 to 30). The four parts of the score of all else are from 0 to 1.
+    `keeps` is the reason why it must stay, `drops` why it is discardable ("" for neither); `keeps` overrides `drops`.
+    `worth` is the score of a discardable block (0 to 30). The last four fields are the parts of any other block's
+    score, each from 0 to 1.
     """
 
     key: str
@@ -45,7 +45,7 @@ class ContextBlock(msgspec.Struct, frozen=True):
 
 
 def score(block: ContextBlock) -> float:
-    """From 0 to 100: what must stay has 100, what may go 0-30, the rest 31-99 by its four parts."""
+    """Return a block's score: 100 if it must stay, 0-30 if it is discardable, otherwise 31-99 by its four parts."""
     if block.keeps:
         return PRESERVED
     if block.drops:
@@ -60,14 +60,15 @@ def score(block: ContextBlock) -> float:
 
 
 def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
-    """Return why which blocks of a context go, by their keys, so that a share of it does (`aim`, 0 to 1).
+    """Return the blocks to remove from a context, each key with the reason.
 
-    Duplicates go, then by score, never what must stay. What nothing speaks against goes only while more than `least`
-    tokens stay. Texts that nothing protects count without their logs, as `shortened` leaves them.
+    `aim` is the share of tokens to remove (0 to 1). Duplicates go first, then blocks by score, and never protected
+    ones. Blocks that are not discardable are removed only while at least `least` tokens stay. The tokens of a block
+    without protection are counted without logs, as `shortened` cuts them.
     """
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)
-    gone = {block.key: DUPLICATE for block in _said_again(blocks)}
+    gone = {block.key: DUPLICATE for block in _repeated(blocks)}
     left = [block for block in blocks if block.key not in gone]
     costs |= {block.key: min(costs[block.key], count(shortened(block.text))) for block in left if not block.keeps}
     after = sum(costs[block.key] for block in left)
@@ -80,8 +81,8 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
     return gone
 
 
-def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
-    """Return the blocks that a later block repeats; a protected one counts only if the later one is protected, too."""
+def _repeated(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
+    """Return the blocks that a later block repeats; a protected block only if the later one is equal and protected."""
     found = similar.duplicates([block.text for block in blocks])
     return [
         blocks[number]
@@ -91,31 +92,31 @@ def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     ]  # fmt: skip
 
 
-LOG_LINES = 10  # so many lines of a log, and a text has one
+LOG_LINES = 10  # lines of a log from which a text counts as one
 _LOG_MATTERS = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|Error|Exception|Caused by|panic|failed)\b")
-# Details on threats, performance and the integrity of data must stay; rules.md#preservation.
+# Words of details about threats, performance and the integrity of data, which must stay; rules.md#preservation.
 _CRITICAL = re.compile(
     r"\b(?:security|vulnerab\w+|threat model|injection|XSS|CSRF|encrypt\w*|authoriz\w+|"
     r"race condition|deadlock\w*|data (?:integrity|loss|corruption)|unique (?:index|constraint)|foreign key|"
     r"performance[- ]critical|hot path|latency|throughput|SLA|GDPR)\b"
 )
-_MARKED = re.compile(r"^[^\w\n]*CRITICAL\b", re.MULTILINE)  # `\W*` would go on through the next lines
+_MARKED = re.compile(r"^[^\w\n]*CRITICAL\b", re.MULTILINE)  # `\W*` would match line ends as well
 
 
 def is_critical_detail(text: str) -> bool:
-    """Return whether a text speaks of security, of what is fast on purpose, or of what keeps data whole."""
+    """Return whether a text is about security, performance or the integrity of data, or is marked as critical."""
     return _CRITICAL.search(text) is not None or is_marked_critical(text)
 
 
 def is_marked_critical(text: str) -> bool:
-    """Return whether a line of a text begins with CRITICAL."""
+    """Return whether a line of a text begins with the word CRITICAL."""
     return _MARKED.search(text) is not None
 
 
 def shortened(text: str) -> str:
-    """Return a text without the lines of traces and logs, but with the errors among them; what comes again stands once.
+    """Return a text without the lines of stack traces and logs, except for errors, and with repeated passages once.
 
-    Of a trace the error and its cause must stay; rules.md#preservation.
+    The error of a trace and its cause stay (rules.md#preservation). A last line says how many lines are left out.
     """
     lines = text.split("\n")
     is_log = sum(1 for line in lines if LOG_LINE.match(line)) >= LOG_LINES

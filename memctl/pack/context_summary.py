@@ -1,8 +1,8 @@
-"""The summary that goes from one phase to the next: at most 500 tokens, begun with the decision
-(rules.md#phase-summaries).
+"""Shorten a sub-agent's text to a summary for the next phase: at most 500 tokens, the decision first.
 
-It is extractive: every sentence in it is the sub-agent's own, and each that is left out is named with the reason.
-A text that obeys the rules stays as it is; of another the sentences that remain are listed, the most important first.
+The rules are in rules.md#phase-summaries. The summary is extractive: each sentence is the sub-agent's own, and each
+that is left out is reported with the reason. A text that meets the rules stays unchanged; otherwise the remaining
+sentences are listed, the most important first.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from memctl.pack.budget_fill import CountTokens
 from memctl.statements.units import CODE, HEADING, SENTENCE, TABLE, Unit, units
 from memctl.text import headings
 
-_MOST = 20_000  # sentences and blocks; to judge one takes 0.1 ms, and 20 of them fit into a summary
-_MISSES = 500  # of what is counted and does not fit; what comes behind is less important, and counting takes 0.1 ms
+_MOST = 20_000  # sentences and blocks of a text; each takes 0.1 ms to judge, and about 20 fit into a summary
+_MISSES = 500  # units that do not fit, after which no further one is tried; counting one takes 0.1 ms
 BUDGET = 500  # tokens, about 400 words
 DECISIONS = ("PROCEED", "STOP", "CLARIFY")
-REPEATED = "said already"
-OVERRULED = "a decision that does not hold"
+REPEATED = "a repetition"
+OVERRULED = "a decision that is not the valid one"
 
 
 _ANY = "|".join(DECISIONS)
@@ -37,17 +37,20 @@ _LABELLED = re.compile(rf"^{_MARKS}{_LABEL}({_ANY})\b", re.IGNORECASE | re.MULTI
 _LEADING = re.compile(rf"^{_MARKS}({_ANY})[*_`]*[ \t]*(?:[.:!,;{_DASHES}]|$)", re.MULTILINE)
 _ANYWHERE = re.compile(rf"\b({_ANY})\b")
 _CLAUSE_END = re.compile("[.;:]")
-_LONGEST_CLAUSE = 500  # characters of a sentence in which a denial may come before what it denies
+_LONGEST_CLAUSE = 500  # characters before a decision in which a negation is looked for
 _DENIAL = re.compile(r"\b(?:not|never|cannot|can'?t|don'?t|shouldn'?t|without|instead of|before we)\b", re.IGNORECASE)
-# A line that says the decision and nothing else, and how a text begins that says it first.
+# A line with nothing but a decision, and the beginning of a text that states the decision first.
 _WHOLE_LINE = re.compile(rf"^{_MARKS}(?i:{_LABEL}(?:{_ANY})|(?-i:{_ANY}))[*_`\".!]*[ \t]*$")
 _BEGINNING = re.compile(rf"\A(\s*)[*_]*(?:{_ANY})[*_]*[ \t]*[.:!,;{_DASHES}]+[*_]*[ \t]+")
-# Sentences left out for one of these may still name files that need attention; what was set aside does not.
+# Reasons for leaving out a sentence that may still name files which need attention.
 _NAMING = (rules.STEP, rules.CONTENTS)
 
 
 class SummaryLine(msgspec.Struct, frozen=True):
-    """A unit in the summary: its line in the text, what it is kept for, and a warning if a rule speaks against it."""
+    """A sentence or block in the summary: its line in the text, its class (`summary_rules.ORDER`), and a warning.
+
+    The warning is "" unless the unit is kept against a rule.
+    """
 
     line: int
     text: str
@@ -56,7 +59,7 @@ class SummaryLine(msgspec.Struct, frozen=True):
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """A unit that is not in the summary, and why; line 0 is not from the text."""
+    """A sentence or block that is not in the summary, and the reason; line 0 means that it is not from the text."""
 
     line: int
     text: str
@@ -64,7 +67,7 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class Enforced(msgspec.Struct, frozen=True):
-    """A summary: its text and tokens, what is in it and what is not, and the paths added at its end."""
+    """A finished summary: decision, text and tokens, the units that it keeps and drops, and the paths at its end."""
 
     decision: str
     text: str
@@ -76,26 +79,26 @@ class Enforced(msgspec.Struct, frozen=True):
 
     @property
     def files(self) -> list[str]:
-        """The paths that it names, in its text or at its end."""
+        """All paths that the summary names."""
         return list(dict.fromkeys([*names_in_text.paths(self.text), *self.paths]))
 
     @property
     def is_actionable(self) -> bool:
-        """Whether there is more in it than findings: something to decide, observe, solve, do, follow or look at."""
+        """Whether the summary has something to act on (`summary_rules.ACTIONABLE`, or a path), not only findings."""
         return any(one.keeps in rules.ACTIONABLE for one in self.kept) or bool(self.paths)
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """What in a text is against the rules; line 0 is the whole of it."""
+    """A place in a text that violates the rules; line 0 means the whole text."""
 
     line: int
     message: str
 
 
 def find_decision(text: str) -> str:
-    """Return the decision that a text states, or ""; raises MemctlError if it states several.
+    """Return the decision that a text states, one of DECISIONS or ""; raises MemctlError if it states several.
 
-    A line `Decision: PROCEED` counts most, then a line that begins with the word, then the word in capitals anywhere.
+    A line `Decision: PROCEED` goes first, then a line that begins with the word, then the word in capitals anywhere.
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
         found: dict[str, int] = {}
@@ -110,12 +113,14 @@ def find_decision(text: str) -> str:
 
 
 def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
-    """Yield the decisions that are stated in certain words, and where: none if it is denied or quoted, all
-    of its line."""
+    """Yield the decisions that match a pattern, each with its offset in the text, without negated and quoted ones.
+
+    All decisions in the line of a match count.
+    """
     looked_at = begun = quotes = done = 0
     for match in words.finditer(text):
         start = match.start(1)
-        if start < done:  # in a line whose decisions are known
+        if start < done:  # the line's decisions were yielded already
             continue
         if line := text.rfind("\n", looked_at, start) + 1:
             begun, quotes, looked_at = line, 0, line
@@ -131,9 +136,9 @@ def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
 
 
 def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> Enforced:
-    """Return the summary of a text in at most `budget` tokens as `count` counts them, beginning with the decision.
+    """Summarize a text in at most `budget` tokens, as `count` counts them, beginning with the decision.
 
-    `paths` are files known to need attention. Raises MemctlError if not even the decision fits.
+    `paths` are files known to need attention, named at the end. Raises MemctlError if even the decision does not fit.
     """
     if count(f"{decision}\n") > budget:
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
@@ -155,7 +160,7 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
 
 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
-    """Return what in a text is against the rules, by line."""
+    """Return the places of a text that violate the rules for a summary, by line, then those of the whole text."""
     body, _ = _without_decision(text)
     kept, dropped = _judged(_units(body), decision)
     found = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
@@ -164,7 +169,7 @@ def violations(text: str, decision: str, budget: int, count: CountTokens) -> lis
     if not decision:
         found.append(Violation(0, f"no decision: {', '.join(DECISIONS)}"))
     if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept):
-        found.append(Violation(0, "nothing that the next phase could act on"))
+        found.append(Violation(0, "nothing that the next phase can act on"))
     tokens = count(f"{decision}\n\n{body.strip()}\n")
     return [*found, Violation(0, f"{tokens:,} tokens, where {budget:,} are allowed")] if tokens > budget else found
 
@@ -173,7 +178,7 @@ _Judged = tuple[Unit, rules.UnitVerdict]
 
 
 def _units(text: str) -> list[Unit]:
-    """Return the units of a text; raises MemctlError if there are more than a text for the next phase could have."""
+    """Return the sentences and blocks of a text; raises MemctlError if there are more than 20,000."""
     found = list(islice(units(text), _MOST + 1))
     if len(found) > _MOST:
         raise MemctlError(
@@ -184,9 +189,9 @@ def _units(text: str) -> list[Unit]:
 
 
 def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
-    """Return a text without what says nothing but the decision, the rest in its place, and what that was, by line.
+    """Return a text without the lines that only state the decision, and pairs of line number and text of these.
 
-    Code stays as it is, but for a block left open, which is closed.
+    The other lines keep their numbers. An open code block is closed.
     """
     found = _units(text)
     lines = headings.close_fence(text).split("\n")
@@ -204,7 +209,7 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
 
 
 def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[Dropped]]:
-    """Return the units that the rules keep, and the others; of equal ones the first is kept."""
+    """Return the units that the rules keep with their verdicts, and the dropped ones; repetitions are dropped."""
     kept: list[_Judged] = []
     dropped: list[Dropped] = []
     seen: set[str] = set()
@@ -224,18 +229,18 @@ def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[D
 
 
 def _chosen(kept: list[_Judged], decision: str, budget: int, count: CountTokens) -> tuple[list[_Judged], list[Dropped]]:
-    """As many units as fit, the most important first, and those that do not."""
+    """Return the units that fit into the budget, the most important first, and those that do not."""
     groups = _by_importance(kept)
     ordered = [one for group in groups for one in group]
     if count(_composed(decision, ordered)) <= budget:
         return ordered, []
     chosen: list[_Judged] = []
     spent = misses = 0
-    # What leans on a sentence that did not fit is of little use, but better than nothing.
+    # A sentence whose group does not fit as a whole is taken alone only if no group fits.
     for candidates in (groups, [[one] for one in ordered]):
         for group in candidates:
             for one in group:
-                if spent + len(one[0].text.split()) > budget or misses > _MISSES:  # a word has a token at least
+                if spent + len(one[0].text.split()) > budget or misses > _MISSES:  # a word has at least one token
                     break
                 tokens = count(_composed(decision, [*chosen, one]))
                 if tokens > budget:
@@ -249,7 +254,7 @@ def _chosen(kept: list[_Judged], decision: str, budget: int, count: CountTokens)
 
 
 def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
-    """By what they are kept for, else in their order; a sentence that leans on another is grouped with it."""
+    """Group units, the most important first; a sentence that needs the one before it is in its group."""
     groups: list[list[_Judged]] = []
     for one in kept:
         if groups and rules.leans(one[0].text):
@@ -274,7 +279,10 @@ def _composed(decision: str, kept: Sequence[_Judged]) -> str:
 def _with_paths(
     draft: str, named: Sequence[str], budget: int, count: CountTokens
 ) -> tuple[str, list[str], list[Dropped]]:
-    """Return a summary with a line of the paths that it does not name yet, as many as fit."""
+    """Add a last line with the paths that a summary does not name yet, as many as fit.
+
+    Returns the text, the added paths, and the dropped ones.
+    """
     added: list[str] = []
     left = []
     spent, misses = count(draft), 0
@@ -310,7 +318,10 @@ _NAMES_A_FILE = ("path", "file", "file_path", "filename")
 
 
 class AgentResult(msgspec.Struct, frozen=True):
-    """What goes on: the text to summarise, the decision if one is given apart, paths; and what does not, by name."""
+    """A sub-agent's result: the text to summarize, the decision and paths from its JSON fields.
+
+    `discarded` has the other fields' values as JSON by name, which the summary does not use.
+    """
 
     text: str
     decision: str = ""
@@ -321,12 +332,15 @@ class AgentResult(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> AgentResult:
-    """Return what a sub-agent returned; raises MemctlError for an object that is broken or says nothing."""
+    """Parse what a sub-agent returned: plain text, a JSON object, or text with a JSON block.
+
+    Raises MemctlError for a JSON object that is broken or has neither a summary nor findings.
+    """
     if text.lstrip().startswith("{"):
         try:
             return _of_object(msgspec.json.decode(text, type=dict[str, Any]))
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise MemctlError(f"this begins like a JSON object but is not one: {error}") from None
+            raise MemctlError(f"the text begins like a JSON object but is not one: {error}") from None
     for match in _JSON_BLOCK.finditer(text):
         try:
             data = msgspec.json.decode(match[1], type=dict[str, Any])
@@ -345,7 +359,9 @@ def _of_object(data: dict[str, Any]) -> AgentResult:
     open_errors = [f"- Error: {message}" for message in _open_errors(data.get("errors"))]
     text = "\n".join([summary, *(["", *open_errors] if open_errors else [])])
     if not text.strip():
-        raise MemctlError("the object has no context_summary and no findings", 'it needs {"context_summary": "…"}')
+        raise MemctlError(
+            "the JSON object has no context_summary and no findings", 'add {"context_summary": "…"} to the object'
+        )
     decision = str(data.get("decision") or "").strip().upper()
     paths = [path for name in _FILES for path in _paths(data.get(name), is_path=True)]
     raw = {f"findings.{name}": value for name, value in findings.items()} if isinstance(findings, dict) else {}
@@ -361,7 +377,7 @@ def _of_object(data: dict[str, Any]) -> AgentResult:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return a text as it is, or the texts in a list or object as items."""
+    """Return a text unchanged as the only line, or each text in a list or object as a Markdown item."""
     if isinstance(value, str):
         return [value] if value.strip() else []
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -380,7 +396,7 @@ def _open_errors(value: Any) -> Iterator[str]:
 
 
 def _paths(value: Any, *, is_path: bool = False) -> Iterator[str]:
-    """Yield the paths in a list of files, or wherever an object below says which file it is about."""
+    """Yield the paths in a JSON value: all texts with `is_path`, otherwise those in fields such as "path"."""
     if isinstance(value, str):
         if is_path and value.strip() and "\n" not in value:
             yield value.strip()

@@ -1,4 +1,4 @@
-"""What a pack is made of, before it is known how much of it fits: notes, and parts of items that are taken whole."""
+"""The draft of a pack, from which as much is taken as fits: notes, and parts with items that are included whole."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from memctl.text.lazy_regex import lazy_regex
 
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
 
-# Control characters but tab and line end, other ends of lines, marks of direction, invisible tags.
+# Control characters except tab and line feed, other line ends, direction marks, and invisible tag characters.
 _STEERING = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 class ItemField(msgspec.Struct, frozen=True):
-    """A headed text of an item, or a list: `name` is the schema's, or "" for a heading of somebody's own."""
+    """A text or list under a heading of an item; `name` is the field's name, "" for a heading that is no field."""
 
     name: str
     heading: str
@@ -26,12 +26,12 @@ class ItemField(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One item of a pack, which includes it whole or not at all.
+    """An item of a pack, which includes it whole or not at all.
 
-    `kind` is a record's type, "page", "session" or "file". `key` distinguishes items with the same id. `facts` are
-    pairs of name and value, in the order in which they are shown. `body` is Markdown, or the text of a file. A file has
-    no title. Items of great `weight` come first: it is a record's importance, 10 if its severity is critical, 0 if it
-    is only proposed or its code `has_changed` since it was written. `section` is the page that the item belongs to.
+    `kind` is a record's type, "page", "session", "checkpoint" or "file". `key` distinguishes items with one id. `facts`
+    are pairs of name and value, in the order shown. `body` is Markdown, or the text of a file, whose title is "".
+    Items of greater `weight` come first: a record's importance, 10 for critical severity, 0 if it is only proposed or
+    its code `has_changed` since it was written. `section` is the marker of the page that the item belongs to.
     """
 
     kind: str
@@ -46,14 +46,14 @@ class Item(msgspec.Struct, frozen=True):
 
     @property
     def is_proposed(self) -> bool:
-        """Whether it is a decision that nobody has accepted yet."""
+        """Whether the item is a decision that nobody has accepted yet."""
         return ("status", PROPOSED) in self.facts
 
     def fields(self) -> list[ItemField]:
-        """Return the body by its headings; text before the first heading has none."""
+        """Return the body's texts and lists by heading; text before the first heading has the heading ""."""
         if self.kind == "file":
             return [ItemField("content", "Content", self.body)] if self.body else []
-        from memctl.record import content_fields  # most packs are Markdown, and ask for no fields
+        from memctl.record import content_fields  # not needed for Markdown, the format of most packs
 
         kind = KINDS.get(self.kind)
         known = {field.heading.casefold(): field for field in kind.fields} if kind else {}
@@ -72,10 +72,10 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class PackPart(msgspec.Struct, frozen=True):
-    """A part of a pack: its name for programs, its title for people, its items, most important first.
+    """A part of a pack: its name for programs, its title for people, and its items, the most important first.
 
-    Its items may take up to `limit` tokens, if that is not 0. Those of a part that `is_first` are taken before those of
-    all others: whoever makes one keeps it small.
+    `limit` is the most tokens of its items, 0 for no limit. The items of a part that `is_first` are taken before all
+    other items, so such a part must be small.
     """
 
     name: str
@@ -86,9 +86,9 @@ class PackPart(msgspec.Struct, frozen=True):
 
 
 class PackNote(msgspec.Struct, frozen=True):
-    """A few lines of memctl's own about a pack, such as the task it is for.
+    """A few lines by memctl in a pack, such as the task that the pack is for.
 
-    A small budget leaves all but the `essential` ones out; `of` is the key of an item without which it means nothing.
+    In a small budget only `essential` notes stay. If `of` is an item's key, the note is left out without that item.
     """
 
     name: str
@@ -103,9 +103,9 @@ FOREIGN = PackNote("notice", "", FOREIGN_NOTICE, essential=True)
 
 
 class OmittedItem(msgspec.Struct, frozen=True):
-    """Something that is not in a pack and could be: its id, its title, why if that is not plain.
+    """An item that a pack leaves out: its id, its title and the reason, "" if there was just no room.
 
-    Of a record also its type, and the marker of the section that it belongs to.
+    A record also has its type (`kind`) and the marker of its section.
     """
 
     id: str
@@ -116,7 +116,7 @@ class OmittedItem(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The title, and why, as one line."""
+        """The title and the reason on one line."""
         return markdown.one_line(self.title) + (f" ({self.why})" if self.why else "")
 
 
@@ -124,9 +124,10 @@ REST = PackPart("more", "Also open")
 
 
 class OmittedGroup(msgspec.Struct, frozen=True):
-    """What is left out of one section or kind: those that are listed, how many more there are, and what lists them.
+    """The left out items of one section or kind: those that are listed, and the number of others.
 
-    `name` is what people call it and `element` what programs do; both are "" for things of no kind, or of several.
+    `name` is the group's name for people and `element` that for programs, both "" for items of no kind or several.
+    `marker` is the section's. `command` lists the whole group.
     """
 
     listed: tuple[OmittedItem, ...]
@@ -138,18 +139,18 @@ class OmittedGroup(msgspec.Struct, frozen=True):
 
 
 class PackDraft(msgspec.Struct, frozen=True):
-    """Everything that a pack could hold: the items of its parts, then whatever else there is room for.
+    """Everything that a pack may contain: notes, items in parts, and other items while there is room.
 
-    `others` are things that come after all parts, each as a line of id and title by section (`sections` are titles of
-    sections by marker). If `whole` is given it makes the items of `others`, one for each and in their order, as far as
-    they are asked for: they go under `rest` while there is room. `lines` is the share of the budget that is kept for
-    those lines, `least_lines` how many there are to be, be it with shorter titles.
-
-    `opening` notes come first and `closing` ones last, where a model reads best; among them must be `NOTICED`, or
-    `FOREIGN` where nobody trusts the clone. `title` and `root` say what the pack is, to people and to programs;
-    `prefix` is a text before it, to the letter. `source` and `target` are the agents that it goes from and to, `made`
-    is the time. Items of `leading` weight and more come before all parts, until a quarter of the pack is full
-    (rules.md#quality). With `keeps_notes` no essential note gives way to an item.
+    - `parts` have the items that are taken first.
+    - `others` come after all parts, each as a line with id and title, grouped by section; `sections` are the titles of
+      sections by marker. `whole` yields the items of `others`, in their order, which go under `rest` while there is
+      room. `lines` is the share of the budget for those lines, `least_lines` their least number, with cut titles.
+    - `opening` notes come first and `closing` notes last, where models pay most attention. `opening` must contain
+      NOTICED, or FOREIGN for a clone that is not trusted. With `keeps_notes` no essential note is left out.
+    - `title` names the pack for people and `root` for programs. `prefix` is a text before the pack, unchanged.
+    - `source` and `target` are the agents that the pack goes from and to; `made` is the time (canonical UTC).
+    - Items with a weight of at least `leading` come before all parts, until a quarter of the pack is full
+      (rules.md#quality).
     """
 
     project: str
@@ -172,20 +173,21 @@ class PackDraft(msgspec.Struct, frozen=True):
     keeps_notes: bool = False
 
     def items(self) -> list[Item]:
+        """Return the items of all parts."""
         return [item for part in self.parts for item in part.items]
 
     @property
     def foreign(self) -> PackDraft:
-        """The same from a clone that is not trusted."""
+        """This draft with the notice for a clone that is not trusted."""
         opening = tuple(FOREIGN if note == NOTICED else note for note in self.opening)
         return msgspec.structs.replace(self, opening=opening)
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """What a pack holds in the end: texts of whole items by part, and a list of what is left out.
+    """The final content of a pack, which a format writes: the texts of items by part, and groups of what is left out.
 
-    `draft` has the title and the notes; its project is "" in a budget too small for its name. `sizes` are the tokens of
-    all items by kind.
+    `draft` has the title and the notes; its project is "" if the budget is too small for the name. `sizes` are the
+    tokens of all items by kind.
     """
 
     draft: PackDraft
@@ -195,11 +197,10 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 def harmless(text: str) -> str:
-    """Return a text without characters that steer a terminal, end lines in some readers or change the order of what is
-    shown.
+    """Replace characters that control a terminal, end lines in some readers, or change the order of the shown text.
 
-    They are replaced, one for one.
+    Each becomes one replacement character (U+FFFD).
     """
-    if text.replace("\n", "").replace("\t", "").isprintable():  # what steers is not; found out in half the time
+    if text.replace("\n", "").replace("\t", "").isprintable():  # twice as fast as the pattern, and true for most texts
         return text
     return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)

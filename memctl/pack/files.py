@@ -1,4 +1,4 @@
-"""The files of the repository that a task needs, as a pack: their texts to the letter, and a list of the others."""
+"""Build a pack of the repository's files that a task needs: unchanged texts or outlines, and a list of other files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from memctl.text import sensitive_files
 from memctl.tokens.count import Counter
 
 PART = "files"
-_LISTED = 200  # files that are left out and named; the others are counted
-_DIGITS = 10  # of a commit's id, and of a blob's
+_LISTED = 200  # left out files that are listed; others are only counted
+_DIGITS = 10  # of the ids of commits and blobs
 
 
 def packed(
@@ -32,7 +32,10 @@ def packed(
     counter: Counter,
     fill: Callable[[PackDraft], Pack],
 ) -> Pack:
-    """Make a pack of as many of the best files as fit, each whole or in outline, beside the list of the others."""
+    """Build a pack of the best files that fit, each whole or in outline, and a list of the others.
+
+    `fill` builds a pack from a draft, within the budget.
+    """
     items, missing = _items(memory, snapshot, _candidates(found), counter)
     pack = fill(_draft(memory, found, task, items, missing))
     while gone := [item for item in items if item.id not in pack.parts.get(PART, [])]:
@@ -43,7 +46,7 @@ def packed(
 
 
 def _candidates(found: Priorities) -> dict[str, Choice]:
-    """Return the files that may be loaded ahead: those that fit, and as many of the next as there is room for these."""
+    """Return the files to try by path: those that fit, and then as many again, in case some can't be read."""
     room = 2 * sum(choice.cost for choice in found.files if choice.is_loaded)
     candidates = {}
     for choice in found.files:
@@ -56,7 +59,7 @@ def _candidates(found: Priorities) -> dict[str, Choice]:
 def _items(
     memory: Memory, snapshot: Snapshot, chosen: Mapping[str, Choice], counter: Counter
 ) -> tuple[list[Item], dict[str, str]]:
-    """Return the files with their texts or outlines, and which can't be given any more."""
+    """Return items with the files' texts or outlines, and the reasons by path for files that can't be included."""
     files, repository = FilesOnDisk(memory), memory.repository
     unchanged = files.unchanged()
     commits = last_commits(repository, chosen)
@@ -89,7 +92,7 @@ def _items(
 
 
 def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, str]) -> list[OmittedItem]:
-    """Return the best of the files that are not in the pack, each with its score, its tokens and why."""
+    """Return the best files that are not in the pack, at most 200, each with its score, tokens and reason."""
     others = (choice for choice in found.files if choice.path not in packed)
     return [
         OmittedItem(

@@ -1,8 +1,7 @@
-"""The package that one agent hands to another (rules.md#handoffs): what it is about, what was done, what comes next,
-and the context in its scope; and the report on it as it is sent.
+"""Build the package of a handoff, which one agent gives to another, and the report on it (rules.md#handoffs).
 
-What is checked of a package: rules.md#compaction. Nothing is taken on trust: ids and paths are looked for in the
-finished text.
+The package has the task, what was done, what comes next, and the records and pages in its scope. The report checks it
+by rules.md#compaction: each id and path is searched in the finished text.
 """
 
 from __future__ import annotations
@@ -41,14 +40,15 @@ from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity, some
 from memctl.text.words import stems
 
-_SKILLS = 8  # tags that say what a piece of work asks for
-_LINES_SHARE = 0.5  # of the budget at most for the titles of what must stay and has no room
-# What weighs how much: the task first, then what bears on it or must stay, by its own weight or rank, then pages.
+_SKILLS = 8  # most frequent tags, which count as required skills
+_LINES_SHARE = 0.5  # of the budget at most, for the titles of required items without room
+# The weights of items: the task, required items by their rank, and pages.
 _OF_TASK, _OF_REST, _LEADING = 40, 30, 10
-_SHOWN = 5  # of what is missing, by name
-_ESCAPED_END = re.compile(r"\\[nrt]")  # as quoted text in YAML has it
+_SHOWN = 5  # missing names that are shown
+_ESCAPED_END = re.compile(r"\\[nrt]")  # escapes in quoted YAML text
 _WORD = re.compile(r"[A-Za-z0-9_./,-]+")
-# The parts of a package: their titles, the records of each, and their order. A record is in the first that takes it.
+# The parts of a package: title, condition for a record, and order. A record is in the first part whose condition it
+# meets.
 _PARTS: dict[str, tuple[str, Callable[[Record, Scope, str], bool], str]] = {
     "current_task_state": ("In progress", lambda r, scope, _: r in scope.subject.tasks, "task"),
     "changed_since": ("Changed since the task was written down", lambda r, scope, _: scope.keeps.get(r.path) == CHANGED,
@@ -69,8 +69,9 @@ def _is_open(record: Record, name: str) -> bool:
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One line of the checklist: what was looked for, how much there is to be, what has only its title in the package,
-    and what is missing.
+    """One line of a package's checklist: what was checked, the number of required entries, and the missing ones.
+
+    `by_title` are the ids of items of which the package has only the title.
     """
 
     name: str
@@ -85,11 +86,13 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class HandoffReport(msgspec.Struct, frozen=True):
-    """What a package has: of `before` tokens of context `after`, the share that is not in it and the share that was to
-    go, its `tokens` in all of `budget`, and the checklist. It should have at least `least` tokens.
+    """The report on a package.
 
-    `removed` counts what is only named or not there, by why; with `is_chosen` not all that must stay has room, and the
-    weightiest went in.
+    - `before`, `after`: tokens of the context in scope, and of the part of it in the package.
+    - `reduction`, `aim`: the share that was left out, and the share to leave out (0 to 1).
+    - `removed`: the number of left out items by reason.
+    - `tokens`, `budget`, `least`: tokens of the whole package, its limit, and its required size.
+    - `checks`: the checklist. `is_chosen` says that a required entry is missing for lack of room.
     """
 
     before: int
@@ -105,18 +108,18 @@ class HandoffReport(msgspec.Struct, frozen=True):
 
     @property
     def lines(self) -> list[str]:
-        """The report for people."""
+        """The report as lines of text."""
         there = f"{self.after:,} of them in the package: {math.floor(100 * self.reduction)}% less, aim {self.aim:.0%}"
         lines = [f"context: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
         if self.after and self.reduction < self.aim:
-            lines.append(f"the aim is not reached: nothing open goes from a package of less than {self.least:,} tokens")
+            lines.append(f"the aim is not reached: below {self.least:,} tokens no open record is left out")
         lines += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
-        lines += ["not all that must stay has room: the weightiest went in"] if self.is_chosen else []
+        lines += ["the budget is too small for everything required: the most important is included"] * self.is_chosen
         return [*lines, *map(str, self.checks), f"package: {self.tokens:,} of {self.budget:,} tokens"]
 
 
 class Package(msgspec.Struct, frozen=True):
-    """A finished package, the records in it by part, what the work asks of the taker, and the report on it."""
+    """A finished package: its pack, its records by part, a sentence on required skills, and the report."""
 
     pack: Pack
     parts: dict[str, list[Record]]
@@ -127,10 +130,11 @@ class Package(msgspec.Struct, frozen=True):
 def package(
     snapshot: Snapshot, now: str, asked: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
 ) -> Package:
-    """Return the package of a handoff, in at most as many tokens as were asked for.
+    """Build the package of a handoff within its budget of tokens.
 
-    It has what must stay: whole, the weightiest first, or by id and title where there is no room. Raises MemctlError if
-    any of that is missing from sections handed over, unless it is an emergency, or if what is said has no room.
+    Required items are included whole, the most important first, or by id and title if there is no room. Raises
+    MemctlError if something required is missing in a handoff of sections (except in an emergency), or if the giver's
+    own texts don't fit.
     """
     groups = _groups(scope, asked)
     expertise = _expertise(snapshot, scope.records, asked.to_agent_id)
@@ -142,8 +146,8 @@ def package(
         parts=tuple(_parts(groups, scope, written)),
         title="Handoff of {project}",
         root="agent_handoff",
-        opening=_opening(asked, expertise, scope),
-        closing=_closing(asked),
+        opening=_opening_notes(asked, expertise, scope),
+        closing=_closing_notes(asked),
         others=scope.left,
         lines=min(_LINES_SHARE, max(0.15, named / asked.budget)),
         least_lines=len(must),
@@ -158,18 +162,18 @@ def package(
     if report.is_chosen and asked.sections and asked.handoff_type != EMERGENCY:
         lacking = [f"- {check}" for check in report.checks if check.missing]
         is_small = asked.budget < TYPES[asked.handoff_type].budget
-        larger = "give a larger --budget" if is_small else "as a type with a larger budget"
+        larger = "give a larger --budget" if is_small else "choose a --type with a larger budget"
         raise MemctlError(
-            "\n".join(["the package would lack what must stay:", *lacking]),
+            "\n".join(["the budget is too small for what the package must contain:", *lacking]),
             f"hand over fewer sections (--section), or {larger}",
         )
     return Package(pack, groups, expertise, report)
 
 
 def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
-    """Return the records of a handoff by part, most important first.
+    """Return the records of a handoff by part, the most important first.
 
-    For a specialist they stay in the order in which they bear on the task.
+    For a specialist they keep their order of relevance to the task.
     """
     groups: dict[str, list[Record]] = {name: [] for name in _PARTS}
     for record in scope.records:
@@ -186,13 +190,13 @@ def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
 
 
 def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item]:
-    """Return what goes into the package by its key: of what must stay the whole text, of all else without logs."""
+    """Return the items of the package by key; required items have the whole text, others no logs."""
     origins = sources.origins(list(scope.records))
     ranks = {path: rank for rank, path in enumerate(scope.keeps)}
     found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
     state = scope.subject.state
     if isinstance(state, Checkpoint) and state.checkpoint_id in scope.keeps:
-        body = items.screened(snapshot, resume_text.write(state).text)  # the text with which work goes on from there
+        body = items.screened(snapshot, resume_text.write(state).text)  # the text that resumes the work
         facts = (("date", state.saved_at), ("by", state.saved_by))
         name, title = state.checkpoint_id, f"Checkpoint of {state.workflow_id}"
         found[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
@@ -217,29 +221,29 @@ def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Ite
 
 
 def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
-    """Return what the work asks for by its most frequent tags, and how much of it an agent's profile names."""
+    """Return a sentence on the skills that the work requires (its most frequent tags), and those that the agent has."""
     profile = snapshot.config.agents.get(agent)
     skills = profile.skills if profile else ()
     counts = Counter(tag for record in packed for tag in record.tags)
     required = sorted(counts, key=lambda tag: (-counts[tag], tag))[:_SKILLS]
-    asked = f"asked for are {', '.join(map(one_line, required))}" if required else "no tag says what is asked for"
+    asked = f"the work needs {', '.join(map(one_line, required))}" if required else "no tag says what the work needs"
     if not skills:
-        return f"{asked}; config.yaml names no skills of {agent}."
+        return f"{asked}; config.yaml lists no skills of {agent}."
     known = stems(" ".join(skills))
     held = [tag for tag in required if stems(tag) & known] if required else skills
     share = f" ({len(held) / len(required):.0%})" if required else ""
     return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
 
 
-def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
-    """Return what the package begins with: what it is, for whom and why, and where the work stands."""
+def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
+    """Return the first notes of the package: its agents, reason, task, summary, ownership and changed files."""
     head = f"{asked.id} from {one_line(asked.from_agent_id)} to {one_line(asked.to_agent_id)}, {asked.handoff_type}"
     head += f", {', '.join(asked.sections)}" if asked.sections else ""
     head += f". `memctl handoff accept {asked.id}` takes it over."
     more = sum(record not in scope.records for record in scope.subject.known)
     if TYPES[asked.handoff_type].is_narrow and more:
         commands = "; ".join(f"`memctl list --section {one[1:]}`" for one in asked.sections) or "`memctl list`"
-        head += f" Besides there are {quantity(more, 'record')}: {commands}."
+        head += f" The memory has {quantity(more, 'more record')}: {commands}."
     texts = [
         ("handoff_metadata", "", head),
         ("reason", "Reason", one_line(asked.reason)),
@@ -253,8 +257,8 @@ def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackN
     return (notes[0], NOTICED, *notes[1:])
 
 
-def _closing(asked: HandoffRequest) -> tuple[PackNote, ...]:
-    """Return what the last agent wants the next one to know, how it is known to be done, and what comes next."""
+def _closing_notes(asked: HandoffRequest) -> tuple[PackNote, ...]:
+    """Return the last notes of the package: the lists of FIELDS that the giver filled, the next actions last."""
     said = {field: asked.lines.get(field.name, ()) for field in FIELDS[::-1]}
     return tuple(
         PackNote(field.element or field.name, field.title, "\n".join(f"- {one_line(line)}" for line in lines), True)
@@ -266,10 +270,10 @@ def _closing(asked: HandoffRequest) -> tuple[PackNote, ...]:
 def _report(
     asked: HandoffRequest, pack: Pack, scope: Scope, written: dict[str, Item], count: CountTokens
 ) -> HandoffReport:
-    """Measure a finished package, and look for everything that must be in it.
+    """Measure a finished package, and check that it has everything required.
 
-    All plain words of a text must be in the package, whatever its format does to other characters; a record or a page
-    has to be there whole, too.
+    An entry is there if the package has all its plain words, since formats change other characters. A record or page
+    that is not included whole is reported in `by_title`.
     """
     included = Counter(pack.included())
     before = sum(scope.sizes.values())

@@ -1,4 +1,4 @@
-"""Offering a handoff: from what the giver says to the ownership that moves, the package, and the record of both."""
+"""Offer a handoff: build the package, move the ownership of sections, and record both."""
 
 from __future__ import annotations
 
@@ -34,23 +34,24 @@ from memctl.text.markdown import one_line
 from memctl.write import create, transaction, two_phase
 from memctl.write.two_phase import Done
 
-_SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # of a line that comes from a record
+_SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # the id at the end of a line that comes from a record
 _PARTS = ("critical_decisions", "open_issues", "blocking_dependencies", "completed", "not_started")
-_LISTED = 30  # records of a part that the record of a handoff names; the package has them all
+_LISTED = 30  # records of a part that the handoff's record lists; the package has all
 
 
 class HandoffRefused(MemctlError):
-    """A handoff that says too little: every field, and how to give it."""
+    """A handoff is refused because required fields are missing or wrong; `findings` has each field with its option."""
 
     def __init__(self, findings: Sequence[MissingField]) -> None:
         lines = [f"{one.field}: {one.message} ({one.option})" for one in findings]
-        super().__init__("\n".join(["the handoff says too little:", *lines]), "give them, or record them first")
+        super().__init__(
+            "\n".join(["the handoff lacks required fields:", *lines]), "give these options, or record the facts first"
+        )
         self.findings = list(findings)
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """A handoff that is recorded (or would be): as it was asked for, what was written and agreed, the package, and what
-    went wrong besides."""
+    """The outcome of an offered handoff: the completed request, what was written, the package, and warnings."""
 
     asked: HandoffRequest
     done: Done
@@ -59,10 +60,10 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
-    """Return a handoff with the names of its agents and sections as they are written, and the budget of its type.
+    """Return a request with normalized names of agents and sections, and with the budget of its type if it has none.
 
-    The giver is whoever is at work; only in an emergency it may be another one. Raises MemctlError, also for a task
-    whose id no record has.
+    Raises MemctlError if another agent than the actor hands over its work (except in an emergency), if an agent hands
+    over to itself, if the budget is too large, or if no record has the task's id.
     """
     source, target = (
         agent_name(asked.from_agent_id) if asked.from_agent_id else memory.actor,
@@ -70,12 +71,14 @@ def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
     )
     most = TYPES[asked.handoff_type].budget
     if source != memory.actor and asked.handoff_type != EMERGENCY:
-        hint = "for an agent that failed: --type emergency --reason WHY"
+        hint = "for an agent that failed, use --type emergency --reason WHY"
         raise MemctlError(f"only {source} can hand over its work", hint, USAGE)
     if asked.budget > most:
         raise MemctlError(f"a handoff of type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
     if source == target and asked.handoff_type != CONTINUATION:
-        raise MemctlError(f"{target} would hand over to itself", "--type continuation goes on in a fresh window", USAGE)
+        raise MemctlError(
+            f"{target} can't hand over to itself", "use --type continuation to go on in a fresh window", USAGE
+        )
     if ids.kind_of(asked.task.strip()) is not None:
         load.disk(memory).resolve(asked.task)
     sections = tuple(dict.fromkeys(map(ownership.section_id, asked.sections)))
@@ -92,13 +95,14 @@ def offer(
     options: WriteOptions,
     remote: str = "",
 ) -> Offered:
-    """Hand work over: the record, its package and the ownership of the sections, all of it or nothing.
+    """Offer a handoff: write its record and package and move the ownership of its sections, all or nothing.
 
-    `read` gives the memory as the giver may read it. Raises HandoffRefused, or MemctlError.
+    `read` returns the memory as the giver may read it; `remote` is the remote whose shared state is updated, "" for
+    none. Raises HandoffRefused if required fields are missing, and MemctlError for other errors.
     """
     asked = checked(memory, asked)
     sequence = Ids(memory)
-    made: list[tuple[State, HandoffRequest, Package, Change]] = []  # the latest, with what it was made for
+    made: list[tuple[State, HandoffRequest, Package, Change]] = []  # the latest package, with its state and request
 
     def plan(state: State) -> Step:
         nonlocal asked
@@ -117,7 +121,7 @@ def offer(
         return made[0][-1]
 
     state = ref_state.read(memory).state
-    make(StateOutcome(plan(state), state))  # nobody waits for that once the state changes
+    make(StateOutcome(plan(state), state))  # slow, and so done before the shared state is locked
     done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
     _, whole, package, change = made[0]
     if options.dry_run:
@@ -131,7 +135,7 @@ def offer(
 
 
 def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
-    """Return what becomes of each section, a line each."""
+    """Return one line for each section of a handoff: its new owner and the owner before."""
     found = []
     for section in asked.sections:
         before, held = agreed.before.live(section, now), agreed.step.state.section_ownership_map[section]
@@ -143,8 +147,10 @@ def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[s
 def _package(
     memory: Memory, snapshot: Snapshot, asked: HandoffRequest, count: CountTokens
 ) -> tuple[HandoffRequest, Package]:
-    """Return the package, and the handoff with all that it says; raises HandoffRefused, or MemctlError if none is
-    whole."""
+    """Return the completed request and its package.
+
+    Raises HandoffRefused if required fields are missing, and MemctlError if the package does not fit.
+    """
     sources = supply.sources(memory, snapshot, None)
     scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
     about = scope.subject
@@ -161,9 +167,10 @@ def _package(
 
 
 def _changes(memory: Memory, snapshot: Snapshot, about: Subject) -> tuple[tuple[str, str], ...]:
-    """Return the files that were changed last: of sections those that they cover, or that their records refer to.
+    """Return the files that were changed last, each with when and how (`recency.last_files`).
 
-    What is kept from the reader of the snapshot is left out.
+    With sections these are files that they cover or that their records refer to. Files that the snapshot withholds from
+    the reader are left out.
     """
     globs = about.globs
     if about.sections and not globs:
@@ -177,7 +184,7 @@ def _changes(memory: Memory, snapshot: Snapshot, about: Subject) -> tuple[tuple[
 
 
 def _recorded(memory: Memory, sequence: Ids, asked: HandoffRequest, made: Package) -> Change:
-    """Return the Change that adds the record, and beside it the package to the letter."""
+    """Return the Change that writes the handoff's record and the text of its package in a file beside it."""
     subject = asked.task or next(iter(asked.lines["immediate"]), asked.reason)
     title = one_line(f"To {asked.to_agent_id}: {_SOURCE.sub('', subject)}")
     values = {

@@ -1,6 +1,6 @@
-"""A handoff as it is asked for: its type, who gives what to whom, and what the giver says of it (rules.md#handoffs).
+"""The request for a handoff: its type, its agents, and the giver's texts (rules.md#handoffs).
 
-What the giver does not say comes from the state of the task and from the memory; what neither says is missing.
+A field without a text is completed from the state of the task and from the memory; otherwise it is missing.
 """
 
 from __future__ import annotations
@@ -29,23 +29,26 @@ COMPLETE: Final = "complete"
 SPECIALIST: Final = "specialist"
 CONTINUATION: Final = "continuation"
 EMERGENCY: Final = "emergency"
-# Why a record or a page must be in a package, by rules.md#preservation or by the type of handoff.
+# The reasons why a package must contain a record or page, by rules.md#preservation or by the type of handoff.
 TASK, BINDING, RECENT, ISSUE, DETAIL, CHANGED, RELEVANT, SECTION = (
     "current task", "binding decisions", "recent and proposed decisions", "severe and blocking issues",
-    "critical details", "changed since the task was written down", "what bears on the task", "pages of the sections",
+    "critical details", "changed since the task was written down", "relevant to the task", "pages of the sections",
 )  # fmt: skip
 _MUST = (BINDING, RECENT, ISSUE, DETAIL)
 NONE_RECORDED = "none recorded"
-_MOST = 20  # lines of a field: what is more belongs into records
+_MOST = 20  # lines of a field; longer lists belong in records
 _NEEDED = ("reason", "summary", "immediate", "success_criteria")
-_NAMED = 8  # binding decisions by id, where the package has their texts
+_NAMED = 8  # binding decisions that are listed by id
 
 
 class TypeRules(NamedTuple):
-    """A type of handoff: the tokens of its package at most and at least, the share of the context that is to go, and
-    why a record must be in it besides the task.
+    """The rules of a type of handoff.
 
-    What has no such reason has no place in a narrow package. A ranked one has what search finds for the task.
+    - `budget`, `least`: the most tokens of its package, and those below which nothing open is left out.
+    - `aim`: the share of the context to leave out (0 to 1).
+    - `reasons`: the reasons, besides the task, for which a record must be in the package.
+    - `is_narrow`: only records with a reason are included. `is_ranked`: they are those that search finds for the task.
+    - `has_checkpoint`, `has_prior`: whether the package has the task's checkpoint and earlier sessions.
     """
 
     budget: int
@@ -68,8 +71,10 @@ TYPES: dict[HandoffType, TypeRules] = {
 
 
 class HandoffField(NamedTuple):
-    """A list that the giver may say: its name, its option and the help of that, its title and its element in the
-    package, and its field in the record. The last two are "" if they have the name of the list."""
+    """A list that the giver may fill: its name, its command line option with help, and its title in the package.
+
+    `element` is its XML element in the package and `record` its field in the record, "" if they have the list's name.
+    """
 
     name: str
     option: str
@@ -79,7 +84,7 @@ class HandoffField(NamedTuple):
     record: str = ""
 
 
-# In the order of their options; the package has them in the reverse order, since what comes next is its end.
+# In the order of the options; the package has them in reverse, so that it ends with the next actions.
 FIELDS = (
     HandoffField("immediate", "immediate", "What to do first. [default: next actions of your state]", "Next actions",
                  "next"),
@@ -102,11 +107,11 @@ FIELDS = (
 
 
 class HandoffRequest(Parties, frozen=True, kw_only=True):
-    """A handoff to be: what its record says of who gives what to whom, what is said, the format and tokens of the
-    package.
+    """A request for a handoff: its parties (agents, type, sections, task), texts, and the package's format and budget.
 
-    `lines` are what the giver says, by the names of FIELDS. `id` and `transfers`, the ownership of each section as it
-    becomes, are known once the shared state is. `changes` are the last modifications of files: path, and when and how.
+    `budget` is in tokens. `lines` are the giver's lists by the names of FIELDS. `changes` are pairs of a changed file
+    and when and how it changed. `id` and `transfers` (a line on the new owner of each section) are set when the shared
+    state is known.
     """
 
     form: str = "auto"
@@ -120,14 +125,14 @@ class HandoffRequest(Parties, frozen=True, kw_only=True):
 
     @property
     def texts(self) -> dict[str, tuple[str, ...]]:
-        """All that the giver says, by names."""
+        """All texts of the giver, by the field's name."""
         single = {"reason": self.reason, "summary": self.summary, "task": self.task}
         given = {name: (text,) if text else () for name, text in single.items()}
         return given | {field.name: self.lines.get(field.name, ()) for field in FIELDS}
 
 
 class MissingField(msgspec.Struct, frozen=True):
-    """A field for which a handoff is refused, why, and the option that gives it."""
+    """A field that is missing or wrong in a handoff, the message, and the option that sets it."""
 
     field: str
     message: str
@@ -142,9 +147,9 @@ def complete(
     snapshot: Snapshot,
     count: CountTokens,
 ) -> HandoffRequest:
-    """Return the handoff completed: what the giver does not say, the state of the task and the `known` records say.
+    """Return a request whose empty fields are filled from the state of the task and from the `known` records.
 
-    The summary begins with the decision of `standing`.
+    The summary begins with the decision of `standing` (PROCEED, STOP or CLARIFY).
     """
 
     def of_task(lines: Iterable[str]) -> list[str]:
@@ -155,7 +160,7 @@ def complete(
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
     read = [one.path for one in state.files if one.path not in made] or [path for path, _ in asked.changes]
     binding = phase.binding(known)
-    if asked.handoff_type == SPECIALIST or not binding:  # another package has the texts of these
+    if asked.handoff_type == SPECIALIST or not binding:  # packages of other types include the decisions themselves
         binds = [f"{one_line(record.title)} [{record.id}]" for record in binding]
     else:
         binds = [f"Binding decisions: {some([record.id for record in binding], _NAMED)}"]
@@ -180,31 +185,33 @@ def complete(
 
 
 def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> Iterator[MissingField]:
-    """Return everything for which a handoff is refused: `given` is what the giver said, `whole` that with what is
-    known.
+    """Yield the fields that are missing or wrong in a handoff.
 
-    In an emergency only the reason is needed: an agent that failed can't say the rest.
+    `given` is the giver's request, and `whole` the completed one. An emergency needs only a reason, since a failed
+    agent can't say more.
     """
     options = {field.name: field.option for field in FIELDS}
     wrong = [
-        (name, "is missing, and the memory does not say it")
+        (name, "is missing, and the memory has nothing to fill it from")
         for name in (_NEEDED[:1] if given.handoff_type == EMERGENCY else _NEEDED)
         if not any(map(is_said, whole.texts[name])) and not given.texts[name]
     ]
     for name, texts in given.texts.items():
         wrong += [(name, message) for text in texts if (message := _problem(text, is_long=name == "summary"))]
         if len(texts) > _MOST:
-            wrong.append((name, f"has {len(texts)} lines, of {_MOST}: put them into records"))
+            wrong.append((name, f"has {len(texts)} lines; at most {_MOST} are allowed: put the others into records"))
     if given.summary and (tokens := count(whole.summary)) > BUDGET:
-        wrong.append(("summary", f"has {tokens:,} tokens, of {BUDGET}: `memctl context-summary` shortens it"))
+        message = f"has {tokens:,} tokens; at most {BUDGET} are allowed: `memctl context-summary` shortens it"
+        wrong.append(("summary", message))
     return (MissingField(name, message, f"--{options.get(name, name)}") for name, message in wrong)
 
 
 def _problem(text: str, *, is_long: bool) -> str:
-    """Return what is wrong with a text of the giver's, "" if nothing is."""
+    """Return what is wrong with a text of the giver, "" if nothing is; only a long text may exceed a line's length."""
     if not all(c.isprintable() or c in "\n\t" for c in text):
         return "has control characters"
     if not is_said(text):
         return f"{text!r} is only a placeholder"
     is_too_long = not is_long and len(text) > LONGEST_LINE
-    return f"has {len(text):,} characters, of {LONGEST_LINE}: put the long part into a record" if is_too_long else ""
+    limit = f"at most {LONGEST_LINE} are allowed: put the details into a record"
+    return f"has {len(text):,} characters; {limit}" if is_too_long else ""

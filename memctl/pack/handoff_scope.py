@@ -1,11 +1,12 @@
-"""The part of a memory that a handoff includes, by its type (rules.md#handoffs), and what is left out to save tokens.
+"""Choose the part of a memory that a handoff includes, by its type (rules.md#handoffs).
 
-- complete: all of the sections
+- complete: everything in the sections
 - specialist: what search finds for the task
-- continuation: the task, what changed since it was written down, then the rest
-- emergency: the task, what blocks it, severe issues and binding decisions
+- continuation: the task, changes since it was written down, then everything else
+- emergency: the task, its blockers, severe issues and binding decisions
 
-A complete handoff and a continuation leave out a share: first what is closed or repeated, then what weighs least.
+A complete handoff and a continuation leave out a share of the tokens: closed and repeated records first, then those of
+the lowest score.
 """
 
 from __future__ import annotations
@@ -56,24 +57,25 @@ if TYPE_CHECKING:
     from memctl.search.ranking import Result
 
 _HIGH = 1  # the rank of severity up to which an issue must stay
-_RECENT_DAYS = 7  # of which all decisions must stay; rules.md#compaction
-_WEIGHTY = 7  # importance from which a learning about what is critical must stay
-_CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
-_FADING_DAYS = 60  # after which a record gets no points for being recent
-_REFERENCES = 5  # so many and more give all points
-_WEAK = 0.2  # of how well the best matches, below which nothing bears on a task
-_TEXTS = 0.7  # of a package are texts of the context, the rest is frame; measured on 90 records
+_RECENT_DAYS = 7  # decisions up to this age must stay; rules.md#compaction
+_WEIGHTY = 7  # importance from which a learning about a critical detail must stay
+_CONFIRMED_DAYS = 30  # after which a resolved issue is discardable; rules.md#preservation
+_FADING_DAYS = 60  # after which a record gets no points for recency
+_REFERENCES = 5  # references to a record that give all points
+_WEAK = 0.2  # share of the best match below which nothing is relevant to a task
+_TEXTS = 0.7  # share of a package that are items; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
-_SAME_TASK = 0.5  # of the words of a task's title, from which on a goal that has them is about it
+_SAME_TASK = 0.5  # share of the words of a task's title that a goal about this task has at least
 _SAID = {"immediate": "next_actions", "success_criteria": "success_criteria", "constraints": "constraints",
          "inputs": "inputs"}  # fmt: skip
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What is handed over: the sections given, or that of the task; all records of them; those of the records that are
-    its tasks, the one worked on last first; the state of the first; and the globs that cover the sections' code.
+    """The subject of a handoff.
 
-    `named` is the task if an id names it.
+    `sections` are the markers given, or the section of the task. `known` are all their records, `tasks` those that are
+    the giver's tasks, the one worked on last first, and `state` is the state of the first task. `globs` cover the
+    sections' code. `named` is the task's record if the request names it by id.
     """
 
     sections: tuple[str, ...]
@@ -85,7 +87,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
-    """Return what a handoff is about, as far as a snapshot knows it."""
+    """Return the subject of a handoff, from a Snapshot and the request."""
     named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
     named = named if named is not None and named.memory_type == "state" and named.is_open else None
     sections = asked.sections or ((named.place,) if named is not None and named.place else ())
@@ -100,7 +102,7 @@ def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sou
 
 
 def resumed(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
-    """Return the state from which the taker of a handoff goes on: that of its task, with what the giver said."""
+    """Return the state in which the taker of a handoff resumes the task, with the lists that the giver filled."""
     who, given = one.parties, content(HANDOFF, one.body)
     asked = HandoffRequest(**msgspec.structs.asdict(who))
     state = subject_of(snapshot, now, asked, sources).state
@@ -116,17 +118,19 @@ def resumed(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> Tas
 
 
 def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
-    """Return what is known, and neither archived nor expired, of some sections (none: of all); see
-    `phase.of_sections`."""
+    """Return the records of some sections (all without sections) that are neither archived nor expired.
+
+    `giver` is the agent whose tasks without a section count too, see `phase.of_sections`.
+    """
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
     return phase.of_sections(snapshot, known, sections, giver)
 
 
 def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
-    """Return the open tasks of the giver, the one worked on last first and what has all steps done last; if it has
-    none, whichever was worked on last.
+    """Return the giver's open tasks, the one worked on last first and finished ones last.
 
-    A task is worked on where its record changes, and where the giver saves a checkpoint of it.
+    If the giver has none, returns the task that anybody worked on last. Work on a task is a change of its record, or a
+    checkpoint of it by the giver.
     """
     found = [record for record in known if record.memory_type == "state" and record.is_open]
     worked = sources.worked(found)
@@ -144,7 +148,7 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
 
 
 def _state(snapshot: Snapshot, found: Subject, giver: str, sources: Sources) -> TaskState:
-    """Return the state of a task by its record, together with the giver's newest checkpoint of the same work."""
+    """Return the state of the subject's first task, from its record and the giver's newest checkpoint of that work."""
     record = next(iter(found.tasks), None)
     state = states.of_record(snapshot, record) if record else TaskState()
     own = (one for one in last_work.checkpoints(snapshot) if one.saved_by == giver)
@@ -160,8 +164,11 @@ def _state(snapshot: Snapshot, found: Subject, giver: str, sources: Sources) -> 
 
 
 def _is_of(saved: Checkpoint, snapshot: Snapshot, found: Subject, record: Record | None) -> bool:
-    """Return whether a checkpoint is of what is handed over: by the task or section that it names, by the task whose
-    title its goal has most words of, or because most of its files are of the sections."""
+    """Return whether a checkpoint belongs to the subject of a handoff.
+
+    Decided by the task or section that it names, then by a task whose title shares words with its goal, then by whether
+    the sections cover most of its files.
+    """
     if record is not None and saved.task_id in (record.id, record.memory_id):
         return True
     if saved.section:
@@ -173,7 +180,7 @@ def _is_of(saved: Checkpoint, snapshot: Snapshot, found: Subject, record: Record
 
 
 def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
-    """Return the open tasks whose titles share most words with a goal, if that is half of a title's words at least."""
+    """Return the open tasks whose titles share the most words with a goal, at least half of the title's words."""
     words = stems(goal)
     shares = [
         (len(words & own) / len(own), record)
@@ -185,11 +192,11 @@ def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What a package has of the memory that its `subject` is about.
+    """The part of a memory that goes into a package.
 
-    `keeps` says of records and pages that must be in the package why, by their keys, the most important first;
-    `records` are these and others that have room, `left` what is named without its text, `prior` sessions before.
-    `sizes` are the tokens of all that it is about, by key.
+    `keeps` has the keys of required records and pages with the reasons, the most important first. `records` are these
+    and other records, `pages` the pages. `prior` are earlier sessions, `left` the items that are named without a text.
+    `sizes` are the tokens by key of everything that the `subject` is about.
     """
 
     subject: Subject
@@ -202,7 +209,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
-    """Return the scope of a handoff; sizes are as `count` counts them."""
+    """Return the scope of a handoff; `count` returns the tokens of a text."""
     kind, subject = TYPES[asked.handoff_type], subject_of(snapshot, now, asked, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []
@@ -228,7 +235,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
         subject=subject,
         records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
         pages=tuple(places if kind.is_narrow else own),
-        # A checkpoint of other work is none of the taker's.
+        # A checkpoint of other work does not belong in the package.
         prior=tuple(one for one in prior if one.kind != "checkpoint" or not (subject.sections or has_checkpoint)),
         keeps=keeps,
         left=tuple(
@@ -243,7 +250,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
 def _reasons(
     snapshot: Snapshot, now: str, kind: TypeRules, subject: Subject, sources: Sources, bearing: Sequence[Record]
 ) -> dict[str, str]:
-    """Return why which records must be in the package, by their paths, the most important first."""
+    """Return the records that must be in the package, by path, with the reasons; the most important come first."""
     weighty = sorted(subject.known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
     reasons = [(record, _reason(snapshot, now, record)) for record in weighty]
     found = [(record, why) for record, why in reasons if why in kind.reasons]
@@ -259,7 +266,7 @@ def _reasons(
 
 
 def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
-    """Return why a record must stay, "" if it need not."""
+    """Return the reason why a package must contain a record, "" if there is none."""
     if not record.is_open:
         return ""
     if record.memory_type == "decision":
@@ -275,8 +282,11 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
 
 
 def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -> tuple[list[Record], list[Item]]:
-    """Return the open records and the pages that bear on a task, best first: all that match about as well as the best,
-    and of what matches less as much as the least package has room for."""
+    """Return the open records and the pages that are relevant to a task, the best first.
+
+    These are all results that match about as well as the best one, and weaker ones until the least size of a package is
+    reached.
+    """
     records: list[Record] = []
     pages: dict[str, Item] = {}
     room = int(_TEXTS * TYPES[SPECIALIST].least)
@@ -287,14 +297,14 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
         if record is not None and record.is_open and record.memory_type in KNOWLEDGE:
             records.append(record)
             room -= count(snapshot.body(record))
-        elif one.kind == "page" and page not in pages:  # of a page and a part of it the better match
+        elif one.kind == "page" and page not in pages:  # only the best match of each page
             pages[page] = items.of_result(snapshot, one)
             room -= count(pages[page].body)
     return records, [*pages.values()]
 
 
 def _changed_since(subject: Subject, sources: Sources) -> list[Record]:
-    """Return the records made, committed or closed after the task was, the latest first."""
+    """Return the records that were made or changed after the task's record, the latest first."""
     if not subject.tasks:
         return []
     task, worked = subject.tasks[0], sources.worked([*subject.known])
@@ -304,7 +314,7 @@ def _changed_since(subject: Subject, sources: Sources) -> list[Record]:
 
 
 def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> list[Item]:
-    """Return the pages of sections, and of details below them."""
+    """Return the pages of sections, and their pages of details, as items."""
     outline = snapshot.outline
     found = [page for page in (*outline.sections, *outline.details) if page.id in sections]
     found += [page for section in sections for page in outline.details_of(section)]
@@ -333,7 +343,7 @@ def _blocks(
 
 
 def _drops(record: Record, now: str) -> tuple[str, float]:
-    """Return why a record may go, and its score from 0 to 30 then."""
+    """Return why a record is discardable, and its score from 0 to 30; ("", 0) for an open record."""
     if record.is_open:
         return "", 0
     if record.memory_type == "issue":

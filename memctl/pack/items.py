@@ -1,4 +1,4 @@
-"""Records and pages as items of a pack, with where their text comes from."""
+"""Turn records, pages and search results into items of a pack, with the origin of their text."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 
 class RecordOrigin(msgspec.Struct, frozen=True):
-    """Where a record's text comes from: the commit that brought it, as a pack names it, and of each of its code
-    references whether the file is as it was in that commit: "", "changed since" or "gone".
+    """The origin of a record's text: the commit that last changed it, as a pack names it.
+
+    `drift` has, by code reference, "changed since" or "gone" for files that changed after that commit.
     """
 
     commit: str
@@ -31,15 +32,16 @@ class RecordOrigin(msgspec.Struct, frozen=True):
 
 
 Origins = Mapping[str, RecordOrigin]  # by the record's path
-Worked = Callable[[list[Record]], Mapping[str, str]]  # when records were changed last (canonical UTC) by their paths
+Worked = Callable[[list[Record]], Mapping[str, str]]  # from records to their last changes (canonical UTC) by path
 
 
 class Sources(msgspec.Struct, frozen=True):
-    """What packs are made of besides the Snapshot: where records come from, and what pages say themselves.
+    """Functions that get what a pack needs besides the Snapshot, each called only when it is needed.
 
-    `ahead` takes the records of which a pack is made, so that Git looks at the latest commits meanwhile. `executive`
-    renders level 1. `worked` says when records were changed last, `touched` which files of the repository the latest
-    commits changed, `blockers` what keeps everybody from going on.
+    - `ahead` starts Git's work for some records in the background.
+    - `origins` returns the origins of records by path, `worked` when they were last changed.
+    - `page` returns a page's own text, `executive` the rendered level 1.
+    - `touched` returns the files that the latest commits changed, `blockers` what blocks all agents.
     """
 
     ahead: Callable[[list[Record]], None]
@@ -52,7 +54,7 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
-    """Return a record with all that is known of it."""
+    """Return a record as an item, with its facts, text, weight and origin."""
     facts = {"status": record.status}
     if record.completion_percentage is not None:
         facts["completion"] = str(record.completion_percentage)
@@ -72,7 +74,7 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     body = snapshot.body(record)
     if record.path in snapshot.suspicious:
         body = screened(snapshot, body)
-    changed = bool(drift) and record.memory_type != STATE.name  # work under way is there to change code
+    changed = bool(drift) and record.memory_type != STATE.name  # work in progress is expected to change its code
     return Item(
         record.memory_type,
         record.id,
@@ -87,14 +89,14 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
 
 
 def weight(record: Record) -> int:
-    """Return how much a record weighs, from 1 to 10: a critical issue as much as can be."""
+    """Return a record's weight from 1 to 10: its importance, or 10 for critical severity."""
     return 10 if record.severity == SEVERITIES[0] else record.importance
 
 
 def screened(snapshot: Snapshot, body: str) -> str:
-    """Return a text of the memory, or only that it has a credential if it was written past memctl with one in it.
+    """Return a text of the memory unchanged, or a short notice in its place if it contains a credential.
 
-    The cache knows texts without one by their digests: a search compiles dozens of patterns.
+    Digests of clean texts are cached, because a search compiles dozens of patterns.
     """
     key = digest(body, "credentials")
     if snapshot.catalogue.is_clean(key):
@@ -109,7 +111,7 @@ def screened(snapshot: Snapshot, body: str) -> str:
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:
-    """Return a page, or a part of one, as a model needs it."""
+    """Return a page, or a part of one with the given text, as an item."""
     facts = {}
     if page.completion_percentage is not None:
         facts["completion"] = str(page.completion_percentage)
@@ -123,13 +125,13 @@ def of_page(page: Page, text: str, key: str = "") -> Item:
 
 
 def of_place(place: Place) -> Item:
-    """Return a place of the hierarchy: a page, a part of one, or a list of files."""
+    """Return a place that a marker names (a page, a heading or a list of files) as an item."""
     body = headings.take_title(place.text)[1].strip("\n")
     return Item("page", place.marker, place.title, body, (("path", place.path),), place.marker)
 
 
 def without(item: Item, heading: str) -> tuple[Item, str]:
-    """Return an item without one of its headed sections, and the text of that; "" if it has none."""
+    """Return an item without the part under a heading, and the text of that part; "" if there is none."""
     parts = headings.split(item.body)
     found = next((part for part in parts if part.heading == heading), None)
     if found is None:
@@ -139,21 +141,22 @@ def without(item: Item, heading: str) -> tuple[Item, str]:
 
 
 def omit(record: Record) -> OmittedItem:
+    """Return a record as an omitted item."""
     return OmittedItem(record.id, record.title, kind=record.memory_type, section=record.place)
 
 
-# Shares of how well the best matches. From CLOSE on something bears on a task: of the pages, sessions and checkpoints
-# that match so well on the first half of bench/labelled half are relevant, and of the relevant ones .96 do. From
-# POSSIBLE on it may: of all that match less well there one in a hundred is relevant, of what is between one in twelve.
+# Shares of the best match. From CLOSE on a result is relevant to a task: on the first half of bench/labelled half of
+# the pages, sessions and checkpoints that match so well are relevant, and 96 % of the relevant ones match so well. From
+# POSSIBLE on it may be relevant: between the two one in twelve is, below one in a hundred.
 CLOSE, POSSIBLE = 0.7, 0.55
-_MOST = 3  # of them
-_RANKED = 500  # results that a task puts in order: more than a pack has room for, and all are read
+_MOST = 3  # pages, sessions and checkpoints of a task
+_RANKED = 500  # results for a task, more than a pack has room for
 
 
 class Bearing(msgspec.Struct, frozen=True):
-    """What bears on a task: records, best first, with how well they match, and places.
+    """What is relevant to a task: records, the best first, and places (pages, sessions, checkpoints).
 
-    `fits` are shares of the best match by path, which may be a record that is closed.
+    `fits` says how well each result matches, as a share of the best match (0 to 1) by path.
     """
 
     records: tuple[Record, ...] = ()
@@ -166,7 +169,7 @@ class Bearing(msgspec.Struct, frozen=True):
 
 
 def bearing(snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True) -> Bearing:
-    """Return what of some records, and of all places, bears on a task; nothing without a task."""
+    """Return which of the `current` records, and which places, are relevant to a task; nothing if the task is ""."""
     open_paths = {record.path for record in current}
     ranked = search(snapshot, task, now)
     records = [result.record for result in ranked if result.record is not None and result.path in open_paths]
@@ -175,23 +178,23 @@ def bearing(snapshot: Snapshot, task: str, current: Sequence[Record], now: str, 
 
 
 def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:
-    """Return what matches a task, best first, without archived records; nothing without a task."""
+    """Return the search results for a task, the best first, without archived records; [] if the task is ""."""
     if not task:
         return []
-    from memctl.search import ranking  # most packs are about no task
+    from memctl.search import ranking  # most packs have no task
 
     return ranking.search(snapshot, task, now, Filters(), most=_RANKED)
 
 
 def places(ranked: Sequence[Result]) -> list[Result]:
-    """Of some results, best first, the few pages, sessions and checkpoints that match about as well as the best."""
+    """Return the pages, sessions and checkpoints that match about as well as the best result, at most three."""
     close = [result for result in ranked if result.record is None and result.match >= CLOSE]
     return close[:_MOST]
 
 
 def of_result(snapshot: Snapshot, place: Result) -> Item:
-    """Return a page, a headed part of one, or what matches of a session or a checkpoint, as an item of a pack."""
-    text = snapshot.texts.bodies([place.number]).get(place.number, "").strip("\n")  # it may be gone since it was found
+    """Return a search result that is not a record (a page, session or checkpoint, or a part of one) as an item."""
+    text = snapshot.texts.bodies([place.number]).get(place.number, "").strip("\n")  # "" if it was deleted meanwhile
     page = snapshot.outline.find(page_of(place.id)) if place.kind == "page" else None
     if page is None:
         title = f"{place.kind.capitalize()} {place.id}: {place.title}"
@@ -200,8 +203,7 @@ def of_result(snapshot: Snapshot, place: Result) -> Item:
 
 
 def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
-    """Return the sections that bear on a task, most relevant first: by their own words, and by what is
-    placed in them."""
+    """Return the sections that are relevant to a task, the most relevant first, by their pages and their records."""
     weights: dict[str, float] = {}
     for result in ranked:
         marker = result.id if result.kind == "page" else result.record.section if result.record else None
@@ -214,7 +216,7 @@ def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
 
 
 def page_of(marker: str) -> str:
-    """Return the marker of the page that a place is on: §3.1 of §3.1.2."""
+    """Return the marker of the page that has a place: "§3.1" for "§3.1.2"."""
     return ".".join(marker.split(".")[:2])
 
 

@@ -1,7 +1,6 @@
-"""Where work was left: the result of the last session, a checkpoint that nobody has taken up, the tasks under way.
+"""Collect where work stopped: the last session's page, a checkpoint that nobody has resumed, and current tasks.
 
-What a session decided in words and nobody recorded is on its page alone: packs give it on, and say what is to be
-done to keep it.
+Decisions that a session stated and nobody recorded are only on its page; a pack shows them and says how to record them.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ from memctl.text.markdown import one_line
 if TYPE_CHECKING:
     from memctl.search.ranking import Result
 
-PRIOR = PackPart("session", "Prior session context")  # the heading that rules.md#session-summary has
-WORK = 1_500  # tokens of all of it
-_SHARE = 3  # and no more than this part of a budget
-_LEFT = 0.6  # of it for the last session and a checkpoint, the rest for the tasks under way
+PRIOR = PackPart("session", "Prior session context")  # the heading of rules.md#session-summary
+WORK = 1_500  # tokens for the last session, a checkpoint and current tasks
+_SHARE = 3  # they take at most this fraction of a budget (a third)
+_LEFT = 0.6  # share of these tokens for the last session and a checkpoint; the tasks have the rest
 _LONGEST = 300  # characters of a line
 _MOST = {"in_progress": 3, "next_actions": 5, "planned": 3, "open_errors": 5, "critical_decisions": 8}  # lines of parts
-_OPEN = "open: "  # how an error begins that nothing has put right
-_LOOKED_AT = 3  # sessions in which something may wait that nobody recorded; those before the last get a line each
-_BRIEF = 90  # characters of what such a line says a session was for, and of what it decided
+_OPEN = "open: "  # the beginning of an unresolved error's line
+_LOOKED_AT = 3  # last sessions that are searched for unrecorded decisions; each before the last one gets a line
+_BRIEF = 90  # characters of the intent, and of the decision, in that line
 _WAITING = {DECISIONS: "decision", LEARNINGS: "learning"}
 _WORDS = lazy_regex(r"\w+")
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """A session that has a page: where that is, when the session began and ended (canonical UTC, "" if not known)."""
+    """A session with a page: the page's path, the start ("" if unknown) and the end (canonical UTC)."""
 
     path: str
     started: str
@@ -53,12 +52,12 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 def room(budget: int, most: int = WORK) -> int:
-    """Return the tokens of a budget that are for where work was left."""
+    """Return the tokens of a budget for the last session, a checkpoint and current tasks."""
     return min(most, budget // _SHARE)
 
 
 def sessions(snapshot: Snapshot) -> list[Ended]:
-    """Return the sessions that have a page, the latest end first; a page that does not say when is passed over."""
+    """Return the sessions with a page, the latest end first, without those whose page has no end or can't be read."""
     found = []
     for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
         try:
@@ -73,7 +72,7 @@ def sessions(snapshot: Snapshot) -> list[Ended]:
 
 
 def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
-    """Yield the pages of sessions, as far as they can be read."""
+    """Yield the pages of sessions, without those that can't be read."""
     for one in found:
         try:
             yield session_page.parse(snapshot.read(one.path), one.path)
@@ -84,9 +83,9 @@ def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
 def collect(
     snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens, *, is_resumed: bool = False
 ) -> list[Item]:
-    """Return the last session and a pending checkpoint, in a share of `limit` tokens that leaves room for tasks.
+    """Return the last session and a pending checkpoint as items, in at most 60 % of `limit` tokens.
 
-    With `is_resumed` the reader knows the checkpoint already, and gets only what the session did after it.
+    With `is_resumed` the reader has the checkpoint's text, and gets only what the session did after it.
     """
     limit = int(limit * _LEFT)
     saved = pending(snapshot, ended)
@@ -105,9 +104,9 @@ def collect(
 def prior(
     snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = (), globs: Sequence[str] = ()
 ) -> list[Item]:
-    """Return the last session and a pending checkpoint, then those that bear on a task, in at most `limit` tokens.
+    """Return the last session, a pending checkpoint, and those relevant to a task, in at most `limit` tokens.
 
-    `ranked` is what search found for the task. With globs only sessions that changed a file which these cover.
+    `ranked` are the search results for the task. With globs only sessions count that changed a matching file.
     """
     ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
     last = collect(snapshot, ended, int(limit / _LEFT), count)
@@ -117,21 +116,20 @@ def prior(
 
 
 def _has_changed(snapshot: Snapshot, one: Ended, globs: Sequence[str]) -> bool:
-    """Return whether a session changed a file that globs cover."""
-    from memctl.pages import repository_paths  # most packs are of no section
+    """Return whether a session changed a file that matches the globs."""
+    from memctl.pages import repository_paths  # most packs have no section
 
     return bool(repository_paths.matching(sorted(files(snapshot, [one])), globs))
 
 
 def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
-    """Return the checkpoint saved last, if it is not finished and no other session has begun and ended since."""
+    """Return the checkpoint saved last, if it is pending (see `is_pending`); otherwise None."""
     last = next(iter(checkpoints(snapshot)), None)
     return last if last is not None and is_pending(last, ended) else None
 
 
 def is_pending(saved: Checkpoint, ended: Sequence[Ended]) -> bool:
-    """Return whether work goes on from a checkpoint: it is not finished, and no other session has begun and ended
-    since."""
+    """Return whether a checkpoint awaits resuming: it is not finished, and no session started and ended after it."""
     return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
 
 
@@ -147,18 +145,18 @@ def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
 
 
 def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Record]:
-    """Tasks, the one worked on last first; `worked` says when a record was changed last, by its path."""
+    """Sort tasks, the one worked on last first; `worked` has the times of their last changes by path."""
     ordered = sorted(states, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
     return sorted(ordered, key=lambda record: worked.get(record.path, record.timestamp), reverse=True)
 
 
 def files(snapshot: Snapshot, ended: Sequence[Ended]) -> set[str]:
-    """Return the files of the repository that the last session changed."""
+    """Return the paths of the files that the last session changed."""
     return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}
 
 
 def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
-    """Return those of some items, the first first, that take no more than `limit` tokens together."""
+    """Return the items that fit into `limit` tokens together, taken in order; items that don't fit are skipped."""
     kept: list[Item] = []
     for item in found:
         cost = count(markdown_item(item))
@@ -169,10 +167,10 @@ def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]
 
 
 def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) -> Item:
-    """Return a checkpoint in a few lines: where to begin, and what has the whole of it."""
+    """Return a checkpoint as a short item: its goal, its first steps, and the command that shows all of it."""
     begun = [name for name in ("in_progress", "next_actions") if getattr(saved, name)] or ["planned"]
     title = f"Checkpoint not taken up: {first_sentence(saved.goal) or saved.workflow_id}"
-    how = f"`memctl checkpoint resume {saved.checkpoint_id}` has the whole of it.\n"
+    how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows all of it.\n"
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)
     return _filled(snapshot, item, saved, begun, WORK, count)
@@ -181,10 +179,10 @@ def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) ->
 def _of_session(
     snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens, known: Sequence[str] = ()
 ) -> Item:
-    """Return the page of the last session in at most `limit` tokens if that has room for what it was for: what comes
-    next, what failed, what was decided; behind it what nobody recorded, and a line on each session before it.
+    """Return the page of the last session as an item of about `limit` tokens.
 
-    With what is `known` of it, only the lines that say none of that.
+    It has the intent, next steps, open errors and decisions, then the number of unrecorded decisions, and a line for
+    each earlier session of `latest`. Lines that contain a text of `known` are left out.
     """
     page = latest[0]
 
@@ -216,8 +214,10 @@ def _of_session(
 def _filled(
     snapshot: Snapshot, item: Item, state: TaskState, names: Sequence[str], limit: int, count: CountTokens
 ) -> Item:
-    """Return an item with parts of a state between the beginning of its text and the headings of that: as many of their
-    lines, the most important first, as make it no longer than `limit` tokens."""
+    """Return an item with parts of a state inserted before the first heading of its text.
+
+    `names` are tags of the state's parts. Takes as many of their lines as fit into `limit` tokens for the whole item.
+    """
     from memctl.task.parts import parts
 
     start, mark, end = item.body.partition("\n## ")
@@ -240,7 +240,7 @@ def _filled(
 
 
 def _brief(page: SessionPage, catalogue: Catalogue) -> str:
-    """Return one line on a session: what it was for, what it decided last that no record says, and where to read on."""
+    """Return a line on a session: its intent, its last unrecorded decision, and the command that shows its page."""
     parts = [cut_at_word(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
     if decided := page.lines.get(DECISIONS, ()):
         recorded = tuple(map(_key, catalogue.titles("decision")))
@@ -250,8 +250,10 @@ def _brief(page: SessionPage, catalogue: Catalogue) -> str:
 
 
 def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
-    """Return how much the last sessions decided and learned that no record says, and how to record it; ""
-    if nothing."""
+    """Return a sentence with the number of unrecorded decisions and learnings of sessions, and how to record them.
+
+    Returns "" if there are none.
+    """
     counts = {}
     for heading, name in _WAITING.items():
         if found := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
@@ -266,5 +268,5 @@ def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
 
 
 def _key(text: str) -> str:
-    """Return what makes two titles the same: their words."""
+    """Return the words of a text in lower case, by which titles are compared."""
     return " ".join(_WORDS.findall(text.casefold()))

@@ -1,11 +1,11 @@
-"""Loading on demand: what an agent asks for in its reply (rules.md#prompts), and the draft of what was found.
+"""Read the directives in an agent's reply (rules.md#prompts), and find what they ask for.
 
-- `load §3.3.2` (also `please load §3.1 and DEC-2025-11-04-001`): progressive disclosure.
-- `summarize src/big.py`: summary elevation. A file of more than 10,000 tokens is answered by its summary anyway
-  (rules.md#files-for-a-task).
-- `PRUNE: §4.old.py - replaced`, on a line of its own: context pruning.
+- `load §3.3.2` (also `please load §3.1 and DEC-2025-11-04-001`) asks for pages, files and records.
+- `summarize src/big.py` asks for a file's summary; `load` also gives only the summary of a file of more than 10,000
+  tokens (rules.md#files-for-a-task).
+- `PRUNE: §4.old.py - replaced`, on a line of its own, says what the agent no longer needs.
 
-Text in fenced code is no request. What is not understood is no request either: a reply is read, never obeyed.
+Fenced code and any other text are ignored.
 """
 
 from __future__ import annotations
@@ -26,25 +26,28 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text import headings, sensitive_files
 
-LARGE = 10_000  # tokens
+LARGE = 10_000  # tokens above which only a file's summary is loaded
 _TARGET = re.compile(rf"§\d+\.(?:[./]*[\w*@+-])+|§\d+\b|\b{ids.SHAPE}\b", re.IGNORECASE)
 _LOAD = re.compile(r"\bload\b(?!\s*(?::\s*)?(?:balanc|average))", re.IGNORECASE)
 _SUMMARIZE = re.compile(r"\bsummari[sz]e\b:?\s+[`'\"]?(§?[\w@+./-]*[\w+-])", re.IGNORECASE)
 _PRUNE = re.compile(r"[\s>*`-]*PRUNE[*`]*:[*`\s]*(\S+)(?:\s+[-\u2013\u2014:]*\s*(.*))?$")
 _NEGATED = re.compile(r"\b(?:don['\u2019]?t|do not|no need to|without|never)\b[^.!?]{0,24}$", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`])|\n{2,}|\n(?=[ \t]*(?:[-*+>]|\d+[.)]\s))")
-_MOST = 50  # requests in one reply; more is no plan but a dump
+_MOST = 50  # directives of each kind in one reply; the others are ignored
 
 
 class Prune(msgspec.Struct, frozen=True):
-    """Something that an agent no longer needs, and why."""
+    """A marker, path or id that an agent no longer needs, and the reason."""
 
     target: str
     reason: str
 
 
 class Directives(msgspec.Struct, frozen=True):
-    """What a reply asks for, each once, in its order; `ignored` are requests beyond the fiftieth."""
+    """The directives of a reply, each once and in order: markers and ids to load, paths to summarize, things to prune.
+
+    `ignored` is the number of directives beyond the limit of fifty.
+    """
 
     load: tuple[str, ...]
     summarize: tuple[str, ...]
@@ -73,7 +76,7 @@ def read(reply: str) -> Directives:
         if match and not _NEGATED.search(sentence[: match.start()]):
             targets = _TARGET.findall(sentence[match.end() :])
             load |= dict.fromkeys(target if target.startswith("§") else target.upper() for target in targets)
-        # A path has a slash, a full stop or a marker; else it is the next word of a sentence.
+        # A word without a slash, a full stop or a marker is the next word of a sentence and not a path.
         summarize |= dict.fromkeys(name for name in _SUMMARIZE.findall(sentence) if re.search(r"[/.]|^§", name))
     wanted = [name for name in load if name not in summarize]
     ignored = max(len(wanted) - _MOST, 0) + max(len(summarize) - _MOST, 0)
@@ -81,7 +84,10 @@ def read(reply: str) -> Directives:
 
 
 class Ways(msgspec.Struct, frozen=True):
-    """How what is asked for is found: a place by its marker, a file's summary by its path, and what a text counts."""
+    """The functions that find what directives ask for.
+
+    `place` returns the place of a marker, `summary` a file's summary by path, and `count` the tokens of a text.
+    """
 
     place: Callable[[str], Place]
     summary: Callable[[str], str]
@@ -89,7 +95,10 @@ class Ways(msgspec.Struct, frozen=True):
     sources: Sources
 
     def load(self, marker: str) -> Item:
-        """Return a place as an item: a file by its text, or if that is large its summary."""
+        """Return the page or file of a marker as an item, a large file by its summary.
+
+        Raises MemctlError if there is no such place, or if the file may not enter a model's context.
+        """
         place = self.place(marker)
         if place.level < 4 or place.path.endswith("/"):
             return items.of_place(place)
@@ -101,11 +110,12 @@ class Ways(msgspec.Struct, frozen=True):
         return Item("file", place.path, "", place.text, section, place.path)
 
     def summarized(self, path: str) -> Item:
+        """Return the summary of a file, given by path or §4 marker, as an item."""
         return Item("file", path.removeprefix("§4."), "", self.summary(path), (("shown", "summary"),), path)
 
 
 def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> tuple[PackDraft, list[OmittedItem]]:
-    """Find everything that directives ask for: a draft of what was found, and what was not, with why."""
+    """Return a draft with everything that directives ask for, and the targets that were not found, with the reasons."""
     found: list[Item] = []
     unknown: list[OmittedItem] = []
     records: list[Record] = []

@@ -1,7 +1,7 @@
-"""Whether a text has a name whole: `pool.py` is not in `carpool.py`, nor 42 in 1423.
+"""Find whole names in a text: `pool.py` is not in `carpool.py`, nor 42 in 1423.
 
-A path is whole where no character that paths are made of comes before or after it; a full stop may end a sentence. A
-figure may have a space before its unit or none, and a time may follow a date.
+A path is whole if no character of paths comes before or after it, except a full stop that ends a sentence. A figure may
+have a space before its unit, and a time may follow a date.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SUFFIXES = (
     "|s?css|html?|xml|svg|csv|proto|tf|ipynb"
 )
 _ALONE = r"(?<![\w/.:@~+-])(?:\.{0,2}/)?"
-# With a folder before it any suffix will do; without one, only those that `self.lock` and the like do not have.
+# A path with a folder may have any suffix; without a folder only common ones, so that `self.lock` is not a path.
 PATH = re.compile(
     rf"{_ALONE}(?:[\w.@~+-]+/)+[\w@~+-]*\.\w[\w.]*\b(?!/)|{_ALONE}[\w@~+-][\w.@~+-]*\.(?:{_SUFFIXES})\b(?!/)"
     rf"|{_ALONE}(?:[\w.@~+-]+/){{2,}}(?!\w)|{_ALONE}\.env\b"
@@ -23,13 +23,13 @@ _FIGURE = re.compile(r"(\d[\d.,/-]*)(?: ?(%|[A-Za-z]+))?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _BEFORE_PATH, _AFTER_PATH = re.compile(r"[\w./\\@~+-]"), re.compile(r"[\w/@~+-]|\.\w")
 _LETTER = re.compile(r"\w")
-_ESCAPED = re.compile(r"\\[nrt]$")  # the end of a line in the JSON of a call: its letter belongs to no name
+_ESCAPED = re.compile(r"\\[nrt]$")  # an escaped line end in JSON, whose letter does not belong to the name
 
 
 def place(name: str, text: str) -> int:
-    """Return where a text has a name of any kind (a path, a figure, an identifier), -1 if nowhere.
+    """Return the offset of a name (a path, a figure or an identifier) in a text, -1 if the text does not have it.
 
-    What has spaces in it and is no figure is a sentence, and looked for as it is.
+    A name with spaces that is not a figure is a sentence, which is searched as it is.
     """
     if _FIGURE.fullmatch(name):
         return place_of_figure(name, text)
@@ -39,17 +39,17 @@ def place(name: str, text: str) -> int:
 
 
 def keeps(text: str, names: Iterable[str], original: str) -> bool:
-    """Return whether a text has those of the names that the original has."""
+    """Return whether a text has all those names that the original has."""
     return all(place(name, text) >= 0 for name in names if place(name, original) >= 0)
 
 
 def place_of_path(path: str, text: str) -> int:
-    """Return where a text has a path, -1 if nowhere."""
+    """Return the offset of a whole path in a text, -1 if the text does not have it."""
     return _place(path, text, _BEFORE_PATH, _AFTER_PATH)
 
 
 def place_of_figure(figure: str, text: str) -> int:
-    """Return where a text has a figure, -1 if nowhere."""
+    """Return the offset of a figure such as "30 %" in a text, -1 if the text does not have it."""
     match = _FIGURE.fullmatch(figure)
     digits, unit = match.groups() if match else (figure, None)
     if digits not in text:
@@ -61,7 +61,7 @@ def place_of_figure(figure: str, text: str) -> int:
 
 
 def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]) -> int:
-    """Return where a text has a name with nothing before or behind it that would make it another name."""
+    """Return the offset of a name without a match of `before` in front of it or of `after` behind it, -1 for none."""
     start = text.find(name) if name else -1
     while start >= 0:
         is_first = start == 0 or not before.match(text, start - 1) or _ESCAPED.search(text[max(start - 2, 0) : start])
@@ -72,5 +72,5 @@ def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]
 
 
 def paths(text: str) -> list[str]:
-    """Return the paths of files that a text names, exactly as it writes them, each once."""
+    """Return the paths that a text names, exactly as they are written, each once."""
     return list(dict.fromkeys(match[0].rstrip(".") for match in PATH.finditer(text)))

@@ -1,4 +1,4 @@
-"""What the memory itself says to the next phase, where no sub-agent returned anything (rules.md#phase-summaries)."""
+"""Summarize the memory for the next phase of work, if there is no sub-agent's result (rules.md#phase-summaries)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from memctl.text.phrases import quantity, some
 
 PROCEED, STOP, CLARIFY = DECISIONS
 _CRITICAL, _HIGH = 0, 1  # ranks of severity
-_NAMED = 5  # issues that do not weigh
+_NAMED = 5  # issues listed by id that don't affect the decision
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """The decision with its reason, and one line for each thing to know, most important first.
+    """The state of a memory for the next phase: a decision with its reason, lines of facts, and paths.
 
-    The first line is of what is open and does not weigh in the decision, if anything is.
+    `decision` is PROCEED, STOP or CLARIFY. `lines` has the most important first, after a line on open issues that do
+    not affect the decision. `paths` are the code references of the facts.
     """
 
     decision: str
@@ -39,9 +40,9 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def summary(found: Standing, budget: int, count: CountTokens) -> str:
-    """Return the decision with its reason, then as many whole lines as a budget has room for, then files.
+    """Return the decision with its reason, then as many lines and files as fit into `budget` tokens.
 
-    Raises MemctlError if not even the decision fits.
+    Raises MemctlError if even the decision does not fit.
     """
     head = f"{found.decision}: {found.why}"
     if count(head) > budget:
@@ -51,7 +52,7 @@ def summary(found: Standing, budget: int, count: CountTokens) -> str:
     lines = [*found.lines, *(f"File: {path}" for path in found.paths)]
     limit = budget - count(f"{head}\n\n")
     while (text := whole_lines(lines, limit, count)) and count(whole := f"{head}\n\n{text}\n") > budget:
-        limit -= 1  # the parts of a text may have fewer tokens than the whole
+        limit -= 1  # a text may have more tokens than its parts together
     return whole if text else f"{head}\n" if count(f"{head}\n") <= budget else head
 
 
@@ -63,11 +64,11 @@ def standing(
     task: Sequence[Record] = (),
     blockers: Sequence[str] = (),
 ) -> Standing:
-    """Sum up a memory, or some sections of it: STOP while a critical issue is open, CLARIFY while a high one is or
-    something blocks, else PROCEED.
+    """Summarize a memory, or some of its sections, as a decision with facts.
 
-    `worked` says when tasks were worked on last; `task` is the one in question, if that is known; `blockers` are what
-    keeps every agent from going on.
+    The decision is STOP if a critical issue is open, CLARIFY if a high issue or a blocker is, otherwise PROCEED.
+    `worked` returns when tasks were last changed; `task` is the task in question, () for the one worked on last;
+    `blockers` are texts on what blocks all agents.
     """
     everything = current_records(snapshot, now)
     current = of_sections(snapshot, everything, sections)
@@ -89,7 +90,7 @@ def standing(
     ]
     if sections and not (states or severe or decisions):
         lines += [f"{one.kind.name.capitalize()}: {one_line(one.title)} [{one.id}]." for one in current]
-        lines += [] if current else [f"Nothing open is recorded of {', '.join(sections)}."]
+        lines += [] if current else [f"No open record belongs to {', '.join(sections)}."]
     refs = [ref for record in (*states, *severe, *decisions) for ref in record.code_refs]
     return Standing(decision, why, tuple(lines), tuple(dict.fromkeys(refs)))
 
@@ -97,9 +98,9 @@ def standing(
 def of_sections(
     snapshot: Snapshot, records: Sequence[Record], sections: Sequence[str], agent: str = ""
 ) -> list[Record]:
-    """Return those of some records that belong to some sections or to details of these; without sections all of them.
+    """Return the records that belong to some sections or to their pages of details; all records without sections.
 
-    Sections of which no open task is recorded have the tasks of `agent` that are in no section.
+    If the sections have no open task, the open tasks of `agent` without a section count as theirs.
     """
     if not sections:
         return list(records)
@@ -112,21 +113,21 @@ def of_sections(
 
 
 def binding(records: Sequence[Record]) -> list[Record]:
-    """Return the decisions that bind, weightiest first: open, not only proposed, and of importance 7 and more."""
+    """Return the binding decisions, the most important first: open, not just proposed, of importance 7 or more."""
     decisions = [r for r in records if r.memory_type == "decision" and r.is_open and r.status != PROPOSED]
     found = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
     return sorted(found, key=ORDERS["importance"][0], reverse=True)
 
 
 def _issues_not_weighed(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
-    """Yield what is open and does not weigh, in one line: issues below high, and severe ones of other sections."""
+    """Yield a line on the open issues that don't affect the decision: mild ones, and severe ones of other sections."""
     lines = [
         f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"
-        for what, found in (("below high", mild), ("outside of the sections", elsewhere))
+        for what, found in (("below high severity", mild), ("outside of the sections", elsewhere))
         if found
     ]
     if lines:
-        yield f"Not weighed: {' and '.join(lines)}."
+        yield f"Not considered for the decision: {' and '.join(lines)}."
 
 
 def _decide(
@@ -148,8 +149,8 @@ def _decide(
     blocked = [record.id for record in states if _items(snapshot, record, "blockers")]
     proposed = [record.id for record in current if record.status == PROPOSED]
     if blocked or proposed:
-        return CLARIFY, f"to be cleared up: {', '.join([*blocked, *proposed])}"
-    return PROCEED, "nothing stands in the way"
+        return CLARIFY, f"blocked or only proposed: {', '.join([*blocked, *proposed])}"
+    return PROCEED, "nothing blocks the work"
 
 
 def _of_pages(snapshot: Snapshot, sections: Sequence[str]) -> Iterator[str]:
@@ -186,6 +187,6 @@ def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:
 
 
 def next_actions(snapshot: Snapshot, records: Sequence[Record]) -> Iterator[str]:
-    """Yield the next actions of some records, each with the id of its record."""
+    """Yield the next actions of records, each with its record's id: "Add a test [ISS-2025-11-04-001]"."""
     for record in records:
         yield from (f"{one_line(item)} [{record.id}]" for item in _items(snapshot, record, "next_actions"))

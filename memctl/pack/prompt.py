@@ -1,4 +1,4 @@
-"""Prompts with the memory in them (rules.md#prompts): a system prompt, and a user's message with what bears on it."""
+"""Build prompts from the memory: a system prompt, and a user's message with relevant context (rules.md#prompts)."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from memctl.search.ranking import Result
 from memctl.text import headings
 from memctl.text.markdown import one_line
 
-# Tokens of a system prompt and of its parts; rules.md#prompts. The role has no limit of its own: half a role would be
-# another one.
+# Tokens of a system prompt and of its parts; rules.md#prompts. The role has no limit, since it must not be cut.
 SYSTEM_BUDGET = 8_000
 EXECUTIVE, FOCUS, KNOWLEDGE, CRITERIA, RESOURCES = 1_000, 2_000, 3_000, 1_000, 500
-_PRIOR = 900  # for the session before, of what the others leave
-_WEIGHTY = 8  # importance from which on a decision is critical knowledge
-# Tokens of a user's message, and the least score of what is put into it; rules.md#prompts.
+_PRIOR = 900  # tokens for the last session
+_WEIGHTY = 8  # importance from which a decision is critical knowledge
+# Tokens of a user's message, and the least score of an excerpt in it; rules.md#prompts.
 USER_BUDGET = 50_000
 THRESHOLD = 0.3
-_LONGEST = 4_000  # characters of a message that say what it is about
+_LONGEST = 4_000  # first characters of a message, which are used as the query
 _ANSWERS = ("resolved", "done")
 _HOW = (
-    "More is loaded when asked for: answer with `load §3.1.2`, `load §4.path` or `load ID`, one or a few at a time. "
-    "What is no longer needed can go: `PRUNE: §3.1.2 - reason`. Of a file of more than 10,000 tokens ask for "
-    "`summarize PATH` first."
+    "To load more, answer with `load §3.1.2`, `load §4.path` or `load ID`, one or a few at a time. To drop what is no "
+    "longer needed, write `PRUNE: §3.1.2 - reason`. For a file of more than 10,000 tokens, ask for `summarize PATH` "
+    "first."
 )
 
 
 class PromptRequest(msgspec.Struct, frozen=True):
-    """Whom a system prompt is for, and for what; `criteria` say when the task is done."""
+    """A request for a system prompt: the agent's name, its role, its task, and the criteria for success ("" or () if
+    not given)."""
 
     agent: str = ""
     role: str = ""
@@ -48,8 +48,11 @@ class PromptRequest(msgspec.Struct, frozen=True):
 
 
 def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
-    """Return a system prompt: role, project, focus, critical knowledge, the session before, criteria, what can be
-    loaded."""
+    """Return the draft of a system prompt.
+
+    It has the role, the project, the current focus, critical knowledge, the last session, success criteria, and how to
+    load more.
+    """
     current = current_records(snapshot, now)
     matching = items.search(snapshot, asked.task, now)
     sections = items.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
@@ -89,7 +92,7 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
 
 
 def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
-    """Return a user's message: the query as it is, then whatever of the memory is relevant enough, best first."""
+    """Return the draft of a user's message: the unchanged query, then excerpts with a score of at least `threshold`."""
     found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _holds(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
@@ -108,30 +111,30 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
 
 
 def _holds(record: Record, now: str) -> bool:
-    """Return whether a record may answer a question: it is open, or says how an issue was resolved."""
+    """Return whether a record may answer a question: it has not expired, and is open or tells of finished work."""
     return (record.is_open or record.status in _ANSWERS) and not record.is_expired(now)
 
 
 def _scored(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
-    """Return a result as an item whose first fact is how relevant it is."""
+    """Return a search result as an item whose first fact is its score ("relevance")."""
     record = result.record
     item = items.of_record(snapshot, record, origins) if record else items.of_result(snapshot, result)
     return msgspec.structs.replace(item, facts=(("relevance", f"{result.score:.2f}"), *item.facts))
 
 
 def _role(snapshot: Snapshot, asked: PromptRequest) -> str:
-    """Who the agent is: by the option, by the settings, or in a sentence of no more than its name and the project."""
+    """Return the agent's role: from the request, from config.yaml, or a sentence with its name and the project."""
     if asked.role:
         return asked.role.strip("\n")
     profile = snapshot.config.agents.get(asked.agent)
     if profile is not None and profile.role:
         return profile.role.strip("\n")
     name = f"You are {asked.agent}, an agent" if asked.agent else "You are an agent"
-    return f"{name} at work on the project {one_line(snapshot.config.project)}."
+    return f"{name} working on the project {one_line(snapshot.config.project)}."
 
 
 def _executive(snapshot: Snapshot, now: str, count: CountTokens, sources: Sources) -> tuple[Item, ...]:
-    """Level 1, or if it is larger than it may be, its first lines."""
+    """Return level 1 as an item, or a short description of the project if level 1 is larger than its limit."""
     text = sources.executive()
     if count(text) > EXECUTIVE:
         text = "\n".join([*rehydrate.project(snapshot), rehydrate.count_by_type(current_records(snapshot, now))])
@@ -140,7 +143,7 @@ def _executive(snapshot: Snapshot, now: str, count: CountTokens, sources: Source
 
 
 def _critical(current: Sequence[Record], matching: Sequence[Result]) -> list[Record]:
-    """Decisions of importance 8 and more and critical or high issues; what matches the task first."""
+    """Return decisions of importance 8 or more and critical or high issues; those that match the task come first."""
     scores = {result.path: result.score for result in matching}
     decisions = [r for r in current if r.memory_type == "decision" and r.importance >= _WEIGHTY]
     issues = [r for r in current if r.memory_type == "issue" and severity_rank(r) <= 1]
@@ -151,8 +154,10 @@ def _critical(current: Sequence[Record], matching: Sequence[Result]) -> list[Rec
 def _states(
     current: Sequence[Record], matching: Sequence[Result], sections: Sequence[Page], sources: Sources, task: str
 ) -> list[Record]:
-    """Return the open state that the task is about, or of the section that bears on it most, or of no section; without
-    a task of all. Of several the one worked on last."""
+    """Return the open state that a prompt is about, at most one: of several the one worked on last.
+
+    With a task it is a state that matches the task, or one of the most relevant section, or one without a section.
+    """
     states = [record for record in current if record.memory_type == "state"]
     by_path = {record.path: record for record in states}
     near = [by_path[one.path] for one in matching if one.path in by_path and one.match >= items.CLOSE][:1]
@@ -177,7 +182,7 @@ def _closing(
 
 
 def _criteria(snapshot: Snapshot, record: Record) -> Iterator[str]:
-    """Yield what a record says of when something is done, with its id."""
+    """Yield a record's criteria for success, each with its id: remaining steps, or validation criteria."""
     content = content_fields.content(record.kind, snapshot.body(record))
     if record.memory_type == "state":
         for step in content.get("substeps_remaining") or ():

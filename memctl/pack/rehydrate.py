@@ -1,11 +1,13 @@
-"""Rehydration: what somebody needs to know who starts to work on the project (rules.md#rehydration).
+"""Build the draft of a rehydration: what an agent needs to know when it starts to work (rules.md#rehydration).
 
-A budget is filled in tiers. First what weighs most: decisions of importance 7 and more from 30 days (10 of them; of
-importance 10, which is kept for ever, at any age); critical and high issues, the worst and oldest first (15); learnings
-from 60 days, the most used first (5). Beside it where work was left: the last session, a pending checkpoint, the tasks
-under way, in at most 1,500 tokens. Then all other open records whole, by weight and by how near they are to what was
-worked on; the rest as one line each. The windows of days say what comes first, not what may come at all: a decision of
-years ago binds today.
+The budget is filled in tiers:
+
+1. decisions of importance 7 or more of the last 30 days (10 of them; with importance 10 of any age), critical and high
+   issues, the most severe and oldest first (15), learnings of the last 60 days, the most used first (5);
+2. the last session, a pending checkpoint and current tasks, in at most 1,500 tokens;
+3. all other open records, by weight and by nearness to the latest work, and the rest as one line each.
+
+The limits of days decide what comes first, not what may be included: a decision of years ago is still binding.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
 LEARNINGS, LEARNING_DAYS = 5, 60
 LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
-_BESIDES = 3  # critical issues that are named although they do not bear on a task
-_FOREVER = 10  # importance at which a decision competes at any age
-_NEAR = 2  # what a record weighs more that is about what was worked on: about a class of importance
-_AT_ONCE = 50  # records of which Git is asked together
-# From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on, if
-# their text fits it not much worse than the best one's. What fits it best leads whatever it weighs.
+_BESIDES = 3  # critical issues that are named although they are irrelevant to the task
+_FOREVER = 10  # importance from which a decision counts at any age
+_NEAR = 2  # additional weight of a record about the latest work, about one class of importance
+_AT_ONCE = 50  # records that Git is asked about together
+# The weight from which a record goes to the front of a pack; lower for records that match the task. A record that
+# matches almost as well as the best one is first with any weight.
 CRITICAL, WEIGHTY_FOR_TASK = 9, 7
 _CLOSEST, _BEST = 0.965, 11
 TITLES = {
@@ -55,11 +57,11 @@ BESIDES = PackPart("besides", "Besides the task")
 
 
 class RehydrationRequest(msgspec.Struct, frozen=True):
-    """What a pack is to be about; empty fields ask for nothing.
+    """A request for a rehydration; an empty field sets no condition.
 
-    `section` is a marker, its pages are packed too; `since` a canonical time from which on records of any weight count
-    instead of those of the last days; `agent` whose records; `reader` is who asks. `is_resumed`: the reader has the
-    text of the last checkpoint.
+    `section` is a marker, whose pages are included. `since` is a canonical time; records since then count with any
+    weight, instead of those of the last days. `agent` limits records to its own. `reader` is the agent that reads the
+    pack. `is_resumed` says that the reader has the text of the last checkpoint.
     """
 
     task: str = ""
@@ -75,7 +77,7 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
 
     @property
     def narrowed_by(self) -> str:
-        """The options that leave records out, "" if there is none."""
+        """The command line options that leave out records, such as "--section §2.1"; "" if there are none."""
         given = {"section": self.section, "since": self.since, "agent": one_line(self.agent)}
         return " ".join(f"--{name} {value}" for name, value in given.items() if value)
 
@@ -91,7 +93,7 @@ def draft(
     count: CountTokens,
     work: int = last_work.WORK,
 ) -> PackDraft:
-    """Return everything that a rehydration could hold; where work was left, in at most `work` tokens by `count`."""
+    """Return the draft of a rehydration; the last session, a checkpoint and tasks take at most `work` tokens."""
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
     about = items.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
@@ -116,7 +118,7 @@ def draft(
     ]
     if about.places:
         pages = PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places))
-        parts.insert(len(parts) if about.records else len(parts) - len(chosen), pages)  # before what is of no task
+        parts.insert(len(parts) if about.records else len(parts) - len(chosen), pages)  # before unrelated records
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
@@ -141,16 +143,17 @@ def draft(
 
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
-    """Return the records of what is known that still take part: open, not archived or expired."""
+    """Return the current records: open, neither archived nor expired, and no handoffs."""
     return [r for r in snapshot.open_records if r.memory_type in KNOWLEDGE and not r.is_expired(now)]
 
 
 def choose(
     current: list[Record], now: str, wanted: RehydrationRequest = NOTHING_SPECIAL, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
-    """Return the records that the rules select, by part, most important first.
+    """Return the records that rules.md#rehydration selects, by type, the most important first.
 
-    With a task only records that match it are taken, at any age, in the order of `matching`; unless nothing matches.
+    `matching` are the records that match the task; if there are any, only these are taken, at any age and in their
+    order.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
@@ -167,7 +170,7 @@ def choose(
 
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
-    """Return the records that the windows of rules.md#rehydration let in."""
+    """Return the records within the limits of age, importance and severity of rules.md#rehydration, by type."""
     recent, of_late = timestamps.days_before(now, DECISION_DAYS), timestamps.days_before(now, LEARNING_DAYS)
     return {
         "decision": [
@@ -181,8 +184,7 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
 
 
 def _active(current: Sequence[Record], about: Bearing, sources: Sources) -> list[Record]:
-    """Return the tasks under way, the one worked on last first; with a task those that match, or else that
-    one alone."""
+    """Return the current states, the one worked on last first; for a task only those that match, or just the first."""
     active = [record for record in current if record.memory_type == "state"]
     worked = sources.worked(active) if len(active) > 1 else {}
     ordered = last_work.by_last_work(active, worked)
@@ -192,19 +194,19 @@ def _active(current: Sequence[Record], about: Bearing, sources: Sources) -> list
 
 
 def _sure_first(snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: Bearing) -> Iterator[Item]:
-    """Yield records as items, and behind them those that are only proposed or whose code has changed."""
+    """Yield records as items; those that are only proposed, or whose code has changed, come last."""
     made = [items.of_record(snapshot, record, known) for record in records]
     yield from (_weighed(item, about) for item in sorted(made, key=lambda item: not item.weight))
 
 
 def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record], bool]:
-    """Tells whether a record is about what was worked on: a file that was touched, or the section of a task."""
+    """Return a test for records about the latest work: in the section of a task, or about a file that was changed."""
     sections = {item.section for item in tasks if item.section}
     return lambda r: r.place in sections or any(code_path(ref) in touched for ref in r.code_refs)
 
 
 def _by_nearness(records: Sequence[Record], matching: Sequence[Record], near: Callable[[Record], bool]) -> list[Record]:
-    """Other records: those that match a task, then by weight and nearness, the newest first; the proposed last."""
+    """Sort records: matches of the task first, proposed ones last, otherwise by weight with nearness, then by age."""
     ranks = {record.path: number for number, record in enumerate(matching)}
 
     def order(record: Record) -> tuple[int, bool, int]:
@@ -216,7 +218,7 @@ def _by_nearness(records: Sequence[Record], matching: Sequence[Record], near: Ca
 
 
 def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, about: Bearing) -> Iterator[Item]:
-    """Yield records as items, some at a time: most packs have room for few of them."""
+    """Yield records as items, 50 at a time, because most packs have room for few."""
     for start in range(0, len(records), _AT_ONCE):
         some = list(records[start : start + _AT_ONCE])
         known = sources.origins(some)
@@ -224,7 +226,7 @@ def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, abou
 
 
 def _weighed(item: Item, about: Bearing) -> Item:
-    """Return an item with the weight that it has for a task: fit goes before importance, and what fits best leads."""
+    """Return an item with its weight for a task: the best match leads, and a bad match has no weight."""
     if not about.is_met or not item.weight:
         return item
     fit = about.fits.get(item.key, 0.0)
@@ -235,8 +237,7 @@ def _weighed(item: Item, about: Bearing) -> Item:
 def _remarks(
     snapshot: Snapshot, wanted: RehydrationRequest, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
 ) -> Iterator[PackNote]:
-    """Yield what an option leaves out, what keeps everybody from going on, critical issues that do not bear on the
-    task, and handoffs that wait for the reader: a line each."""
+    """Yield notes of one line each: what options leave out, blockers of all agents, other critical issues, handoffs."""
     if filtered:
         yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {wanted.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
@@ -252,7 +253,7 @@ def _remarks(
 
 
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:
-    """Return the page of a section and those of its details."""
+    """Return the part with a section's page and its pages of details."""
     outline = snapshot.outline
     found = outline.find(section)
     wanted = [*([found] if found else []), *outline.details_of(section)]
@@ -260,8 +261,7 @@ def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPar
 
 
 def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
-    """Return the states, and the next actions of the first for the end, which a model heeds as much as the
-    beginning."""
+    """Move the next actions of the first state to a closing note, because models heed the end of a text well."""
     if not states:
         return [], []
     state, actions = items.without(states[0], "Next actions")
@@ -282,8 +282,7 @@ def notes(
     *,
     is_met: bool = True,
 ) -> Iterator[PackNote]:
-    """Yield the notes of the project, its last session (rules.md#rehydration), the task and whether
-    anything meets it."""
+    """Yield notes on the task (`is_met`: something matches it), unreadable files, the project, and sessions."""
     if task and is_met:
         yield PackNote("task", "Chosen for the task", one_line(task), essential=True)
     elif task:
@@ -299,7 +298,7 @@ def notes(
 
 
 def project(snapshot: Snapshot) -> Iterator[str]:
-    """Yield what the project is for and how far it is, by its page, or else by its settings."""
+    """Yield sentences on the project's goal, completion and priorities, from its page or config.yaml."""
     page = snapshot.outline.project
     content = content_fields.content(page.kind, page.body) if page else {}
     goal = content.get("goal") or snapshot.config.description
@@ -312,7 +311,7 @@ def project(snapshot: Snapshot) -> Iterator[str]:
 
 
 def count_by_type(current: Sequence[Record]) -> str:
-    """Return how many open records there are of each type."""
+    """Return a sentence with the number of open records of each type."""
     counts: dict[str, int] = {}
     for record in current:
         counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
@@ -321,13 +320,14 @@ def count_by_type(current: Sequence[Record]) -> str:
         for name, kind in KINDS.items()
         if name in counts
     ]
-    return f"It holds {', '.join(parts)}." if parts else "It holds no open records."
+    return f"The memory has {', '.join(parts)}." if parts else "The memory has no open records."
 
 
 def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
-    """Return when and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never.
+    """Return a sentence on the latest record and the number of sessions, "" for an empty memory.
 
-    `ends` are when sessions that were summed up ended; without them, pauses between records part them.
+    `ends` are the times at which summarized sessions ended; without them sessions are separated by pauses between
+    records.
     """
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
@@ -345,12 +345,12 @@ def _ago(moment: str, now: str) -> str:
 
 
 def sessions(seconds: Sequence[int], pause_hours: float) -> int:
-    """Into how many sessions of work some moments fall, earliest first: a pause of more than so many hours ends one."""
+    """Return the number of sessions in sorted times (seconds since 1970), which pauses of `pause_hours` separate."""
     return sum(later - earlier > pause_hours * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
 
 
 def gap(earlier: str, later: str) -> str:
-    """Return the time between two moments in its largest unit, such as "3 days"; "" below a minute."""
+    """Return the duration between two canonical times in its largest unit, such as "3 days"; "" below a minute."""
     seconds = int(timestamps.days_between(earlier, later) * 86_400)
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size:

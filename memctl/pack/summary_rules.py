@@ -1,7 +1,7 @@
-"""What belongs into a summary between phases and what does not, sentence by sentence (rules.md#phase-summaries).
+"""Judge which sentences belong in a summary between phases (rules.md#phase-summaries).
 
-The rules go by words, so they are the same every time and nothing is sent anywhere. They err on the side of keeping: a
-sentence that no rule excludes is a finding. A search or a step that says something binding is kept and marked.
+The rules match words, so that a text is always judged alike and nothing is sent anywhere. In doubt a sentence is kept:
+one that no rule excludes is a finding. A search or step that says something binding is kept with a warning.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memctl.statements import cues, labels, sentences
 from memctl.statements.lines import role_of
 from memctl.statements.units import CODE, HEADING, SENTENCE, Unit
 
-# What belongs into a summary, the most important first; rules.md#phase-summaries.
+# The classes of sentences that belong in a summary, the most important first; rules.md#phase-summaries.
 DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING = (
     "decision", "constraint", "problem", "action", "pattern", "path", "finding",
 )  # fmt: skip
@@ -24,26 +24,26 @@ ORDER = (DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING)
 ACTIONABLE = ORDER[:-1]
 _WEIGHTY = ORDER[:3]
 
-# What does not belong into it, and what follows from that.
+# The reasons for leaving out a sentence or block.
 SEARCH = "a search, not what it found"
 STEP = "a step on the way, not a result"
-ASIDE = "looked at and set aside"
+ASIDE = "something that was looked at and found irrelevant"
 CONTENTS = "the contents of a file"
-CODE_BLOCK = "code, which stands in its file"
+CODE_BLOCK = "code, which is in its file"
 RESOLVED = "an error that is resolved"
 ALTERNATIVE = "an alternative that was not chosen"
 UNFINISHED = "an unfinished sentence"
 HEADLINE = "a heading"
-WORDLESS = "marks without a word"
+WORDLESS = "punctuation without a word"
 EMPTY = "a sentence that says nothing by itself"
 MIXED = "a search or step in the same sentence as something binding"
 
-LONGEST_CODE = 1  # lines, such as a command or a signature; more are contents of a file
-_LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is clear by then
-_HEADING = 200  # characters of a heading
+LONGEST_CODE = 1  # lines of code that are kept, such as a command or a signature
+_LOOKED_AT = 2_000  # first characters of a sentence, which are judged
+_HEADING = 200  # first characters of a heading, which are judged
 
 
-# The words by which sentences are classed. A sentence has single spaces and straight quotes.
+# The patterns that classify sentences, which have single spaces and straight quotes.
 
 
 def _words(*patterns: str) -> re.Pattern[str]:
@@ -105,7 +105,7 @@ _RESOLVED_WORDS = _words(
 _UNRESOLVED_WORDS = _words(
     r"\b(?:not|never|yet to be|still|un(?:resolved|fixed)|until|unless|partly|partially|only if|must|should)\b|n't\b"
 )
-# What is not taken, where nobody speaks of themselves: `statements` knows what people say they rejected.
+# Rejected alternatives in impersonal sentences; `statements` finds those in the first person.
 _ALTERNATIVE_WORDS = _words(
     r"\b(?:was|were|is|been) (?:considered (?:and|but) )?(?:rejected|ruled out|discarded|dismissed|not chosen)\b",
     r"\b(?:but|and|so|then) (?:we |i |it was |was )?(?:rejected|ruled out|discarded|dismissed|dropped|abandoned"
@@ -114,7 +114,7 @@ _ALTERNATIVE_WORDS = _words(
     r"^(?:alternatively|instead),? (?:we|one|it|you) (?:could|might)\b",
     r"\b(?:could|might) (?:also |instead )?(?:have )?(?:use|used|chosen|choose|gone|go with)\b",
 )
-# What makes a search or a step worth keeping all the same.
+# Words for which a search or a step is kept.
 _BINDING_WORDS = _words(
     r"\b(?:must|cannot|never|required|requires|forbidden|mandatory|constraint|breaking|blocked|decided (?:to|on|that)"
     r"|(?:think|believe) (?:we|you) should|recommend)\b"
@@ -145,12 +145,12 @@ _ACTION_WORDS = _words(
 _PATTERN_WORDS = _words(
     r"\b(?:patterns?|conventions?|idioms?|follow(?:s|ing)?|same way as|modell?ed on|style of|as in)\b"
 )
-# How a sentence begins that is understood only after the one before it.
+# The beginning of a sentence that depends on the sentence before it.
 _LEANING_WORDS = _words(
     r"^(?:it|its|this|that|these|those|they|their|both|such|the (?:latter|former|same|file|module|class|function))\b"
 )
 
-# Headings that say what is below them.
+# Headings that classify the text below them.
 _BELOW_SEARCHES_WORDS = _words(r"\b(?:search(?:es)?|quer(?:y|ies)|grep)\b")
 _BELOW_STEPS_WORDS = _words(
     r"\b(?:process|what i did|thinking|thoughts|reasoning|exploration|scratch|my steps|steps taken)\b"
@@ -166,7 +166,10 @@ _PROCESS = ((_SEARCH_WORDS, SEARCH), (_STEP_WORDS, STEP), (_CONTENTS_WORDS, CONT
 
 
 class UnitVerdict(msgspec.Struct, frozen=True):
-    """What a unit is kept for, or the reason to leave it out; `warning` if it is kept in spite of a rule."""
+    """The verdict on a sentence or block: its class (`keeps`, of ORDER), or the reason for leaving it out (`drops`).
+
+    `warning` is set if it is kept against a rule.
+    """
 
     keeps: str = ""
     drops: str = ""
@@ -174,12 +177,12 @@ class UnitVerdict(msgspec.Struct, frozen=True):
 
 
 def judge(unit: Unit) -> UnitVerdict:
-    """Return what the rules say of a unit, by itself and by the heading above it."""
+    """Return the verdict on a sentence or block, by its text and by the heading above it."""
     if unit.form == HEADING:
         return UnitVerdict(drops=HEADLINE)
     if unit.form == CODE:
         return _judge_code(unit)
-    if not any(map(str.isalnum, unit.text)):  # "* *" would be a rule once it stood behind a dash
+    if not any(map(str.isalnum, unit.text)):  # as an item "* *" would become a Markdown rule
         return UnitVerdict(drops=WORDLESS)
     if unit.form == SENTENCE and sentences.is_filler(unit.text):
         return UnitVerdict(drops=EMPTY)
@@ -202,7 +205,7 @@ def _judge_code(unit: Unit) -> UnitVerdict:
 
 @lru_cache(maxsize=256)
 def _below(heading: str) -> str:
-    """Return why what is below a heading does not belong into a summary, or ""."""
+    """Return why the text below a heading does not belong in a summary, "" if it may."""
     role = labels.look_up(heading)[0]
     if role in (labels.ALTERNATIVE, labels.RESOLUTION):
         return ALTERNATIVE if role == labels.ALTERNATIVE else RESOLVED
@@ -210,7 +213,7 @@ def _below(heading: str) -> str:
 
 
 def _reason(sentence: str) -> str:
-    """Return why a sentence does not belong into a summary, or ""."""
+    """Return why a sentence does not belong in a summary, "" if it may."""
     if _ASIDE_WORDS.search(sentence):
         return ASIDE
     role, stated = role_of(sentence), sentences.kind_of(sentence)
@@ -226,7 +229,7 @@ def _reason(sentence: str) -> str:
 
 
 def _class_of(text: str) -> str:
-    """Return what a sentence is kept for: the first of ORDER that its words speak for."""
+    """Return the class of a sentence: the first of ORDER whose words it has."""
     classes = (
         (DECISION, _DECISION_WORDS.search(text) or sentences.kind_of(text) == sentences.DECISION),
         (CONSTRAINT, _CONSTRAINT_WORDS.search(text)),
@@ -239,5 +242,5 @@ def _class_of(text: str) -> str:
 
 
 def leans(text: str) -> bool:
-    """Return whether a sentence is understood only after the one before it."""
+    """Return whether a sentence can be understood only after the one before it, as by beginning with "This"."""
     return _LEANING_WORDS.search(text) is not None

@@ -1,4 +1,4 @@
-"""What packs are made of besides the Snapshot: where records come from, and what pages say."""
+"""Get what packs need besides the Snapshot: the origins of records, texts of pages, and blockers of all agents."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from memctl.pages.render import Renderer
 
 
-_LATEST = 20  # commits whose files count as worked on
+_LATEST = 20  # latest commits, whose files count as the latest work
 
 
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
-    """Return where records come from, and pages in their own words: the records that a document repeats are in the
-    pack."""
+    """Return the sources of a pack for a Snapshot; `at` is its revision, None for the worktree.
+
+    A page is given by its own text and not as the rendered document, which repeats records of the pack.
+    """
 
     @cache
     def find() -> Callable[[str], Place]:
@@ -57,7 +59,7 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
-    """Finds the place of a marker; what renders is made once, when it is needed."""
+    """Return a function that finds the place of a marker, and loads the renderer only if it is needed."""
     from memctl.pages import navigate
 
     @cache
@@ -70,9 +72,9 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
 
 def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
-    """Level 1 with what keeps everybody from going on, by the state that agents share; any other place as it is.
+    """Return level 1 with the blockers of all agents added; any other place unchanged.
 
-    That state changes without a commit of the memory, so no document has it.
+    Blockers are in the state that agents share, which changes without a commit and so is in no document.
     """
     found = blockers(memory) if place.marker == pages.PROJECT_ID and snapshot.source == "disk" else []
     if not found:
@@ -82,19 +84,19 @@ def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
 
 
 def blockers(memory: Memory) -> list[str]:
-    """Return what keeps everybody from going on, by the state that agents share, each with who says so."""
+    """Return what blocks all agents, from their shared state: "text (agent, date)". Returns [] if it can't be read."""
     try:
         if not memory.repository.tip(ref(memory)):
-            return []  # nobody shares any, as in most clones
+            return []  # agents share no state, as in most clones
         from memctl.team import ref_state
 
         found = ref_state.read(memory).state.global_blockers.values()
     except MemctlError:
-        return []  # the commands that coordinate report that it can't be read
+        return []  # `memctl coordination` reports the error
     return [f"{one.text} ({one.agent_id}, {one.since[:10]})" for one in sorted(found, key=lambda one: one.since)]
 
 
-_SHOWN = 10  # digits of a commit's id: one in a million million
+_SHOWN = 10  # digits of a commit's id; two ids match by chance once in a million million
 _CHANGED, _GONE = "changed since", "gone"
 _UNKNOWN = "unknown: Git can't read the history here"
 _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
@@ -103,21 +105,21 @@ _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 def origins_of(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None
 ) -> dict[str, RecordOrigin]:
-    """Return the origins of some records, by path, as of a revision (None for the worktree)."""
+    """Return the origins of records by path; `at` is the revision, None for the worktree."""
     wanted = {memory.tracked(record.path): record for record in records}
     if any(record.code_refs for record in wanted.values()):
-        memory.repository.objects.start()  # while the cache is asked
+        memory.repository.objects.start()  # Git starts while the cache is read
     try:
         commits = last_commits(memory, list(wanted), at)
         referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
         drift = _drift(memory, snapshot, referring, {wanted[path].path: one.commit for path, one in commits.items()})
-    except git.GitFailed:  # the history of a partial clone is with its remote
+    except git.GitFailed:  # a partial clone lacks the history
         return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
     return {r.path: RecordOrigin(_name(commits.get(path)), drift.get(r.path, {})) for path, r in wanted.items()}
 
 
 def _name(last: LastCommit | None) -> str:
-    """Return what a pack says of a commit."""
+    """Return the text by which a pack names a commit, such as "3f2a9c01d4 (edited since)"."""
     if last is None:
         return "none yet"
     remarks = [_EARLIER] if last.is_boundary else []
@@ -126,13 +128,13 @@ def _name(last: LastCommit | None) -> str:
 
 
 def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
-    """Return when the texts of records were committed (canonical UTC by path); of what is in no commit yet, now."""
+    """Return when records were last committed, as canonical UTC by path; the current time for uncommitted ones."""
     paths = {memory.tracked(record.path): record.path for record in records}
     if not paths:
         return {}
     try:
         found = last_commits(memory, paths, at)
-    except git.GitFailed:  # the history of a partial clone is with its remote
+    except git.GitFailed:  # a partial clone lacks the history
         return {}
     dates = {path: timestamps.from_epoch(one.seconds) for path, one in found.items() if not one.is_edited}
     now = memory.now
@@ -142,7 +144,10 @@ def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> di
 def _drift(
     memory: Memory, snapshot: Snapshot, records: Sequence[Record], commits: dict[str, str]
 ) -> dict[str, dict[str, str]]:
-    """Return what became of the files that records refer to since the records were committed, where something did."""
+    """Return which files changed since the records that refer to them were committed.
+
+    The result has "changed since" or "gone" by the record's path and its code reference.
+    """
     if not records:
         return {}
     places = {(record.path, one): pages.code_path(one) for record in records for one in record.code_refs}
@@ -155,7 +160,7 @@ def _drift(
             state = _CHANGED if then is not None and then != now[path] else ""
         else:
             is_gone = then is not None and path not in snapshot.withheld.files
-            state = _GONE if is_gone else ""  # else it is a folder, or never was there
+            state = _GONE if is_gone else ""  # otherwise it is a folder, or never existed
         if state:
             found.setdefault(record, {})[named] = state
     return found

@@ -1,1 +1,1 @@
-"""The four-level hierarchy: pages rendered from the memory, § markers, what a change touches."""
+"""The four levels of pages: rendered documents, § markers, references to code, and the pages that a change affects."""

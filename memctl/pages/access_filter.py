@@ -1,8 +1,8 @@
-"""What of a memory an agent may read: the one filter, on the way out of a Snapshot.
+"""Filter a Snapshot to what an agent may read (rules.md#ownership-and-access).
 
-Levels 1 and 2 are read by all (rules.md#ownership-and-access). Levels 3 and 4 (pages of details with the records placed
-in them, and the files that a section covers) are kept to the owner and those it names, where an ownership names any.
-This guides agents that ask memctl; whoever can open the files can read them.
+Everybody may read levels 1 and 2. Where the owner of a section names readers, only these and the owner may read levels
+3 and 4: pages of details with their records, and the files that the section covers. The filter guides agents that use
+memctl; it does not protect the files on the disk.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue, Files, Texts
 from memctl.record.withheld import Withheld
 
-# Says why a reader may not read what is in some sections, given innermost first; "" if it may. The reason begins with
-# a verb: "is read by ada only; …".
+# From the markers of some sections, innermost first, to the reason why the reader may not read them, "" if it may. The
+# reason begins with a verb: "is read by ada only; …".
 Closed = Callable[[tuple[str, ...]], str]
 
 
 def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot] = ()) -> Snapshot:
-    """Return the memory without the pages, records and files that their owners, or those of `others`, close to the
-    reader."""
+    """Return a Snapshot without the pages, records and files that the reader may not read.
+
+    `closed` decides per section; the sections of `others`, other versions of this memory, count too.
+    """
     outlines = [found.outline for found in (snapshot, *others)]
     details: dict[str, Page] = {}
     pages: dict[str, str] = {}
@@ -47,7 +49,7 @@ def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot
 
 
 class _Filtered:
-    """A source that leaves out everything that is withheld from the reader."""
+    """A Snapshot's source without the pages, records and files that are withheld from the reader."""
 
     def __init__(self, snapshot: Snapshot, withheld: Withheld) -> None:
         self._snapshot = snapshot
@@ -72,6 +74,9 @@ class _Filtered:
     def names(self, folder: str) -> list[str]:
         gone = self._withheld.paths | self._withheld.records.keys()
         return [name for name in self._snapshot.names(folder) if name not in gone]
+
+    def leftovers(self) -> list[str]:
+        return self._snapshot.leftovers()
 
     def texts(self) -> Texts:
         return self._snapshot.texts.without({*self._withheld.records, *self._withheld.paths})
@@ -100,6 +105,9 @@ class _FilteredFiles:
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
         return self._files.contents(self._visible(paths), likely)
+
+    def mark(self, paths: Iterable[str]) -> bytes:
+        return self._files.mark(self._visible(paths))
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         return self._files.read(self._visible(paths), limit)

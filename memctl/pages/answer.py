@@ -1,5 +1,4 @@
-"""What `why` answers: the likeliest reason in one sentence, and records that may explain a file although none names
-it."""
+"""Answer `memctl why`: the likeliest reason in one sentence, and records that may explain a file without naming it."""
 
 from __future__ import annotations
 
@@ -11,24 +10,29 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 
 SHORT = 10  # digits of a commit's id
-# A file that so many records name needs no guess at others, which takes as long as a search.
+# If this many records name a file, no others are searched for, which would take as long as a search.
 _ENOUGH = 3
-# Of 24 files of memctl's own, asked with their paths and purposes, 5 had a record of this score, each of them apt; with
-# .26 there were 2 more, one of them apt. Of paths alone 2 of 8 were not.
+# Of 24 files of memctl, searched by path and purpose, 5 had a record with this score, and all 5 were relevant; with
+# 0.26 there were 2 more, one of them relevant. Searched by path alone, 2 of 8 were irrelevant.
 _LIKELY = 0.3
-_SIMILAR = 20  # records whose texts are most like a file's path and purpose, among which to look
+_SIMILAR = 20  # records most similar to a file's path and purpose, which are then judged
 
 
 class Indirect(NamedTuple):
-    """Records that do not name a file: those of its pages and sections, and those about the same subject."""
+    """Records that may explain a file without naming it.
+
+    `of_places` belong to the sections that cover the file and to pages that refer to it; `perhaps` are similar to it.
+    """
 
     of_places: Sequence[Record] = ()
     perhaps: Sequence[Record] = ()
 
 
 def indirect(snapshot: Snapshot, found: Why) -> Indirect:
-    """Return records that may explain a file that few records name: of its pages and sections, those most similar to
-    it."""
+    """Return records that may explain a file without naming it, at most three of each kind.
+
+    Returns none if three records name the file.
+    """
     if sum(item.record is not None for item in found.records) >= _ENOUGH:
         return Indirect()
     from memctl.pages import outline
@@ -36,7 +40,7 @@ def indirect(snapshot: Snapshot, found: Why) -> Indirect:
     from memctl.search import related
 
     path = found.asked.path
-    # Of Markdown and the like it would take a parser, which is loaded for nothing else here.
+    # The purpose of a Markdown file would need a parser, which takes long to load.
     purpose = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, found.text)
     words = f"{path} {purpose}".replace('"', " ")
     shares = related.of_words(snapshot, words, _SIMILAR)
@@ -54,8 +58,10 @@ def indirect(snapshot: Snapshot, found: Why) -> Indirect:
 
 
 def sentence(snapshot: Snapshot, found: Why, indirect: Indirect) -> str:
-    """Return the likeliest reason in one line: a record about the line, the line's commit, or what is known of the
-    file."""
+    """Return the likeliest reason for a file or line, on one line.
+
+    That is, in this order: a record about the line, the line's commit, a section, a similar record, the first commit.
+    """
     known = [item for item in found.records if item.record is not None]
     own = next((cause for cause in found.commits if cause.is_here), None)
     if known and (known[0].is_here or own is None):

@@ -1,9 +1,8 @@
-"""What code defines and imports, read from its lines alone: without a parser, so that any file can be read anywhere.
+"""Find definitions and imports in code line by line, without a parser.
 
-It serves the imports of C, Java, Ruby and Rust, and everything of other languages where the extra `languages` is not
-installed. Lines that stand as formatters put them are read right; what a parser knows better is said in `definitions`.
-Python is read so too: `ast` gives up at the first error, and a deep expression ends a Python 3.10 that parses it
-(https://github.com/python/cpython/issues/95185).
+This serves the imports of C, Java, Ruby and Rust, and all of Python, Go, JavaScript and TypeScript if the extra
+`languages` is not installed. It reads code right that is laid out as formatters do. Python is never parsed: `ast` stops
+at the first error, and a deep expression crashes Python 3.10 (https://github.com/python/cpython/issues/95185).
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ JAVASCRIPT, TYPESCRIPT = ("js", "jsx", "mjs", "cjs"), ("ts", "mts", "cts")
 SCRIPT = (*JAVASCRIPT, *TYPESCRIPT, "tsx")
 CPP, JAVA, RUST, RUBY = ("c", "h", "cc", "hh", "cpp", "hpp", "cxx"), ("java", "kt"), ("rs",), ("rb", "rake")
 LANGUAGES = frozenset((*PYTHON, *GO, *SCRIPT, *CPP, *JAVA, *RUST, *RUBY))
-OUTLINED = frozenset((*PYTHON, *GO, *SCRIPT))  # those of which the lines say what they define
+OUTLINED = frozenset((*PYTHON, *GO, *SCRIPT))  # suffixes whose definitions are found line by line
 NAME = "|"  # between a Python module and the name that is imported from it
-_LONGEST = 8_000  # characters of a line; nobody wrote a longer one by hand
+_LONGEST = 8_000  # characters of a line; nobody writes a longer one by hand
 
-# Strings are kept, for they name what is imported; comments go, and texts of many lines but for their line ends.
+# Comments and multi-line strings are removed except for their line ends; other strings stay, as they name imports.
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?"
 _PYTHON_TEXT = lazy_regex(
     rf"(?P<gone>#[^\n]*|(?P<q>\"\"\"|'''|(?!))(?:\\[\s\S]|(?!(?P=q))[\s\S])*(?:(?P=q)|\Z))|{_STRING}"
@@ -79,10 +78,9 @@ _RUST_IMPORT = lazy_regex(
 
 
 def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line (1-based), nesting (1 = top) and title of each definition in code with LF line ends, in their order.
+    """Yield (line, nesting, title) of each definition in code with LF line ends; both numbers start at 1.
 
-    Titles are as a parser's: `class Shop.Cart`, `Cart.add()`, `func (c *Cart) Add`. Code of C, Java and Rust gives
-    none.
+    Titles are such as "class Shop.Cart", "Cart.add()" and "func (c *Cart) Add". C, Java, Ruby and Rust give none.
     """
     if suffix in PYTHON:
         yield from _in_python(_without_comments(suffix, text))
@@ -93,10 +91,10 @@ def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def imports(suffix: str, text: str) -> Iterator[str]:
-    """Yield the imports in code, in its order, as `sources.imports` writes them.
+    """Yield the imports in code, in their order, in the form of `sources.imports.in_code`.
 
-    Of C the path of an include, of Java the dotted name, of Rust `mod name` and paths as `crate::a::b`, of Ruby what is
-    required, with `./` before a relative path.
+    That is for C the path of an include, for Java the dotted name, for Rust `mod name` or `crate::a::b`, and for Ruby
+    the required path, with `./` before a relative one.
     """
     code = _without_comments(suffix, text)
     if suffix in PYTHON:
@@ -109,9 +107,9 @@ def imports(suffix: str, text: str) -> Iterator[str]:
             yield from [match[2]] if match[2] else re.findall(r"\"([^\"\n]+)\"", match[1])
     elif suffix in CPP:
         yield from _C_IMPORT.findall(code)
-    elif suffix in JAVA:  # what is imported statically is a member of the class
+    elif suffix in JAVA:  # a static import names a member of a class
         yield from (name.rpartition(".")[0] if static else name for static, name in _JAVA_IMPORT.findall(code))
-    elif suffix in RUBY:  # comments begin as Python's do, and need not go: an import begins its line
+    elif suffix in RUBY:  # comments need not be removed, because an import begins its line
         yield from (f"./{match['path']}" if match["beside"] else match["path"] for match in _RUBY_IMPORT.finditer(text))
     elif suffix in RUST:
         for match in _RUST_IMPORT.finditer(code):
@@ -125,10 +123,10 @@ def _without_comments(suffix: str, text: str) -> str:
 
 
 def _in_python(code: str) -> Iterator[tuple[int, int, str]]:
-    inside: list[tuple[int, str]] = []  # indentation and name of what is open; a function has no name
+    inside: list[tuple[int, str]] = []  # indentation and name of the enclosing classes; "" for a function
     for number, line in enumerate(code.split("\n"), 1):
         match = _PYTHON_LINE.match(line)
-        if match is None:  # a line that begins with a bracket goes on with the one before
+        if match is None:  # a line that begins with a bracket continues the line before
             continue
         indent = len(match["indent"])
         while inside and inside[-1][0] >= indent:
@@ -156,8 +154,8 @@ def _in_go(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _in_script(code: str) -> Iterator[tuple[int, int, str]]:
-    inside: list[tuple[int, str, str]] = []  # indentation, word and name of the classes and namespaces that are open
-    member: int | None = 0  # the indentation of what stands directly in the last of them, None if not seen yet
+    inside: list[tuple[int, str, str]] = []  # indentation, keyword and name of the enclosing classes and namespaces
+    member: int | None = 0  # the indentation of members of the innermost one, None before its first member
     for number, line in enumerate(code.split("\n"), 1):
         match = _SCRIPT_LINE.match(line)
         if match is None or line.lstrip()[0] in "})]":
@@ -183,7 +181,10 @@ def _in_script(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _script_name(match: re.Match[str]) -> tuple[str, str]:
-    """Return the word of what a line defines ("" if it can be called) and its name; no name if it defines nothing."""
+    """Return the keyword and the name of a line's definition, such as ("class", "Cart").
+
+    The keyword of a function is "", and the name is "" if the line defines nothing.
+    """
     if match["target"]:
         name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", match["target"])
         return match["held"] or "", name if name != "module.exports" else match["called"] or "default"
@@ -203,7 +204,7 @@ def _python_imports(match: re.Match[str]) -> Iterator[str]:
 
 
 def _rust_paths(used: str) -> Iterator[str]:
-    """Yield each path of a `use`: of `a::{b, c::{self, d}} as e` that is a::b, a::c::self and a::c::d."""
+    """Yield each path of a `use`: `a::{b, c::{self, d}} as e` gives a::b, a::c::self and a::c::d."""
     before: list[str] = []
     path = ""
     for token in re.findall(r"[{},]|[^{},\s]+|\s+as\s+\w+", used):

@@ -1,4 +1,4 @@
-"""What the templates of the documents are given as `page`: for each level its contents, every text safe in Markdown."""
+"""The values that the templates of the documents get as `page`, level by level; every text is safe in Markdown."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import msgspec
 
 from memctl.errors import MemctlError
 
-Estimate = Callable[[str], float]  # about how many tokens a Markdown text has
-CountTokens = Callable[[str, str], int]  # how many tokens a file has, by its name and text
+Estimate = Callable[[str], float]  # from a Markdown text to its approximate number of tokens
+CountTokens = Callable[[str, str], int]  # from a file's name and text to its number of tokens
 
 
 class BrokenTemplate(MemctlError):
-    """A template that is at fault: `path` below `.memory/`, `line`, and `why`."""
+    """An error in a template of the project: its path below `.memory/`, the line (from 1), and the reason."""
 
     def __init__(self, prefix: str, path: str, line: int, why: str) -> None:
         super().__init__(f"{prefix}/{path}:{line}: {why}", "correct the template, or delete it to use memctl's own")
@@ -23,7 +23,7 @@ class BrokenTemplate(MemctlError):
 
 
 class ListEntry(msgspec.Struct, frozen=True):
-    """A record or page in a list: its id or marker, its title, the target of its link, and a remark."""
+    """A record or page in a list: its id or marker, its title, the link's target, and a note (any Markdown)."""
 
     id: str
     title: str
@@ -32,14 +32,14 @@ class ListEntry(msgspec.Struct, frozen=True):
 
 
 class HeadedText(msgspec.Struct, frozen=True):
-    """A text below a heading."""
+    """A heading's title, and the text below it."""
 
     title: str
     text: str
 
 
 class SectionSummary(msgspec.Struct, frozen=True):
-    """A section in a list: its page, its progress, its open records, its details."""
+    """A section in a list: its page, its state ("40 %, 2 open issues"), its details with headings, and its globs."""
 
     entry: ListEntry
     state: str
@@ -48,6 +48,8 @@ class SectionSummary(msgspec.Struct, frozen=True):
 
 
 class Level1(msgspec.Struct, frozen=True):
+    """The executive summary; `more` is the page's text under headings without a meaning for memctl."""
+
     title: str
     goal: str
     status: str
@@ -55,7 +57,7 @@ class Level1(msgspec.Struct, frozen=True):
     priorities: tuple[str, ...]
     blockers: tuple[ListEntry, ...]
     decisions: tuple[ListEntry, ...]
-    has_decisions: bool  # whether any is in force, key or not
+    has_decisions: bool  # whether any decision is in force, be it a key decision or not
     sections: tuple[SectionSummary, ...]
     more: str
     updated: str
@@ -63,11 +65,13 @@ class Level1(msgspec.Struct, frozen=True):
 
 
 class Level2(msgspec.Struct, frozen=True):
+    """A section; `left_out` counts the open records that its lists have no room for."""
+
     number: str
     title: str
     overview: str
     status: str
-    status_is_block: bool  # whether it must begin a line of its own
+    status_is_block: bool  # whether the status is Markdown that must begin its own line, such as a list
     percentage: int | None
     next_actions: tuple[str, ...]
     decisions: Sequence[ListEntry]
@@ -80,6 +84,8 @@ class Level2(msgspec.Struct, frozen=True):
 
 
 class Level3(msgspec.Struct, frozen=True):
+    """A page of details; `left_out` counts the open records that its lists have no room for."""
+
     number: str
     title: str
     section: ListEntry | None
@@ -93,6 +99,8 @@ class Level3(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True):
+    """The index; `loose` are pages of details without a section, `outside` counts records without a page."""
+
     title: str
     goal: str
     percentage: int | None
@@ -101,4 +109,4 @@ class Index(msgspec.Struct, frozen=True):
     loose: tuple[ListEntry, ...]
     outside: int
     shortcuts: tuple[ListEntry, ...]
-    tags: tuple[ListEntry, ...]  # each with the page that most of its records belong to
+    tags: tuple[ListEntry, ...]  # each links to the page that most records with the tag belong to

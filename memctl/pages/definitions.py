@@ -1,8 +1,7 @@
-"""What code defines: the classes, functions, methods, interfaces and types in a text.
+"""Find the classes, functions, methods, interfaces and types that code defines.
 
-The languages of `grammars` are parsed by tree-sitter, which repairs broken code, where the extra `languages` is
-installed; only the grammar that is needed is loaded. Without it `code_lines` reads the lines of JavaScript, TypeScript
-and Go, and those of Python always.
+If the extra `languages` is installed, tree-sitter parses the languages of `grammars`, broken code too; only the needed
+grammar is loaded. Without it `code_lines` reads JavaScript, TypeScript and Go line by line. It always reads Python.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from memctl.pages.grammars import GRAMMARS, Grammar
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
-# Characters of code that are parsed at once, and brackets that may stand open in them. What the parser needs to repair
-# broken text grows with the square of both: of 20,000 texts made of one repeated pattern, some took 1.4 GB for 8,000
-# characters with 2,600 open brackets, and 0.4 GB for as many without.
+# Characters of code that are parsed at once, and the nesting of brackets in them. The parser's memory for broken text
+# grows with the square of both: of 20,000 texts made of one repeated pattern, some took 1.4 GB for 8,000 characters
+# with 2,600 open brackets, and 0.4 GB for as many characters without.
 _PIECE, _BRACKETS = 8_000, 200
-# Seconds of processor time. A piece of real code takes 0.002, a file of 2 MB takes 0.4.
+# Limits in seconds of processor time. A piece of real code takes 0.002, a file of 2 MB takes 0.4.
 _PIECE_SECONDS, _FILE_SECONDS = 1.0, 5.0
-_DEEPEST, _LONGEST = 20, 120  # classes in classes, characters of how each begins: what is put before a piece is small
+_DEEPEST, _LONGEST = 20, 120  # nested classes, and characters of each header: they are repeated before a piece
 
-# Kinds of nodes that give a name to what they hold, as `const go = () => …` does; and what may stand between the two.
+# Kinds of nodes that name the value in them, as `const go = () => …` does; and kinds that may be between the two.
 _NAMES = ("variable_declarator", "assignment_expression", "field_definition", "public_field_definition")
 _BETWEEN = ("parenthesized_expression", "satisfies_expression", "as_expression")
 
 
 class _Start(msgspec.Struct, frozen=True):
-    """A line at which a definition seems to begin: its number from 0, its indentation, what opens all that it is in."""
+    """A line that seems to begin a definition: its number from 0, its indentation, the headers of its classes."""
 
     line: int
     indent: int
@@ -47,7 +46,7 @@ class _Start(msgspec.Struct, frozen=True):
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """Lines to parse at once, from `first` to before `end`, with the lines to put before and after them."""
+    """Lines to parse at once, from `first` up to `end` (exclusive), and the lines to add before and after them."""
 
     first: int
     end: int
@@ -56,10 +55,10 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 class ParsedCode(msgspec.Struct, frozen=True):
-    """Code that was parsed at once: its tree, its bytes, the line (from 0) of its first row, and the row where it
-    begins.
+    """A parsed piece of a file: its syntax tree and its bytes.
 
-    Rows before `first` only repeat the lines around the code.
+    `top` is the file's line (from 0) of the tree's first row. Lines before `first` only repeat the headers of the
+    classes around the piece.
     """
 
     root: Node
@@ -69,11 +68,10 @@ class ParsedCode(msgspec.Struct, frozen=True):
 
 
 def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """Line (1-based), nesting (1 = top) and title of what code with LF line ends defines, in its order.
+    """Yield (line, nesting, title) of each definition in code with LF line ends; both numbers start at 1.
 
-    `suffix` is one that `is_outlined`. What is inside of functions is left out; of broken code there is what can be
-    made out. Loading a grammar takes about 10 ms, then 100,000 characters take 20 ms. A text that takes 5 s, as only
-    one made to do so can, is left at what was found until then.
+    `suffix` must satisfy `is_outlined`. Definitions inside functions are left out. Loading a grammar takes about 10 ms,
+    and 100,000 characters take 20 ms; after 5 s, which only a hostile text needs, the rest of the file is skipped.
     """
     found: Iterator[tuple[int, int, str]]
     if has_parser(suffix):
@@ -82,36 +80,36 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
         found = code_lines.definitions(suffix, text)
     last = ""
     for line, level, title in found:
-        if title != last:  # overloads, and a property's setter, are not told again
+        if title != last:  # overloads, and a property's setter, are not repeated
             yield line, level, title
             last = title
 
 
 def in_piece(suffix: str, piece: ParsedCode) -> Iterator[tuple[int, int, str]]:
-    """Yield line (1-based), nesting and title of each definition in one piece of code."""
+    """Yield (line, nesting, title) of each definition in one piece of a file, as `in_code` does."""
     for row, level, title in _in_tree(piece.root, piece.data, GRAMMARS[suffix]):
         if piece.top + row >= piece.first:
             yield piece.top + row + 1, level, title
 
 
 def is_outlined(suffix: str) -> bool:
-    """Return whether memctl can list the definitions in code with a suffix."""
+    """Return whether memctl can list the definitions in files with a suffix, such as "py"."""
     return suffix in code_lines.OUTLINED or has_parser(suffix)
 
 
 @cache
 def has_parser(suffix: str) -> bool:
-    """Return whether the parser and the grammar for a suffix are installed."""
+    """Return whether tree-sitter and its grammar for a suffix are installed."""
     return suffix in GRAMMARS and all(find_spec(module) for module in ("tree_sitter", GRAMMARS[suffix].module))
 
 
 def lacks_parser(suffix: str) -> bool:
-    """Return whether code with a suffix is read by lines now, and the extra `languages` would parse it."""
+    """Return whether the extra `languages`, which is not installed, would parse files with a suffix."""
     return suffix in GRAMMARS and not has_parser(suffix)
 
 
 def language(suffix: str) -> Language:
-    """Return the grammar for a suffix of GRAMMARS."""
+    """Load the tree-sitter language for a suffix of GRAMMARS."""
     from tree_sitter import Language
 
     grammar = GRAMMARS[suffix]
@@ -119,11 +117,11 @@ def language(suffix: str) -> Language:
 
 
 def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
-    """Yield code with LF line ends, parsed in pieces small enough for any content."""
+    """Parse code with LF line ends in pieces, so that hostile code takes limited memory and time."""
     from tree_sitter import Parser
 
     parser = Parser(language(suffix))
-    # Nobody wrote a line as long as a piece, and it would be too much for one.
+    # A line as long as a piece is data, and would not fit into one.
     lines = [line if len(line) < _PIECE else "" for line in text.split("\n")]
     left = _FILE_SECONDS
     for piece in _pieces(GRAMMARS[suffix], lines):
@@ -138,7 +136,7 @@ def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
 
 
 def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
-    """Cut a text at definitions into pieces; of a definition too long for one, only its head is in a piece."""
+    """Cut a text into pieces at definitions; only the head of a definition that is too long is in a piece."""
     starts = list(_starts(grammar, lines))
     start: _Start | None = _Start(0, 0, ())
     while start is not None:
@@ -151,7 +149,7 @@ def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
         if end == len(lines):
             yield _Piece(start.line, end, start.around)
             start = None
-        elif first < past:  # a cut far out is best: there, least is cut through
+        elif first < past:  # the outermost cut is best, since it splits the fewest classes
             cut = min(starts[middle:past], key=lambda s: (s.indent, -s.line), default=starts[past - 1])
             yield _Piece(start.line, cut.line, start.around, grammar.closing * len(cut.around))
             start = cut
@@ -162,7 +160,7 @@ def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
 
 
 def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
-    """Yield where a definition seems to begin that is at the top, or only in classes and namespaces."""
+    """Yield the lines that seem to begin a definition, at the top level or inside classes and namespaces only."""
     opened: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         text = line.lstrip(" \t")
@@ -191,18 +189,18 @@ def _is_deep(code: str) -> bool:
 
 
 def _parse(parser: Parser, data: bytes, seconds: float) -> Node | None:
-    """Return the root of the syntax tree of code; None if it would take longer."""
+    """Return the root of the syntax tree of code; None if parsing takes longer than `seconds` of processor time."""
     until = time.thread_time() + seconds
     try:
         tree = parser.parse(lambda start, _: data[start:], progress_callback=lambda *_: time.thread_time() > until)
-    except ValueError:  # that is how a parser says that it was stopped
+    except ValueError:  # raised by the parser when the callback stops it
         parser.reset()
         return None
     return tree.root_node
 
 
 def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, int, str]]:
-    """Yield row, level and title of each definition in a tree."""
+    """Yield (row from 0, nesting from 1, title) of each definition in a tree."""
     waiting = [(node, 1, "") for node in reversed(root.named_children)]
     while waiting:
         node, level, owner = waiting.pop()
@@ -232,8 +230,10 @@ def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, i
 
 
 def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
-    """Return the class, function or type that a node defines, and its name; what is exported by default may
-    have none."""
+    """Return the nodes of the definition in a node and of its name, (None, None) if it defines nothing.
+
+    A default export may have no name.
+    """
     value: Node | None = node
     if node.type in _NAMES or node.type == "export_statement":
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
@@ -249,7 +249,7 @@ def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
 
 
 def _declared(node: Node) -> Node | None:
-    """Return the name within what a node of C declares, as in `FILE *open(void)`; of an `impl` of Rust the type's."""
+    """Return the name in a C declarator such as `FILE *open(void)`, or the type of an `impl` of Rust."""
     found = node.child_by_field_name("declarator") or node.child_by_field_name("type")
     while found is not None and (inner := _inside(found)) is not None:
         found = inner

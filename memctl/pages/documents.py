@@ -17,10 +17,16 @@ from memctl.record.snapshot import Snapshot
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Paths below `.memory/`: documents that are stale or missing with the text they should have, documents edited by
-    hand, documents that no page asks for, whether that of the sources is stale (it lists other files than the memory
-    asks for, or `sources_earlier`: an earlier memctl laid it out), and documents that show what can't be read just now:
-    rendered, they would lose it; and those whose template is at fault.
+    """The differences between the documents on the disk and the rendered ones; all paths are below `.memory/`.
+
+    - `stale`: documents that are outdated or missing, with the text that they should have.
+    - `by_hand`: documents that a person edited.
+    - `orphans`: documents without a page.
+    - `sources_stale`: whether the document of source files lists the wrong files, or (`sources_earlier`) has the layout
+      of an earlier memctl.
+    - `showing_unreadable`: documents that show a record or page which can't be read now, and which rendering would
+      lose.
+    - `broken`: documents whose template has an error.
     """
 
     stale: dict[str, str]
@@ -38,7 +44,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
-    """Compare some documents (None: all). With `force` those edited by hand count as stale."""
+    """Compare the named documents, or all if `names` is None; with `force` those edited by hand count as stale."""
     stale: dict[str, str] = {}
     by_hand: list[str] = []
     showing: list[str] = []
@@ -52,7 +58,7 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
             continue
         try:
             text = making.document(name)
-        except BrokenTemplate as error:  # the others are compared all the same
+        except BrokenTemplate as error:  # other documents have other templates
             broken[path] = error
             continue
         if text == old:
@@ -71,22 +77,22 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
 
 
 def _unreadable(snapshot: Snapshot) -> list[str]:
-    """Return the ids and markers of records and pages that can't be read, by the names of their files."""
+    """Return the ids and markers of records and pages that can't be read, taken from the names of their files."""
     found = [ids.id_in_path(fault.path) for fault in snapshot.catalogue.faults()]
     found += [f"§{number}" for fault in snapshot.outline.faults if (number := pages.number_at(fault.path))]
     return [marker for marker in dict.fromkeys(found) if marker]
 
 
 def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
-    """Return whether a document shows a record or page that its new text does not."""
+    """Return whether a document shows a record or page, given by its id or marker, that its new text does not."""
     if marker == pages.PROJECT_ID:
-        return name in (EXECUTIVE, INDEX)  # they show its text, without the marker
+        return name in (EXECUTIVE, INDEX)  # these show the project's page without its marker
     pattern = re.compile(re.escape(marker) + r"(?!\d)")
     return pattern.search(old) is not None and pattern.search(new) is None
 
 
 def current_text(snapshot: Snapshot, path: str) -> str | None:
-    """Return the text of a document on the disk; None if there is none, "" if it is not text."""
+    """Return the text of a document of a Snapshot; None if there is none, "" if it is not text."""
     try:
         return snapshot.read(path)
     except FileNotFoundError:
@@ -102,13 +108,15 @@ def is_intact(text: str) -> bool:
 
 
 def _is_torn(text: str) -> bool:
-    """Return whether a merge left its markers in a document."""
+    """Return whether a document contains conflict markers of a merge."""
     return "\n<<<<<<< " in text or text.startswith("<<<<<<< ")
 
 
 def _sources_state(snapshot: Snapshot) -> tuple[bool, bool, bool]:
-    """Of the document of the sources: whether it is as memctl left it, whether it lists the wrong files, and whether an
-    earlier memctl laid it out."""
+    """Return three facts about the document of source files.
+
+    Whether it is unedited, whether it lists the wrong files, and whether it has the layout of an earlier memctl.
+    """
     from memctl.pages import sources  # what a write of a record does not touch
 
     text = current_text(snapshot, f"{FOLDER}/{SOURCES}")
@@ -122,7 +130,7 @@ def _sources_state(snapshot: Snapshot) -> tuple[bool, bool, bool]:
 
 
 def _orphans(making: Renderer) -> tuple[str, ...]:
-    # The document of a page that can't be read just now is none that nobody wants.
+    # The document of a page that can't be read now is not an orphan.
     broken = [fault.path.rpartition("/")[2] for fault in making.snapshot.outline.faults]
     wanted = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES, *broken)}
     listed = [path for path in making.snapshot.names(FOLDER) if path.endswith(".md") and path not in wanted]

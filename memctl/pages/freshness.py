@@ -1,12 +1,11 @@
-"""Whether pages still agree with the code they refer to.
+"""Check whether pages still agree with the code that they refer to.
 
-A page keeps, of each file it refers to, the beginning of the content's id at which somebody last found the page right.
-A file changed since makes the reference *suspect*; one that is gone, *broken*.
+A page has a stamp for each file it refers to: the first digits of the blob id that the file had when the page was last
+reviewed. A reference is *suspect* if the file has changed since, and *broken* if the file no longer exists.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterable
 
 import msgspec
@@ -18,15 +17,18 @@ from memctl.record.snapshot import Snapshot
 from memctl.text import timestamps
 
 FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
-_LENGTH = 12  # of an id in a stamp: one in 280 million million
+_LENGTH = 12  # digits of an id in a stamp: two contents match by chance once in 280 million million
 _FRONT_MATTER = 0
-MANY_RECORDS = 50  # after which a project's page is to be read again; we chose it: memctl's own was wrong after 190
+_OUTDATED = b"outdated pages"  # the key of the cached answer: a mark of what it is made of, and files by page
+_NOTHING = msgspec.msgpack.encode((b"", {}))
+MANY_RECORDS = 50  # new records after which the project's page needs a review; memctl's own page was wrong after 190
 
 
 class CodeReference(msgspec.Struct, frozen=True):
-    """A reference of a page to code: as written, where (a line of the body, 0 for `code_refs`), and what it means.
+    """A page's reference to code: its text, and its line in the body (0 if it is in `code_refs`).
 
-    `paths` are the file it means; a folder, with a slash; none if it is MISSING; several if it is AMBIGUOUS.
+    `state` is FOUND, MISSING or AMBIGUOUS. `paths` has the file or folder that it means (a folder ends with a slash),
+    none if it is MISSING, and several if it is AMBIGUOUS.
     """
 
     reference: str
@@ -36,7 +38,10 @@ class CodeReference(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """A file that has changed since a page was found to agree with it, under the path `stamped`."""
+    """A file that has changed since a page was reviewed: its path, and its ids at the review and now (12 digits).
+
+    `stamped` is the path of the file at the review.
+    """
 
     path: str
     reviewed: str
@@ -45,7 +50,7 @@ class Drift(msgspec.Struct, frozen=True):
 
 
 def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
-    """Return what a page refers to: the paths of `code_refs`, and §4 references in its text, globs left aside."""
+    """Return a page's references to code: the paths of `code_refs`, and §4 markers in its text without globs."""
     wanted = [(ref, _FRONT_MATTER, "") for ref in page.code_refs]
     for item in mentions.in_text(page.body):
         if item.text.startswith("§4.") and "*" not in item.text:
@@ -62,7 +67,10 @@ def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
 
 
 def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
-    """Return the current stamps of all files that a page refers to; with `keep`, stamps that it already has stay."""
+    """Return the stamps of all files that a page refers to, such as "src/auth.py 3f2a9c01d4e7".
+
+    With `keep`, stamps that the page already has stay as they are.
+    """
     paths = sorted({ref.paths[0] for ref in references(snapshot, page) if ref.state == FOUND and _is_file(ref)})
     if not paths:
         return []
@@ -73,7 +81,7 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
 
 
 def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
-    """Return the files that changed since the page was reviewed, without those that no longer exist."""
+    """Return the files of a page's stamps that changed since its review, without those that no longer exist."""
     stamps = page.stamps
     if not stamps:
         return []
@@ -89,14 +97,34 @@ def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
 def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     """Return the reviewed pages that no longer agree with the code, each with its changed and missing files.
 
-    Git is asked only about files that pages were reviewed with; if one of these is missing, about all files.
+    The answer is cached until a page, one of the stamped files or Git's index changes.
     """
+    pages_now = snapshot.outline.pages
+    stamped = sorted({path for page in pages_now for path in page.stamps})
+    if not stamped:
+        return []
+    mark = snapshot.files.mark(stamped)
+    mark = mark and pages.digest((mark, pages_now))
+    kept = msgspec.msgpack.decode(
+        snapshot.catalogue.recall(_OUTDATED) or _NOTHING, type=tuple[bytes, dict[str, list[str]]]
+    )
+    if mark and kept[0] == mark:
+        return [(page, kept[1][page.path]) for page in pages_now if page.path in kept[1]]
+    found = _outdated_pages(snapshot)
+    if mark:
+        kept = mark, {page.path: files for page, files in found}
+        snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(kept))
+    return found
+
+
+def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
+    """Return what `outdated_pages` caches; Git is asked about the stamped files, about all if one is missing."""
     now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
     found = []
     for page in snapshot.outline.pages:
         stamps = page.stamps.items()
         files = [path for path, stamp in stamps if path not in now or not now[path].startswith(stamp)]
-        if any(path not in now for path in files):  # it may have moved to where a reference still leads
+        if any(path not in now for path in files):  # the file may have moved to another path that a reference matches
             files = [drift.path for drift in changed_files(snapshot, page)]
             files += [ref.reference for ref in references(snapshot, page) if ref.state == MISSING]
         if files:
@@ -109,14 +137,13 @@ def records_since_overview(snapshot: Snapshot) -> int:
     project = snapshot.outline.project
     if project is None or project.timestamp is None:
         return 0
-    recorded = snapshot.catalogue.recorded()
-    return len(recorded) - bisect_right(recorded, timestamps.to_epoch(project.timestamp))
+    return snapshot.catalogue.recorded_since(timestamps.to_epoch(project.timestamp))
 
 
 def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
-    """Return pairs of new and old paths: files that references lead to now, in place of missing ones of the review.
+    """Return pairs of a new and an old path for the moved files of a page: a reference now means another file.
 
-    §4.auth.jwt means lib/auth/jwt.py if src/auth/jwt.py no longer exists.
+    §4.auth.jwt meant src/auth/jwt.py at the review, and means lib/auth/jwt.py now.
     """
     stamps = page.stamps
     gone = frozenset(stamps.keys() - snapshot.files.names())
@@ -129,7 +156,10 @@ def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
 
 
 def code_paths(names: frozenset[str], reference: str) -> tuple[str, ...]:
-    """Return the file or folder that a code reference names, with or without a line; () if it is not there."""
+    """Return the file or folder that a code reference (PATH or PATH:LINE) names, () if it does not exist.
+
+    A folder ends with a slash.
+    """
     return _exact(names, reference) or _exact(names, pages.code_path(reference))
 
 
@@ -145,7 +175,7 @@ def _is_file(reference: CodeReference) -> bool:
 
 
 class Referral(msgspec.Struct, frozen=True):
-    """A page's reference that means, or may mean, a file; `state` is that of a `PageReference`."""
+    """A page's reference to a file: its text, and its state (FOUND, MISSING or AMBIGUOUS)."""
 
     page: Page
     reference: str
@@ -153,7 +183,7 @@ class Referral(msgspec.Struct, frozen=True):
 
 
 def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
-    """Return the sections that cover each of some files."""
+    """Return the sections that cover each of the files, by path."""
     found: dict[str, list[Page]] = {path: [] for path in paths}
     for page in snapshot.outline.sections:
         for path in repository_paths.matching(paths, page.paths):
@@ -162,11 +192,11 @@ def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, l
 
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
-    """Return the references of pages that mean each of some files, existing or missing, or a folder above it."""
+    """Return the references of pages to each of the files, or to a folder above it, by path; files may be missing."""
     found: dict[str, list[Referral]] = {path: [] for path in paths}
     wanted = frozenset(found)
     for page in snapshot.outline.pages if wanted else ():
-        if not _may_mean(page, wanted):  # most pages; to resolve a reference among all files takes much longer
+        if not _may_mean(page, wanted):  # skips most pages, because resolving references among all files is slow
             continue
         gone = wanted - snapshot.files.names()
         for ref in references(snapshot, page):

@@ -1,4 +1,4 @@
-"""The first line of a rendered document: who made it, and a digest of its text, by which edits by hand are found."""
+"""Write and read the first line of a rendered document, whose digest of the text reveals edits by hand."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import msgspec
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES
 from memctl.text.lazy_regex import lazy_regex
 
-# The layout of documents that an earlier memctl laid out in another way; raise it with such a change, so that what is
-# left of the earlier one is a warning, not an error, until somebody renders it.
-LAYOUTS = {INDEX: 3, EXECUTIVE: 2, SOURCES: 2}
+# The layout numbers of documents, 1 if not listed. Raise a number when the layout changes: an older document is then a
+# warning of `check` and not an error, until it is rendered.
+LAYOUTS = {INDEX: 4, EXECUTIVE: 3, SOURCES: 3}
 _HEAD = "<!-- Rendered by memctl from the memory, which is the place for edits. {}text:{} -->\n"
 _HEADED = lazy_regex(
     r"<!-- Rendered by memctl [^\n]*?(?:layout:(\d{1,4}) )?text:([0-9a-f]{16})(?: from:([0-9a-f]{16}))? -->\n"
@@ -17,8 +17,11 @@ _HEADED = lazy_regex(
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A document read from the disk: its text without the header, the digest of its sources, whether it is unedited,
-    and its layout."""
+    """A rendered document: its text without the header, and its layout number.
+
+    `made_from` is the digest of the memory's content that it shows, "" for most documents. `is_intact` says that nobody
+    has edited it.
+    """
 
     text: str
     made_from: str
@@ -27,13 +30,13 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def seal(text: str, made_from: str = "", layout: int = 1) -> str:
-    """Return a document: its head, then its text. `made_from` is a digest of what in the memory it shows."""
-    told = f"layout:{layout} " if layout > 1 else ""
-    return _HEAD.format(told, digest(text) + (f" from:{made_from}" if made_from else "")) + text
+    """Return a document's text below its header; `made_from` is a digest of the memory's content that it shows."""
+    layout_field = f"layout:{layout} " if layout > 1 else ""
+    return _HEAD.format(layout_field, digest(text) + (f" from:{made_from}" if made_from else "")) + text
 
 
 def split(document: str) -> Document | None:
-    """Return a document split into header and text; None if it has no header, so that memctl did not write it."""
+    """Split a document into header and text; None if it has no header, and so was not written by memctl."""
     match = _HEADED.match(document)
     if match is None:
         return None
@@ -42,12 +45,13 @@ def split(document: str) -> Document | None:
 
 
 def is_earlier(document: str, now: str) -> bool:
-    """Return whether an unedited document has an older layout than `now`, the text that rendering makes."""
+    """Return whether an unedited document has an older layout than `now`, the document as rendered now."""
     one, other = split(document), split(now)
     return one is not None and other is not None and one.is_intact and one.layout < other.layout
 
 
 def digest(text: str) -> str:
+    """Return the digest of a text for a document's header: 16 hexadecimal digits."""
     from hashlib import blake2b  # 3 ms
 
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""What the grammars of tree-sitter call definitions, language by language, and where code may be cut into pieces."""
+"""Describe tree-sitter's grammars: which nodes are definitions, and at which lines code may be cut into pieces."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from memctl.pages.code_lines import GO, JAVASCRIPT, RUBY, RUST, TYPESCRIPT
 
 
 class Grammar(msgspec.Struct, frozen=True):
-    """Where a grammar is, and what it says.
+    """A grammar of tree-sitter: the module and function that load it, and its kinds of nodes.
 
-    `words` are the kinds of nodes that define something, with the word that their titles begin with: "" where it can be
-    called. Of those in `holds` the members are told, too; those in `bodied` only name something if they have no body.
-    `surrounds` are the kinds that only surround definitions. Everything else is left alone, above all what functions
-    consist of. `starts` matches lines at which something seems to begin: kind and name of what may hold definitions, or
-    as a third group a word of no account. `opening` and `closing` is what stands around the members of that.
+    - `words`: kinds that define something, each with the first word of their titles, "" for functions.
+    - `holds`: kinds whose members are listed as well.
+    - `bodied`: kinds that define something only if they have a body.
+    - `surrounds`: kinds that may contain definitions without being one. Nodes of any other kind are not searched.
+    - `starts`: a pattern for lines that seem to begin a definition. Its groups are the kind and the name of one that
+      may hold others, and a keyword such as `if` that begins none.
+    - `opening`, `closing`: the text around the members of a class.
     """
 
     module: str
@@ -90,7 +92,7 @@ _C_SURROUNDS = frozenset(
     )
 )
 _C_BODIED = frozenset(("struct_specifier", "union_specifier", "enum_specifier", "class_specifier"))
-# A label at the left edge is within a function, and where a name opens a line its type is in the one before.
+# A label without indentation is within a function, and a line that begins with a name has its type in the line before.
 _C = Grammar(
     *("tree_sitter_c", "language", _C_WORDS, frozenset(), _C_SURROUNDS),
     re.compile(r"(?!\w+(?::(?!:)| *\())[A-Za-z_]"),
@@ -174,7 +176,7 @@ _RUBY = Grammar(
     opening="\n",
     closing="\nend",
 )
-# By suffix. A header's language is not said by its name; C++ has nearly all of C.
+# By suffix. A header (`h`) may be C or C++; the grammar of C++ covers nearly all of C.
 GRAMMARS: dict[str, Grammar] = {
     **dict.fromkeys(JAVASCRIPT, _script("tree_sitter_javascript", "language")),
     **dict.fromkeys(TYPESCRIPT, _script("tree_sitter_typescript", "language_typescript")),

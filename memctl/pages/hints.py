@@ -1,7 +1,6 @@
-"""What makes a record of little use to whoever reads it later: no reason, a doubt, the output of a program.
+"""Find what makes a record of little use to later readers: a missing reason, a doubt, or the output of a program.
 
-A record is to be durable, reusable and shorter than what it comes from. Each function returns what is wrong, "" if
-nothing is; what to do about it is the caller's to say.
+Each function returns what is wrong with a record, "" if nothing is.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ _REASON = lazy_regex(rf"\b{cues.CONTRAST}", re.IGNORECASE)
 _UNDECIDED = lazy_regex(cues.UNDECIDED)
 _MEASURE = lazy_regex(cues.MEASURE)
 _WORD = lazy_regex(r"(?<![\w.])[^\W\d_]{2,}")
-_LOOKED_AT = 2_000  # characters of a text: what it is shows by then
-_FEW = 3  # words: fewer are no lesson, whatever was measured
+_LOOKED_AT = 2_000  # first characters of a text, which are judged
+_FEW = 3  # words that a lesson has at least
 
 
 def missing_reason(record: Record, body: str) -> str:
-    """Return the hint for a decision that gives no reason, neither in a field nor in a sentence; "" if it gives one."""
+    """Return a hint if a decision gives no reason, in a field or in a sentence; otherwise ""."""
     kind = record.kind
     content = content_fields.content(kind, body) if kind.reason else {}
-    is_told = any(content.get(name) for name in (kind.reason, *kind.reasoning))
-    if not kind.reason or is_told or _REASON.search(f"{record.title}\n{body}"):
+    is_given = any(content.get(name) for name in (kind.reason, *kind.reasoning))
+    if not kind.reason or is_given or _REASON.search(f"{record.title}\n{body}"):
         return ""
     return "nothing says why"
 
 
 def doubt(record: Record, body: str) -> str:
-    """Return the hint for an accepted decision whose first words leave it open; "" if they do not."""
+    """Return a hint if the text of an accepted decision says that it is undecided; otherwise ""."""
     kind = record.kind
     if not kind.reason or record.status != kind.statuses[0]:
         return ""
@@ -46,12 +45,12 @@ def doubt(record: Record, body: str) -> str:
 
 
 def raw_output(record: Record, body: str) -> str:
-    """Return the hint for a learning that is only a log, trace, diff or uncommented measurement; "" for any other."""
+    """Return a hint if a learning is only a log, trace, diff or measurement without a lesson; otherwise ""."""
     if record.kind is not LEARNING:
         return ""
     lesson = content_fields.content(LEARNING, body).get("lesson") or body
     lesson = lesson[:_LOOKED_AT] if isinstance(lesson, str) else ""
-    if not any(character.isdigit() for character in lesson):  # all of these have some
+    if not any(character.isdigit() for character in lesson):  # output of programs has digits
         return ""
     left = without_output(lesson)
     if len(_WORD.findall(left)) >= _FEW or (left == lesson and not _MEASURE.search(lesson.lower())):

@@ -1,4 +1,4 @@
-"""What a change of files means for the four levels of the hierarchy, and which pages have grown stale."""
+"""Find the levels, pages and documents that a change of files affects, and the pages that are stale."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
 CODE, FIX, CONFIG, FEATURE, PROGRESS, DECISION = "code", "fix", "config", "feature", "progress", "decision"
-NOT = "-"
+NOT = "-"  # the condition of a level that is never updated
 
 
 class ChangeRow(msgspec.Struct, frozen=True):
@@ -53,15 +53,15 @@ _SUBJECT = re.compile(r"(\w+)(?:\([^)]*\))?!?: ")  # Conventional Commits 1.0.0
 _BY_TYPE = {"fix": FIX, "feat": FEATURE}
 _CONFIG_FILE = re.compile(r".*\.(?:ya?ml|toml|json|ini|cfg|conf|env)|\.env(?:\..*)?|Dockerfile(?:\..*)?", re.IGNORECASE)
 _CONFIG_FOLDER = ".github/"
-MOST_SOUGHT = 20  # broken references whose files are sought: each takes Git 30 ms, and a flood has another cause
+MOST_SOUGHT = 20  # broken references whose new files are searched for, because each takes Git 30 ms
 _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """A changed file: its row of the matrix ("" if that has none for it), and the pages that it has to do with.
+    """A changed file, its row of MATRIX ("" if there is none), and the pages that it affects.
 
-    `is_listed` says whether it, or code that it is about, is among the source files of level 4; `documents` are those
-    made from a file of the memory.
+    `is_listed` says that the file, or code that a changed record refers to, is among the source files of level 4.
+    `documents` are those rendered from a changed file of the memory (paths below `.memory/`).
     """
 
     change: FileChange
@@ -72,7 +72,7 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class ImpactLevel(msgspec.Struct, frozen=True):
-    """A level that a kind of change affects: on which condition, and in which documents (paths below `.memory/`)."""
+    """A level that a kind of change affects, the condition on which it does, and the documents below `.memory/`."""
 
     level: int
     condition: str
@@ -80,9 +80,10 @@ class ImpactLevel(msgspec.Struct, frozen=True):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """A reference whose file is gone: as written, its line in the page (0: in `code_refs`), and what it may be now.
+    """A reference to a missing file: its text, its line in the page's file (0 if it is in `code_refs`).
 
-    `candidates` is None if nobody looked: Git is asked for each reference, and only for the first `MOST_SOUGHT`.
+    `candidates` are the files that may replace it; None beyond the first `MOST_SOUGHT` references, for which nothing is
+    searched.
     """
 
     reference: str
@@ -91,8 +92,7 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class StalePage(msgspec.Struct, frozen=True):
-    """A page that no longer agrees with the code: the files changed since its review, and its references to missing
-    files."""
+    """A page that no longer agrees with the code: files changed since its review, and references to missing files."""
 
     page: Page
     suspect: tuple[Drift, ...]
@@ -100,8 +100,11 @@ class StalePage(msgspec.Struct, frozen=True):
 
 
 def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
-    """Return the files and folders that a person names, as if they had changed; raises MemctlError for one that Git
-    lacks."""
+    """Return changes for the files and folders that a person names by `texts`, relative to `folder` or to the top.
+
+    A file that HEAD's history has and the worktree lacks counts as deleted. Raises MemctlError for a path that Git does
+    not know.
+    """
     names = snapshot.files.names() | {memory.tracked(name) for name in snapshot.names("")}
     start = start_revision(memory, "")
     found: dict[str, FileChange] = {}
@@ -118,8 +121,10 @@ def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterabl
 
 
 def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
-    """Return what differs between HEAD and the worktree. A deleted and an added file count as one renamed file if Git
-    says so of what is staged, or if their contents are the same."""
+    """Return the differences between HEAD and the worktree.
+
+    A deleted and an added file count as renamed if Git finds the rename in the index, or if their contents are equal.
+    """
     changes = differences.changed_in_worktree(memory.repository)
     gone = {change.path: change.blob for change in changes if change.blob}
     added = {change.path for change in changes if change.status == ADDED}
@@ -136,8 +141,10 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
 
 
 def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
-    """Return the rows that the subjects of commits give to the files they touched: fixes and, before those,
-    features."""
+    """Return the rows of MATRIX for the files of commits, by the subject's type: FEATURE for feat, FIX for fix.
+
+    A file of both kinds of commits has FEATURE.
+    """
     found: dict[str, str] = {}
     for commit in commits:
         match = _SUBJECT.match(commit.subject)
@@ -150,7 +157,7 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
     """Return what each changed file affects; files of the memory that no page shows are left out.
 
-    `rows` are known rows by path; `row` is the row of all files outside the memory, "" to judge each file.
+    `row` is the row of MATRIX for all files outside the memory, "" to choose it per file; `rows` are rows by path.
     """
     prefix = snapshot.prefix + "/"
     own = [change for change in changes if change.path.startswith(prefix)]
@@ -175,7 +182,7 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
-    """Return the levels that files with one row of the matrix reach, from 4 to 1."""
+    """Return the levels, from 4 to 1, that the changed files with a row of MATRIX affect."""
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
     for page in _in_page_order(page for item in reaches for page in item.pages):
@@ -192,12 +199,12 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
 
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
-    """Return the pages that changed files affect."""
+    """Return the pages that changed files affect, each once and in page order."""
     return list(_in_page_order(page for item in reaches for page in item.pages))
 
 
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
-    """Return the pages among some that are stale in the snapshot of the commit `at` ("": of the disk or the index)."""
+    """Return those of the pages that are stale in the Snapshot; `at` is its commit, "" for the disk or the index."""
     found = []
     sought = 0
     for page in among:
@@ -214,13 +221,13 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
 
 
 def _lines_above(snapshot: Snapshot, page: Page) -> int:
-    """Return how many lines of a page's file are above its body."""
+    """Return the number of lines above the body in a page's file."""
     text = snapshot.read(page.path)
     return text.count("\n", 0, len(text) - len(page.body))
 
 
 def _row_of(change: FileChange, is_covered: bool) -> str:
-    """Return the row of the matrix for a file whose kind of change nobody named."""
+    """Return the row of MATRIX for a changed file, by its status and name."""
     if change.status == ADDED and is_covered:
         return FEATURE
     name = change.path.rpartition("/")[2]
@@ -229,7 +236,7 @@ def _row_of(change: FileChange, is_covered: bool) -> str:
 
 
 def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | None, is_listed: bool) -> list[Reach]:
-    """Return the reach of a file of the memory; empty if no page shows it."""
+    """Return what a changed file of the memory affects; [] if no page shows it."""
     path = change.path[len(snapshot.prefix) + 1 :]
     record_kind, kind = BY_FOLDER.get(path.partition("/")[0]), pages.kind_at(path)
     if record_kind is not None and path.endswith(".md"):
@@ -242,7 +249,7 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
     shown = (page,) if page else ()
     if kind is pages.PROJECT:
         return [Reach(change, PROGRESS, shown)]
-    own = f"{DOCUMENTS}/{path.rpartition('/')[2]}"  # it may be gone, and its document with it
+    own = f"{DOCUMENTS}/{path.rpartition('/')[2]}"  # the page and its document may be deleted
     documents = (*_documents(snapshot, page.id if page else ""), own, f"{DOCUMENTS}/{SOURCES}")
     return [Reach(change, "", shown, True, tuple(dict.fromkeys(documents)))]
 
@@ -259,7 +266,7 @@ def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
 
 
 def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
-    """Return the pages of levels 2 and 3 that a record or page at a place affects."""
+    """Return the pages of levels 2 and 3 that a record or page with this marker affects."""
     page = snapshot.outline.find(marker)
     if page is None:
         return ()
@@ -283,9 +290,9 @@ def _in_page_order(found: Iterable[Page]) -> tuple[Page, ...]:
 
 
 BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"
-_CANDIDATES = 5  # for a reference that is broken
-_STEPS = 5  # renames, one after another, that a file is followed through
-# The ids of an empty file, which says nothing about where another went: SHA-1 and SHA-256.
+_CANDIDATES = 5  # for each broken reference
+_STEPS = 5  # successive renames of a file that are followed
+# The ids of an empty file in SHA-1 and SHA-256: two empty files are not one renamed file.
 EMPTY = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
@@ -293,7 +300,7 @@ EMPTY = (
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A file that may replace a missing one, and the evidence for it."""
+    """A file that may replace a missing one, and the evidence: BY_RENAME, BY_CONTENT or BY_NAME."""
 
     path: str
     by: str
@@ -302,7 +309,8 @@ class Candidate(msgspec.Struct, frozen=True):
 def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeReference, at: str) -> list[Candidate]:
     """Return the files that may replace the missing file of a reference, the likeliest first.
 
-    These are the file that Git says it was renamed to, files with its last content, and files of the same name.
+    They are the file that Git says it was renamed to, files with its last content, and files of its name. `at` is the
+    commit of the Snapshot, "" for the disk or the index.
     """
     names = snapshot.files.names()
     name = reference.reference[3:] if reference.line else reference.reference.partition(":")[0]
@@ -323,7 +331,10 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
 
 
 def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """Return the file that a path was renamed to, even in several or uncommitted steps; "" if it was not renamed."""
+    """Return the file that a path was renamed to, also in several or uncommitted renames; "" if it was not renamed.
+
+    `at` is the commit whose history counts, "" for HEAD with the index.
+    """
     start = start_revision(memory, at)
     for _ in range(_STEPS):
         last = history.last_known(memory.repository, path, start) if start else None
@@ -338,11 +349,11 @@ def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
 
 
 def _is_namesake(path: str, gone: str) -> bool:
-    """Return whether a file has the name of a missing one, which may be given in dotted form, without suffix."""
+    """Return whether a file has the name of a missing one, which may be in dotted form, such as "auth.jwt"."""
     name = path.rpartition("/")[2]
     return name == gone.rpartition("/")[2] or ("/" not in gone and name.partition(".")[0] == gone.rpartition(".")[2])
 
 
 def _distance(path: str, other: str) -> tuple[int, str]:
-    """Return the sort key of a candidate: those that share most folders come first."""
+    """Return the sort key of a candidate: files that share the most folders come first."""
     return -len(set(path.split("/")) & set(other.split("/"))), other

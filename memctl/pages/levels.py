@@ -1,8 +1,7 @@
-"""The content of each page, level by level: pages and records as values that the templates lay out.
+"""Build the content of each rendered page, level by level, as values that the templates lay out.
 
-Contents and limits are in rules.md#levels-of-pages: of a decision level 1 has the title, level 2 a sentence of why,
-level 3 the whole reasoning, and the record itself is one link further. All texts are safe to be put into Markdown as
-they are.
+Contents and limits are in rules.md#levels-of-pages: level 1 has the title of a decision, level 2 a sentence of its
+reason, level 3 the whole reasoning and a link to the record. All texts can be put into Markdown as they are.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from memctl.text.phrases import quantity
 
 LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; rules.md#levels-of-pages
 _KEY_DECISIONS = 5  # on level 1
-_BLOCKERS = 5  # on level 1, of issues and of tasks each
-_LISTED = 100  # entries of a kind that level 2 and 3 choose from
+_BLOCKERS = 5  # issues, and blockers of tasks, on level 1
+_LISTED = 100  # records of a kind that levels 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
 _BLOCK = lazy_regex(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
 _ONLY_COUNTED = tuple(name for name in KNOWLEDGE if name not in ("decision", "issue", "state", "learning"))
@@ -35,7 +34,7 @@ _TAGS = 40  # in the index
 
 
 class _Entries(Sequence[ListEntry]):
-    """A list whose entries are made when they are read: of 100 records a page shows ten, and each has a file."""
+    """A list whose entries are built on access, because a page shows about ten of 100 records, and each is a file."""
 
     def __init__(self, records: Sequence[Record], make: Callable[[Record], ListEntry]) -> None:
         self._records = records
@@ -56,20 +55,21 @@ class _Entries(Sequence[ListEntry]):
 
 
 def title_of(snapshot: Snapshot) -> str:
+    """Return the project's title in Markdown."""
     project = snapshot.outline.project
     return markdown.inline(project.title if project else snapshot.config.project)
 
 
 def executive(snapshot: Snapshot, links: Links) -> Level1:
-    """Return level 1: goal, status, priorities, blockers, key decisions.
+    """Return the content of level 1: goal, status, priorities, blockers, key decisions.
 
-    A decision is key if its importance is above the default.
+    A key decision has an importance above the default.
     """
     project, catalogue = snapshot.outline.project, snapshot.catalogue
     content = content_fields.content(pages.PROJECT, project.body) if project else {}
     decisions = catalogue.top("decision", None, _KEY_DECISIONS)
     key_decisions = [one for one in decisions if one.importance > DECISION.importance]
-    # Of what the document shows: with each record at all it would change, and say nothing new.
+    # Only what the document shows dates it; otherwise each new record would change the document without need.
     shown: tuple[Page | Record, ...] = (*snapshot.outline.pages, *key_decisions, *catalogue.blocking(_BLOCKERS))
     dated = [(one.timestamp, one.agent_id or "") for one in shown if one.timestamp]
     updated, agent = max(dated, default=("", ""))
@@ -89,16 +89,15 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
     )
 
 
-@lru_cache(maxsize=1)  # level 1 and the index have the same
+@lru_cache(maxsize=1)  # for level 1 and the index
 def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
-    """Return what blocks the work: critical and high issues, those that block something first, and what blocks a
-    task."""
+    """Return critical and high issues, those that block other records first, and then the blockers of tasks."""
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
     found = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[ListEntry] = []
     for record in snapshot.catalogue.top("state", None, _LISTED):
         body = snapshot.body(record)
-        if "blockers" not in body.casefold():  # their heading, which most tasks are without
+        if "blockers" not in body.casefold():  # the heading of blockers, which most tasks lack
             continue
         content = content_fields.content(record.kind, body)
         lines = (markdown.inline(fit.first_sentence(line)) for line in content.get("blockers") or ())
@@ -111,7 +110,10 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
-    """Return level 2: overview, key decisions with a sentence of why, open records, next actions, links to level 3."""
+    """Return the content of level 2 for a section's page, with more records than the page has room for.
+
+    It has the overview, decisions with one sentence of their reason, open records, next actions, and links to level 3.
+    """
     content = content_fields.content(pages.SECTION, page.body)
     details = snapshot.outline.details_of(page.id)
     places = [page.id, *(detail.id for detail in details)]
@@ -138,10 +140,13 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
 
 
 def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
-    """Return level 3: the page's own text, decisions with reasons and alternatives, known issues, learnings, files."""
+    """Return the content of level 3 for a page of details, with more records than the page has room for.
+
+    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`.
+    """
     parent = snapshot.outline.find(page.section or "")
     siblings = snapshot.outline.details_of(page.section or "")
-    # What is recorded of a section as a whole stands in full on the first page of its details.
+    # Records of the section as a whole are shown in full on its first page of details.
     places = [page.id, *([parent.id] if parent and siblings[0].id == page.id else [])]
     return Level3(
         number=page.number,
@@ -166,7 +171,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
 
 
 def index(snapshot: Snapshot, links: Links) -> Index:
-    """Return the navigation index: every page and heading, and shortcuts to what none of these names."""
+    """Return the content of the index: every page and heading, shortcuts to decisions, and tags."""
     outline, catalogue = snapshot.outline, snapshot.catalogue
     known = {page.id for page in outline.sections}
     return Index(
@@ -190,7 +195,7 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
     return goal or markdown.inline(snapshot.config.description)
 
 
-@lru_cache(maxsize=1)  # level 1 and the index have the same
+@lru_cache(maxsize=1)  # for level 1 and the index
 def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
     found = []
     for page in snapshot.outline.sections:
@@ -206,7 +211,7 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
 
 
 def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
-    """Return shortcuts from a need to the records that answer it: what blocks, and why something was decided."""
+    """Return shortcuts from a question to its answer: the current blockers, and the reasons of important decisions."""
     found = [ListEntry("§1.0", "Current blockers", EXECUTIVE)] if _blockers(snapshot, links) else []
     for record in snapshot.catalogue.top("decision", None, _KEY_DECISIONS * 2):
         title = f"Reasons for “{markdown.inline(record.title)}”"
@@ -240,7 +245,7 @@ def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> lis
 
 
 def _count_open(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
-    """Return how many open records of some types there are at some places."""
+    """Return the number of open records of some types at some places (markers)."""
     return sum(snapshot.catalogue.count(name, place) for name in types for place in places)
 
 
@@ -268,21 +273,21 @@ def _entry(links: Links, record: Record, note: str = "") -> ListEntry:
 
 
 def _title(record: Record) -> str:
-    """Return a record's title, with a warning if it can't be taken at its word."""
+    """Return a record's title in Markdown, with "(proposed)" or "(until DATE)" if it has that status or expires."""
     words = ["proposed"] if record.status == "proposed" else []
     words += [f"until {record.expires_at[:10]}"] if record.expires_at else []
     return markdown.inline(record.title) + (f" ({', '.join(words)})" if words else "")
 
 
 def _key_decision(links: Links, record: Record) -> ListEntry:
-    """Return a decision for level 1: its title, and the section with more about it."""
+    """Return a decision's entry for level 1, with a link to its section."""
     marker = ".".join(record.section.split(".")[:2]) if record.section else ""
     where = links.marker(marker) if marker else ""
     return _entry(links, record, f"[{marker}]({where})" if where else "")
 
 
 def _full_entries(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> _Entries:
-    """Return records with their whole texts."""
+    """Return the entries of records at some places, each with the record's whole text."""
 
     def whole(record: Record) -> ListEntry:
         body = links.from_record(record, snapshot.body(record).strip("\n"))
@@ -301,7 +306,7 @@ def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
 
 
 def _glob(links: Links, glob: str) -> ListEntry:
-    """Return a glob of a section by its marker (§4.src/pay of src/pay/**), and the folder or file that it begins at."""
+    """Return the entry of a section's glob: "§4.src/pay" for "src/pay/**", with a link to its fixed folder."""
     fixed = glob.removeprefix("!").partition("*")[0]
     where = fixed if fixed == glob else fixed.rpartition("/")[0]
     marker = f"§4.{glob.removesuffix('/**')}"
@@ -310,7 +315,7 @@ def _glob(links: Links, glob: str) -> ListEntry:
 
 
 def _files_entry(page: Page) -> ListEntry:
-    """Return the files of a section on the page of level 4."""
+    """Return the entry that links to a section's files in the document of level 4."""
     anchor = markdown.slug(f"{page.number} {page.title}", literal=True)
     return ListEntry(f"§4 {markdown.inline(page.title)}", "", f"{SOURCES}#{anchor}")
 
@@ -332,18 +337,22 @@ def _beginning(page: Page) -> str:
 
 
 def _other_parts(links: Links, page: Page) -> str:
-    """Return the headed sections of a page that memctl gives no meaning, as they were written."""
+    """Return the parts of a page under headings that memctl gives no meaning, unchanged."""
     known = {field.heading.casefold() for field in page.kind.fields}
     parts = [part.text for part in headings.split(page.body) if part.heading and part.heading.casefold() not in known]
     return links.prose(headings.close_fence("".join(parts).rstrip("\n")))
 
 
-_SLACK = 0.85  # of a limit is filled: the estimate is within 7 % of o200k, and ids count for more than words do
+_SLACK = (
+    0.85  # share of a limit that is filled: the estimate is within 7 % of o200k, and ids have more tokens than words
+)
 
 
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
-    """Return a level 2 page with as many decisions, issues and tasks as its limit allows, one of each
-    before a second."""
+    """Shorten the lists of a level 2 page to its limit of tokens; decisions, issues and tasks take turns.
+
+    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
     left_out = page.left_out - sum(map(len, kept))
@@ -351,7 +360,10 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
-    """Return a level 3 page with as many whole decisions and issues, and learnings, as its limit allows."""
+    """Shorten the lists of a level 3 page to its limit of tokens; decisions, issues and learnings take turns.
+
+    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)
     left_out = page.left_out - sum(map(len, kept))
@@ -361,8 +373,10 @@ def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate
 def _fit(
     level: int, base: str, lists: Sequence[Sequence[ListEntry]], estimate: Estimate
 ) -> tuple[tuple[ListEntry, ...], tuple[ListEntry, ...], tuple[ListEntry, ...]]:
-    """Return the beginnings of three lists that fit beside a base; they take turns, and the first entry
-    always stays."""
+    """Return the beginnings of three lists that fit beside the Markdown `base`.
+
+    The lists take turns, and the first entry of the first list always stays.
+    """
     room = LIMITS[level][1] * _SLACK - estimate(markdown.visible(base))
     kept: list[list[ListEntry]] = [[], [], []]
     closed = [False] * 3
@@ -373,7 +387,7 @@ def _fit(
             entry = entries[turn]
             cost = estimate(markdown.visible(f"- {entry.title} [{entry.id}]: {entry.note}\n"))
             if cost > room and (turn or number):
-                closed[number] = True  # a shorter one further down would stand before its betters
+                closed[number] = True  # a shorter but less important entry must not take its place
                 continue
             room -= cost
             kept[number].append(entry)

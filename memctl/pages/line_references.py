@@ -1,5 +1,4 @@
-"""Follow records' references to lines of a file, from the commit where they were recorded to the lines as they are
-now."""
+"""Follow records' references to lines of a file, from the commit in which they were recorded to the current lines."""
 
 from __future__ import annotations
 
@@ -18,19 +17,20 @@ from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.text import timestamps
 
-# Versions of a file that are compared with what it is now, each by a process of 4 ms; the lines of further ones are not
+# Versions of a file that are compared with the current one, each by a process of 4 ms; lines of others are not
 # followed.
 _MOST_VERSIONS = 25
-_MOST_LINES = 5_000  # of one reference that are followed
-# Seconds: who changes code mostly records why before the commit of the change, and counts the lines as they will be.
+_MOST_LINES = 5_000  # lines of one reference that are followed
+# Seconds before a commit of code in which a record may already mean the lines of that commit: authors mostly record the
+# reason before they commit the change.
 _SOON = 3_600
 
 
 class CurrentFile(msgspec.Struct, frozen=True):
-    """A file as it is now: its path, the names that it had before, its blob and how many lines it has.
+    """The current version of a file: its path, its former paths, its blob id and its number of lines.
 
-    Git compares it as `comparable`: the blob, or the file of the worktree by its path with `./` in front. `start` is
-    the commit that its history is read from, "" for none.
+    `comparable` is its name for Git's diff: the blob id, or the path in the worktree with `./` in front. `start` is the
+    commit from which its history is read, "" if there is none.
     """
 
     path: str
@@ -42,10 +42,11 @@ class CurrentFile(msgspec.Struct, frozen=True):
 
 
 class LineReference(msgspec.Struct, frozen=True):
-    """A reference of a record to lines: which they were (first and last), in the commit where that was recorded (""
-    if it has none yet, or none is known), and which of them are in the file now: first and last, None if none is.
+    """A record's reference to lines of a file, and the lines that it means now.
 
-    `instead` are the lines in their place. `is_followed` says whether it is known what became of them.
+    `recorded` are the first and last line (from 1) in the version of `commit` ("" if it is not committed or unknown).
+    `now` are the first and last of these lines that the file still has, None if it has none; `instead` are the lines
+    that replaced them. `is_followed` is False if the current lines are unknown.
     """
 
     recorded: tuple[int, int]
@@ -55,11 +56,12 @@ class LineReference(msgspec.Struct, frozen=True):
     is_followed: bool = True
 
     def covers(self, line: int | None) -> bool:
+        """Return whether a current line (from 1) is among the referenced lines; False for None."""
         return line is not None and self.now is not None and self.now[0] <= line <= self.now[1]
 
 
 class _Where(msgspec.Struct, frozen=True):
-    """A record's reference: the file, by its name at that time, and the lines."""
+    """A record's reference: the file's path when it was recorded, and the first and last line."""
 
     path: str
     lines: tuple[int, int]
@@ -68,9 +70,9 @@ class _Where(msgspec.Struct, frozen=True):
 def follow(
     memory: Memory, file: CurrentFile, references: Iterable[tuple[Record, str]]
 ) -> dict[tuple[str, str], LineReference]:
-    """Return the lines that references mean now, by the record's path and the reference.
+    """Return the current lines of references, by the record's path and the reference's text ("src/a.py:10-20").
 
-    Nothing is fetched. Raises GitFailed.
+    Nothing is fetched in a partial clone. Raises GitFailed if Git fails.
     """
     wanted = {
         (record.path, ref): _Where(*where)
@@ -87,7 +89,7 @@ def follow(
 
 def _line_reference(versions: _Versions, where: _Where, made: int | None) -> LineReference:
     lines = where.lines
-    if made is None:  # it was recorded just now, about what is there now
+    if made is None:  # the reference is not committed yet, so it means the current lines
         return LineReference(lines, now=lines if where.path == versions.file.path else None)
     commit = versions.history.all[made].commit
     found = versions.since(made, where)
@@ -100,8 +102,7 @@ def _line_reference(versions: _Versions, where: _Where, made: int | None) -> Lin
 
 
 class _History:
-    """The texts of a file and of some records by the commits that brought them; `all` has every commit, latest
-    first."""
+    """The versions of a file and of some records; `all` has each version with its commit, the latest first."""
 
     def __init__(self, memory: Memory, file: CurrentFile, records: Collection[str]) -> None:
         tracked = {memory.tracked(path): path for path in records}
@@ -113,7 +114,7 @@ class _History:
         self._of: dict[str, list[int]] = {}
         for place, one in enumerate(self.all):
             self._of.setdefault(tracked.get(one.path, one.path), []).append(place)
-        # A partial clone lacks earlier texts: there the latest one counts. A text that never changed has the reference.
+        # A partial clone lacks earlier texts, so the latest counts there. A record with one version has the reference.
         self._texts: Mapping[str, bytes | None] = {}
         commit, differing = memory.differing
         changed = [path for path in records if len(self._of.get(path, ())) > 1 or memory.tracked(path) in differing]
@@ -122,7 +123,7 @@ class _History:
             self._texts = trees.blobs(memory.repository, blobs, files.MAX_BYTES)
 
     def recorded(self, record: str, reference: str) -> int | None:
-        """Return the place in `all` of the text since which a record has a reference; None if no commit has it."""
+        """Return the index in `all` of the record's version that added a reference; None if no commit has it."""
         found = None
         for place in self._of.get(record, ()):
             text = self._texts.get(self.all[place].blob)
@@ -134,13 +135,13 @@ class _History:
         return found
 
     def next(self, path: str, place: int) -> Introduction | None:
-        """Return the version of a file that was committed next after a place in `all`."""
+        """Return the first version of a file that was committed after the version at an index of `all`."""
         later = [other for other in self._of.get(path, ()) if other < place]
         return self.all[later[-1]] if later else None
 
 
 def _references(text: bytes, path: str) -> list[str]:
-    """Return the references to code that a version of a record has; none if it can't be read."""
+    """Return the code references in a version of a record; [] if it can't be parsed."""
     try:
         return parser.parse(text.decode(errors="replace"), path)[0].code_refs
     except InvalidRecord:
@@ -148,7 +149,7 @@ def _references(text: bytes, path: str) -> list[str]:
 
 
 class _Versions:
-    """The versions of a file that references were recorded with, each compared once with the current one."""
+    """Compares earlier versions of a file with the current one, each once."""
 
     def __init__(
         self, memory: Memory, file: CurrentFile, versions: _History, made: Iterable[tuple[int | None, str]]
@@ -161,13 +162,14 @@ class _Versions:
         self._maps: dict[tuple[str, str], LineMap | None] = {}
 
     def since(self, made: int, where: _Where) -> LineMap | None:
-        """Return what became of lines that somebody recorded at a place in the history; None if that is unknown.
+        """Return the map from the lines of a reference to current lines; None if it is unknown.
 
-        They are lines of the commit's version. They are of the next one, which was not committed yet, if the other has
-        no such line, or if it came soon and brought them.
+        `made` is the index in the history of the record's version. The reference means lines of the file in that
+        commit. It means lines of the file's next version if the commit's version is shorter, or if the next version was
+        committed within an hour and added these lines.
         """
         record = self.history.all[made]
-        if record.commit in self.history.shallow:  # what the file was when this was recorded
+        if record.commit in self.history.shallow:  # a shallow clone lacks the version that the record was made with
             return None
         before = self._blobs.get((record.commit, where.path), "")
         first = self._map(before, self.file.blob)
@@ -181,15 +183,14 @@ class _Versions:
         return self._map(following, self.file.blob) if change is not None and change.brought(where.lines) else first
 
     def _next_version(self, record: Introduction, later: Introduction | None, before: str) -> str:
-        """Return the version of the file that a record's author may already have had on the disk; "" if there is
-        none."""
+        """Return the blob of the next version that a record's author may already have had on the disk, "" for none."""
         if later is None:
             in_head = self._blobs.get((self.file.start, self.file.path))
             is_soon = timestamps.to_epoch(self._memory.now) - record.seconds <= _SOON
             return self.file.blob if is_soon and in_head == before else ""
         if later.seconds - record.seconds > _SOON or later.blob == before:
             return ""
-        # What came by a merge was on another disk.
+        # A version that came by a merge was on another disk.
         return later.blob if history.is_ancestor(self._memory.repository, record.commit, later.commit) else ""
 
     def _map(self, before: str, after: str) -> LineMap | None:

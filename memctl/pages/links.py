@@ -1,4 +1,4 @@
-"""Find where § markers, record ids and files are, relative to a rendered document."""
+"""Make links in rendered documents: from § markers, record ids and files to relative link targets."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FOLDER = DOCUMENTS
 INDEX = "INDEX.md"
 EXECUTIVE = "1.0-executive-summary.md"
 SOURCES = "4-sources.md"
-UNTRACKED = f"{FOLDER}/.gitignore"  # with `docs: false`: the folder ignores itself
-NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # files in these are in no document
+UNTRACKED = f"{FOLDER}/.gitignore"  # with `docs: false` this file makes Git ignore the folder
+NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # folders whose files no document shows
 
 _LINK = lazy_regex(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
-_ANCHOR = lazy_regex(r"#(\d+)(?:-|$)")  # as hosting sites make it of a heading `2.1 Architecture`: #21-architecture
+_ANCHOR = lazy_regex(r"#(\d+)(?:-|$)")  # hosting sites turn the heading `2.1 Architecture` into #21-architecture
 _ID = lazy_regex(rf"(?<![\w/-]){ids.SHAPE}(?![\w-])")
-_MOST = 1_000  # different references of one text that are looked for; the longest page has 5,000 tokens
+_MOST = 1_000  # different references of one text that are looked up; the longest page has 5,000 tokens
 
 
 def document_of(page: Page) -> str:
@@ -37,16 +37,16 @@ def document_of(page: Page) -> str:
 
 
 def _part_anchors(page: Page) -> tuple[str, ...]:
-    """Return where each headed part of a page of details is."""
+    """Return the link target of each heading of a page of details."""
     document = markdown.target(document_of(page))
     return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.parts_of(page))
 
 
-_CODE = "§4."  # files come and go without the memory: `check` looks at these
+_CODE = "§4."  # markers of files are not refused here; `check` reports those that lead nowhere
 
 
 class Links:
-    """Finds the relative links of a memory's documents. Files are listed only if a reference leads to none known."""
+    """Makes link targets relative to the folder of a memory's documents."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -60,19 +60,20 @@ class Links:
         self._left = _MOST
 
     def parts(self, page: Page) -> tuple[str, ...]:
-        """Return where each headed part of a page of details is."""
+        """Return the link target of each heading of a page of details, in their order."""
         return self._parts[page.path]
 
     def record(self, record: Record) -> str:
+        """Return the link target of a record's file."""
         return "../" + markdown.target(record.path)
 
     def from_record(self, record: Record, text: str) -> str:
-        """Return a record's text with its relative links as they are from a document."""
+        """Return a record's text with its relative links rewritten to be relative to the documents."""
         folder = posixpath.dirname(record.path)
         return markdown.rewrite_links(text, lambda target: posixpath.relpath(posixpath.join(folder, target), FOLDER))
 
     def file(self, path: str) -> str:
-        """Return the link to a file or folder of the repository."""
+        """Return the link target of a file or folder of the repository."""
         return self._up + markdown.target(path)
 
     def marker(self, marker: str) -> str:
@@ -89,8 +90,7 @@ class Links:
 
     @cached_property
     def _stamped_paths(self) -> frozenset[str]:
-        """Return the files that pages referred to when they were written, since most references lead to one of
-        these."""
+        """The files in the stamps of pages, which most references mean; searching them saves listing all files."""
         return frozenset(path for page in self._snapshot.outline.pages for path in page.stamps)
 
     def prose(self, text: str) -> str:
@@ -105,7 +105,7 @@ class Links:
         return "\n".join(lines)
 
     def _link_part(self, text: str) -> str:
-        """Return part of a line with § markers in link targets resolved and bare references turned into links."""
+        """Return a part of a line with § markers in link targets resolved and plain references turned into links."""
         done, end = [], 0
         for match in _LINK.finditer(text):
             done.append(self._link_references(text[end : match.start()]))
@@ -120,11 +120,10 @@ class Links:
         return "".join([*done, self._link_references(text[end:])])
 
     def _of_anchor(self, label: str, anchor: str) -> str:
-        """Return the target of `[Details: §2.1](#21-architecture)`, a link as if all levels were one document; "" if
-        unknown.
+        """Return the target of a link that is written as if all levels were one document; "" if it is unknown.
 
-        It is the target of the first marker in the label, or else the one place whose number without dots begins the
-        anchor.
+        For `[Details: §2.1](#21-architecture)` it is the target of the first marker in the label, otherwise the only
+        page or heading whose number without dots begins the anchor.
         """
         if (match := _ANCHOR.match(anchor)) is None:
             return ""
@@ -148,8 +147,7 @@ class Links:
         return _ID.sub(identifier, text) if "](" not in text else _outside_links(text, identifier)
 
     def _target(self, name: str) -> str:
-        """Return the link target of a § marker or record id, "" if it leads nowhere; each is looked up once, at most
-        _MOST."""
+        """Return the link target of a § marker or record id, "" if it leads nowhere or `_MOST` names were looked up."""
         if name not in self._targets and self._left:
             self._left -= 1
             record = None if name.startswith("§") else self._snapshot.catalogue.find(name)
@@ -166,9 +164,10 @@ def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
 
 
 def refuse_nowhere(outline: Outline, marker: str) -> None:
-    """Raise MemctlError if a marker leads to no section or heading; `check` would report it as MEM205.
+    """Raise MemctlError if a marker names no existing section or heading (MEM205 of `check`).
 
-    A memory without pages is exempt, since records may come first there. A page that can't be read counts as existing.
+    Markers of files pass, and so does any marker in a memory without pages, where records may be written first. A page
+    that can't be read counts as existing.
     """
     if not outline.pages or marker.startswith(_CODE) or outline.fault_of(marker) is not None:
         return
@@ -184,13 +183,12 @@ def missing_section(outline: Outline, marker: str) -> MemctlError:
 
 
 def section_marker(value: str) -> str:
-    """Return a section's marker as records store it: `2.1` and `§2.1` give the same."""
+    """Return a section's marker with its sign: both "2.1" and "§2.1" give "§2.1"."""
     return "§" + value.strip().removeprefix("§")
 
 
 def known_section(snapshot: Snapshot, given: str) -> str:
-    """Return the marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError if that page does not
-    exist."""
+    """Return the marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError without such a page."""
     marker = section_marker(given) if given else ""
     if marker and snapshot.outline.find(marker) is None:
         raise missing_section(snapshot.outline, marker)

@@ -26,8 +26,11 @@ _IS_MARKER = lazy_regex(r"§.+|[1-4](?:\.[0-9]+)+")
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The place that a marker names; `path` is relative to the worktree's top, `text` is the page as a model needs
-    it."""
+    """The page, heading, file or folder that a marker names.
+
+    `path` is relative to the worktree's top; `text` is the rendered page without comments, or the file's text. `parent`
+    and `children` are the markers above and below it.
+    """
 
     marker: str
     level: int
@@ -39,13 +42,16 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def is_marker(text: str) -> bool:
-    """Return whether a person means a § marker, written with or without the sign."""
+    """Return whether a text is a § marker, with or without the sign."""
     return _IS_MARKER.fullmatch(text.strip()) is not None
 
 
 def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Place:
-    """Return the place that a marker names; raises MemctlError with similar markers, or with the candidates of an
-    ambiguous one."""
+    """Return the place that a marker names; `making` returns the Renderer, which is slow to load.
+
+    Raises MemctlError if the marker leads nowhere (the hint has similar markers), is ambiguous, or names a page that
+    can't be read.
+    """
     marker = "§" + marker.strip().removeprefix("§")
     if marker == ALL_SOURCES:
         return _sources(snapshot)
@@ -66,14 +72,14 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
 
 
 def refuse_broken(snapshot: Snapshot, marker: str) -> None:
-    """Raise MemctlError if the page of a marker can't be read, so that it is not called missing."""
+    """Raise MemctlError if the page of a marker exists but can't be read."""
     if (fault := snapshot.outline.fault_of(marker)) is not None:
         message = f"{marker} can't be read: {snapshot.prefix}/{fault}"
         raise MemctlError(message, "correct the file first; `memctl check` lists all faults")
 
 
 def refuse_doubled(snapshot: Snapshot, marker: str) -> None:
-    """Raise MemctlError if several pages have one number, which happens if two clones give it out."""
+    """Raise MemctlError if several pages have the marker's number, as after two clones added pages."""
     found = [page for page in snapshot.outline.pages if page.id == marker]
     if len(found) > 1:
         names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
@@ -117,8 +123,7 @@ def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.Numbered
 
 
 def _sources(snapshot: Snapshot) -> Place:
-    """Return all files that sections cover: the document of level 4 as last rendered, or a bare list if
-    there is none."""
+    """Return the place of all source files: the document of level 4 as last rendered, or a list without it."""
     names = snapshot.files.names()
     covered = {path for page in snapshot.outline.sections for path in repository_paths.matching(names, page.paths)}
     path = f"{FOLDER}/{SOURCES}"
@@ -169,7 +174,7 @@ def _listing(snapshot: Snapshot, marker: str, path: str, files: list[str]) -> Pl
 
 
 def _section_of(snapshot: Snapshot, path: str) -> str | None:
-    """Return the section that covers a file: of several, the first."""
+    """Return the marker of the first section that covers a file, None if no section does."""
     for page in snapshot.outline.sections:
         if repository_paths.matching([path], page.paths):
             return page.id

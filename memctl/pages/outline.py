@@ -1,4 +1,4 @@
-"""What a source file is for, and what it contains: the headings of Markdown, the definitions of code."""
+"""Describe a source file: its purpose in one line, and its headings or definitions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.text import fit, markdown
 
 _WIDTH = 120  # characters of a purpose or a title
-_MOST = 2_000  # markers of one file; more would outline nothing
-_DOCUMENTED = 40  # definitions that are asked what is said of them
-_HEAD = 16_000  # characters in which a file says what it is for
-_LONGEST = 1_000_000  # characters of Markdown that are read: some lists need 750 bytes of memory for each
-_MOST_LINES = 50_000  # of them that are read: a heading needs 1,300 bytes and 25 microseconds, however short it is
+_MOST = 2_000  # markers of one file
+_DOCUMENTED = 40  # definitions whose descriptions are searched for a file's purpose
+_HEAD = 16_000  # first characters of a file, in which its purpose is searched
+_LONGEST = 1_000_000  # characters of Markdown that are read, since some lists need 750 bytes of memory per character
+_MOST_LINES = 50_000  # lines of Markdown that are read, since a heading needs 1,300 bytes and 25 microseconds
 MARKDOWN = ("md", "markdown")
-# What comments begin with; where it is not "#" or ";", there are also those between /* and */.
+# How line comments begin; with "//" and "--" there are block comments between /* and */ as well.
 _COMMENTS = {
     **dict.fromkeys(
         (*SCRIPT, *GO, *RUST, *JAVA, *CPP, "css", "scss", "cs", "swift", "scala", "php", "dart", "proto"), "//"
@@ -34,7 +34,7 @@ _COMMENTS = {
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """A place in a file: its line (1-based), its nesting (1 = top; of a heading, its level), what begins there."""
+    """A heading or definition in a file: its line (from 1), its level or nesting (from 1), and its title."""
 
     line: int
     level: int
@@ -42,11 +42,10 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 def markers(path: str, text: str) -> list[Marker]:
-    """Return what a file contains, in its order: headings of Markdown, definitions in Python, JavaScript, TypeScript
-    and Go.
+    """Return the headings of a Markdown file or the definitions of code, in their order; at most 2,000.
 
-    Of other files nothing, and never more than 2,000. 100,000 characters take 20 ms of code, 100 ms of Markdown, of
-    which only the first million in 50,000 lines is read.
+    Other files give none. 100,000 characters of code take 20 ms, and of Markdown 100 ms; of Markdown only the first
+    million characters and 50,000 lines are read.
     """
     suffix = suffix_of(path)
     if suffix in MARKDOWN:
@@ -58,13 +57,13 @@ def markers(path: str, text: str) -> list[Marker]:
 
 
 def suffix_of(path: str) -> str:
-    """Return the suffix of a file in small letters and without its dot, "" if it has none."""
+    """Return the suffix of a file in lower case without its dot, "" if it has none."""
     return path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""
 
 
 def plain(text: str) -> str:
     """Return a text as one line of at most 120 characters, without control characters."""
-    text = text[: _WIDTH * 4]  # some of which may go
+    text = text[: _WIDTH * 4]  # enough even if control characters are removed
     line = markdown.one_line("".join(c for c in text if c.isprintable() or c.isspace()))
     if len(line) <= _WIDTH:
         return line
@@ -75,13 +74,13 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=[\w\"'#]|\1)(?:.*\n)*?(?:\1|
 
 
 def blocks(text: str) -> Iterator[Marker]:
-    """Yield the top-level headings and paragraphs of Markdown, paragraphs with level 0; empty ones are left out."""
+    """Yield the top-level headings and paragraphs of Markdown; a paragraph has level 0, and empty ones are left out."""
     from markdown_it import MarkdownIt
 
     text = "\n".join(clean_newlines(text[:_LONGEST]).split("\n", _MOST_LINES)[:_MOST_LINES])
     if front_matter := _FRONT_MATTER.match(text):
         text = "\n" * front_matter[0].count("\n") + text[front_matter.end() :]
-    parser = MarkdownIt("commonmark").disable("inline")  # of most blocks nobody asks what is in their lines
+    parser = MarkdownIt("commonmark").disable("inline")  # inline content is parsed only where it is needed
     known: dict[str, Any] = {}
     tokens = parser.parse(text, known)
     parser.enable("inline")
@@ -96,7 +95,7 @@ def blocks(text: str) -> Iterator[Marker]:
             yield Marker((opens.map or [0])[0] + 1, int(opens.tag[1:] or 0), title)
 
 
-# Lines with which a paragraph begins to be about rights, and is no longer of interest.
+# Lines that begin the part of a paragraph about copyright or a licence, which is skipped.
 _LICENCE = re.compile(
     r"^\W*copyright\b|copyright (?:\(c\)|©|\d|notice|holder|owner)|^\W*(?:©|\(c\)) |SPDX-|all rights reserved"
     r"|licen[sc]ed? (?:under|to)\b|licen[sc]e:|under the .{1,40}licen[sc]e|public licen[sc]e|permission is hereby"
@@ -105,7 +104,7 @@ _LICENCE = re.compile(
     r"|^unless required by|^you (?:may obtain|should have received)",
     re.IGNORECASE,
 )
-# Lines that speak to tools, only draw something or only point somewhere.
+# Lines that are directives for tools, decoration or only a link.
 _DIRECTIVE = re.compile(
     r"[\W_]*$|https?://\S+$|!|@|-\*-|(?:vim?|ex|-*mode|(?i:coding))[:=]|eslint|prettier|[jt]s[hl]int|tslint|biome"
     r"|istanbul|c8 |globals? \w+(?:$|[:,])|go:|\+build|nolint|shellcheck |yaml-language|yamllint|sqlfluff|noqa|pylint"
@@ -123,12 +122,11 @@ class _Package(msgspec.Struct):
 
 
 def purpose(path: str, text: str) -> str:
-    """Return what a file is for, by its own beginning: one line of at most 120 characters, "" if it does not say.
+    """Return the purpose of a file in one line of at most 120 characters, "" if the file does not say it.
 
-    That is the first sentence of a Python docstring, of a comment above the code (but for licences and what is told
-    to tools) or of a text, the first heading of Markdown, the description in a package's manifest. Of code that
-    begins with none it is what is said of its first class or function, or the names of these. Only the first 16,000
-    characters are read (of package.json, all), which takes a few milliseconds at most.
+    It is the first sentence of a Python docstring, of the first comment (without licences and directives) or of a text,
+    the first heading of Markdown, or the description in a package's manifest. For other code it is the description of
+    the first class or function, or the names of these. Only the first 16,000 characters are read (all of package.json).
     """
     return plain(_find_purpose(path, text))
 
@@ -149,27 +147,26 @@ def _find_purpose(path: str, text: str) -> str:
         return "" if block is None else block.title if block.level else fit.first_sentence(block.title)
     if suffix in PYTHON:
         docstring = _DOCSTRING.match(text)
-        if docstring and (said := _first_sentence(path, docstring[2].split("\n"))):
-            return said
+        if docstring and (sentence := _first_sentence(path, docstring[2].split("\n"))):
+            return sentence
     if suffix in ("rst", "txt"):
         return _first_sentence(path, text.split("\n"))
-    said = _first_sentence(path, _comments(text, _COMMENTS[suffix])) if suffix in _COMMENTS else ""
-    return said or _by_definitions(suffix, text)
+    sentence = _first_sentence(path, _comments(text, _COMMENTS[suffix])) if suffix in _COMMENTS else ""
+    return sentence or _by_definitions(suffix, text)
 
 
 def _by_definitions(suffix: str, text: str) -> str:
-    """Return what a file of code is for by what it defines: what is said of the first class, else of the first
-    function.
+    """Return the purpose of code by its public definitions: the description of the first class, or of a function.
 
-    `Cart: What somebody wants to buy.`; if nothing is said of any, their names. Those that are private don't count.
+    It is such as "Cart: The articles that a customer wants to buy."; without any description, the names.
     """
     lines = text.split("\n")
     tops = [(line, title) for line, level, title in code_lines.definitions(suffix, text) if level == 1]
     public = [(line, title.rpartition(" ")[2], title) for line, title in tops if not re.search(r"(?:^| )[_#]", title)]
     classes = [each for each in public if each[2].startswith(("class ", "type ", "interface "))]
     for line, name, _ in (*classes, *public)[:_DOCUMENTED]:
-        if said := of_definition(suffix, lines, line):
-            return f"{name}: {said}"
+        if description := of_definition(suffix, lines, line):
+            return f"{name}: {description}"
     return ", ".join(dict.fromkeys(name for _, name, _ in public))
 
 
@@ -191,7 +188,7 @@ def _in_pyproject(text: str) -> str:
 
 
 def _comments(text: str, mark: str) -> Iterator[str]:
-    """Yield the lines of the comments that a text begins with, without their marks, and an empty one where one ends."""
+    """Yield the lines of the comments at the beginning of a text without comment marks, and "" after each comment."""
     inside = False
     for line in map(str.strip, text.split("\n")):
         if inside or (line.startswith("/*") and mark in ("//", "--")):
@@ -211,39 +208,39 @@ def _comments(text: str, mark: str) -> Iterator[str]:
 
 
 def _first_sentence(path: str, lines: Iterable[str]) -> str:
-    """Return the first sentence that is about the file, not about rights, tools or the file's own name."""
-    said: list[str] = []
+    """Return the first sentence that is not about a licence, tools or the file's own name."""
+    kept: list[str] = []
     is_licence = False
     for line in lines:
         line = _DESCRIBES.sub("", line).strip()
         if _DIRECTIVE.match(line) or _is_name(path, line):
-            if said:
+            if kept:
                 break
             is_licence = False
         elif is_licence or _LICENCE.search(line):
             is_licence = True
         else:
-            said.append(line)
-    return fit.first_sentence("\n".join(said))
+            kept.append(line)
+    return fit.first_sentence("\n".join(kept))
 
 
 def _is_name(path: str, line: str) -> bool:
-    """Return whether a line is the path's end, or that with dots and without the suffix, as modules are called."""
+    """Return whether a line is the end of the path, or a dotted module name of it."""
     stem = path.rpartition(".")[0]
     return re.search("[./]", line) is not None and (path.endswith(line) or stem.endswith(line.replace(".", "/")))
 
 
-_SIGNATURE = 40  # lines that the head of a function may have
+_SIGNATURE = 40  # lines of a function's head
 _COMMENT = 40  # lines of a comment that are read
 _OPENS = re.compile(r"\s*[rRuU]?(\"\"\"|'''|\"|')")
 _ENDS_HEAD = re.compile(r":\s*(?:#.*)?$")
 _NEXT = re.compile(r"\s*(?:def|class|async|@|return|pass)\b")
-_BETWEEN = re.compile(r"\s*@\w")  # decorators stand between a comment and what it is about
+_BETWEEN = re.compile(r"\s*@\w")  # decorators may be between a comment and its definition
 _TAG = re.compile(r"@\w+")
 
 
 def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
-    """Return the first sentence of the description of the definition at a line (1-based), "" if it has none."""
+    """Return the first sentence of a definition's docstring or comment, "" if it has none; `line` counts from 1."""
     found = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
     return fit.first_sentence(found)
 
@@ -278,5 +275,5 @@ def _comment_above(lines: Sequence[str], line: int) -> str:
         if is_block and text.startswith("/*"):
             break
         number -= 1
-    said = [text.rstrip() for text in reversed(found)]
-    return "\n".join("" if _TAG.match(text) else text for text in said).lstrip("\n")
+    comment = [text.rstrip() for text in reversed(found)]
+    return "\n".join("" if _TAG.match(text) else text for text in comment).lstrip("\n")

@@ -1,4 +1,4 @@
-"""Find the sections that govern a place: a section, a file or folder, or a file of the memory."""
+"""Find the sections that govern a place, whose owners decide about it: a section, a file, a folder, or a record."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from memctl.store.file_sections import around, sections
 from memctl.store.memory import Memory
 
 
-def deciding(
+def governing_sections(
     memory: Memory, snapshot: Snapshot, owned: Collection[str], folder: Path, place: str
 ) -> list[tuple[str, ...]]:
-    """Return the sections that decide about a place: a marker, or a path as seen from `folder` or the worktree's top.
+    """Return the sections that govern a place: a marker, or a path relative to `folder` or to the worktree's top.
 
-    Each tuple decides about a part of it: the innermost section first, of which the first that has an owner counts, as
-    in ("§3.1", "§2.1"). `owned` are markers that count though they have no page. A path need not be there yet. Raises
-    MemctlError for a section that does not exist, and for what lies outside of the repository.
+    Each tuple has the markers for a part of the place, the innermost first, such as ("§3.1", "§2.1"); the first with an
+    owner counts. `owned` are markers that exist even without a page. A path need not exist. Raises MemctlError for a
+    section that does not exist, and for a path outside of the repository.
     """
     if not place.strip():
-        raise MemctlError("a place is empty", "give a section such as §2.1, or a path; `.` is all of it", USAGE)
+        raise MemctlError("the place is empty", "give a section such as §2.1, or a path; `.` means all files", USAGE)
     if navigate.is_marker(place):
         return [_section(snapshot, owned, place)]
     paths = possible_paths(memory.repository.top, folder, place)
     if not paths:
         raise MemctlError(f"{place} is not in this repository", exit_code=USAGE)
     names = snapshot.files.names()
-    # Of what is there only that is meant; of what is not, either may be.
+    # A path that exists is the one that is meant; if none exists, each may be.
     paths = [path for path in paths if path in names or files_below(names, path)][:1] or paths
     found: list[tuple[str, ...]] = []
     for path in paths:
@@ -59,7 +59,7 @@ def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[st
 
 
 def _of_own_file(snapshot: Snapshot, path: str) -> tuple[str, ...]:
-    """Return the sections of a page or record of the memory, by the place that it names."""
+    """Return the markers that govern a page or record of the memory, by its own number or section."""
     try:
         text = snapshot.read(path)
     except (FileNotFoundError, InvalidRecord):
@@ -68,6 +68,6 @@ def _of_own_file(snapshot: Snapshot, path: str) -> tuple[str, ...]:
 
 
 def _parent(snapshot: Snapshot, marker: str) -> str:
-    """Return the section that a page of details belongs to, "" if it is unknown."""
+    """Return the marker of the section that a page of details belongs to, "" if it is unknown."""
     page = snapshot.outline.find(marker)
     return (page.section or "") if page else ""

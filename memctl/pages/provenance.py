@@ -32,17 +32,20 @@ from memctl.text.lazy_regex import lazy_regex
 
 REVIEWED, UNREVIEWED, SUSPECT, BROKEN = "reviewed", "unreviewed", "suspect", "broken"
 IN_CODE_REFS, IN_TEXT, IN_COMMIT = "code_refs", "text", "commit"
-_AROUND = 12 * 3_600  # seconds before and after the commit in which records of its session are looked for
-_BESIDE = 3_600  # seconds: who commits code has mostly recorded something less than an hour before or after
+_AROUND = 12 * 3_600  # seconds before and after a commit in which records of its session are searched
+_BESIDE = 3_600  # seconds between a commit of code and a record of its session; mostly less than an hour
 _ORDER = (IN_CODE_REFS, IN_TEXT, IN_COMMIT)
-_OF_PLACES = 20  # records of a section or page, the most important ones
+_OF_PLACES = 20  # the most important records of a section or page
 _WITH_LINE = lazy_regex(r"(.+):([1-9][0-9]*)")
-# A record's id in code or in a message, be it as the beginning of its file's name.
+# A record's id in code or in a message, also as the beginning of a file's name.
 _NAMED = lazy_regex(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
 
 
 class FileQuery(msgspec.Struct, frozen=True):
-    """A file to explain, below the worktree's top, and a line of it; if the file no longer exists, its last version."""
+    """A file to explain: its path below the worktree's top, a line (from 1) or None for the whole file.
+
+    `last` is the last version of a file that no longer exists.
+    """
 
     path: str
     line: int | None = None
@@ -50,9 +53,10 @@ class FileQuery(msgspec.Struct, frozen=True):
 
 
 class PageReference(msgspec.Struct, frozen=True):
-    """A page that refers to a file: how, whether it still agrees with it, and the ids of content if it is SUSPECT.
+    """A page that refers to a file, and the texts of its references.
 
-    `state` is one of REVIEWED, UNREVIEWED, SUSPECT, BROKEN (the file is gone) and AMBIGUOUS (it may mean another).
+    `state` is REVIEWED, UNREVIEWED, SUSPECT (the file changed since the review), BROKEN (the file is missing) or
+    AMBIGUOUS (the reference may mean another file). `reviewed` and `now` are the file's ids if it is SUSPECT.
     """
 
     page: Page
@@ -63,22 +67,23 @@ class PageReference(msgspec.Struct, frozen=True):
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a record was found: in its code_refs, in the file's text, or in a commit; there `where`.
+    """Why a record is related to a file.
 
-    `how` says how a commit names it. `is_here`: it is about the very line that was asked for. `lines` are what became
-    of the lines that it names.
+    `by` is IN_CODE_REFS, IN_TEXT or IN_COMMIT, and `where` is the reference, the line or the commit. `how` is the name
+    of the trailer by which a commit names the record, or "message". `is_here` says that the reason is about the line in
+    question. `lines` are the current lines of a reference to lines.
     """
 
     by: str
     where: str
     how: str = ""
     is_here: bool = False
-    distance: int = 0  # what to order reasons of one kind by
+    distance: int = 0  # orders the reasons of one kind, the least first
     lines: LineReference | None = None
 
 
 class RelatedRecord(msgspec.Struct, frozen=True):
-    """A record that is related to a file (None if the memory lacks it), and all reasons for that, best first."""
+    """A record that is related to a file, and all reasons, the best first; `record` is None if the memory lacks it."""
 
     id: str
     record: Record | None
@@ -86,12 +91,12 @@ class RelatedRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_here(self) -> bool:
-        """Whether it is about the very line that was asked for."""
+        """Whether the best reason is about the line in question."""
         return self.reasons[0].is_here
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A commit that touched a file, the records that it names, and whether it brought the line in question."""
+    """A commit that changed a file, the ids of the records that it names, and whether it added the line in question."""
 
     touch: FileCommit
     records: tuple[str, ...]
@@ -103,15 +108,16 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """All that explains a file. `origin` is where the line comes from, `has_more` whether there are older commits.
+    """Everything that explains a file or one of its lines.
 
-    `of_places` are the most important records of the sections that cover the file and of the pages that refer to it,
-    `of_session` those that were made in the `session` ("" if none is known) in which the line's commit was. `text` is
-    the file's, "" if it is none.
+    `origin` is the commit that the line comes from, None without a line. `has_more` says that there are older commits.
+    `of_places` are the most important records of the sections that cover the file and of the pages that refer to it.
+    `session` is the session of the line's commit ("" if unknown), and `of_session` are its records. `text` is the
+    file's text, "" if it is not text.
     """
 
     asked: FileQuery
-    sections: tuple[tuple[Page, tuple[str, ...]], ...]  # each with those of its globs that cover the file
+    sections: tuple[tuple[Page, tuple[str, ...]], ...]  # each with its globs that cover the file
     pages: tuple[PageReference, ...]
     records: tuple[RelatedRecord, ...]
     commits: tuple[Cause, ...]
@@ -128,9 +134,9 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: int) -> Why:
-    """Gather what explains a file in the snapshot of the commit `at`, or with "" of the worktree.
+    """Collect everything that explains a file in the Snapshot of the commit `at`, "" for the worktree.
 
-    `limit` is how many commits are looked at, 0 for all. Raises MemctlError if the file has no such line.
+    `limit` is the number of commits to read, 0 for all. Raises MemctlError if the file does not have the line.
     """
     start = start_revision(memory, at)
     touches = _touches(memory, asked, start, limit + 1 if limit else None)
@@ -175,8 +181,7 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
 
 
 def _touches(memory: Memory, asked: FileQuery, start: str, limit: int | None) -> list[FileCommit]:
-    """Return the commits that touched a file; of one that was renamed and not committed yet, those of its
-    former name."""
+    """Return the commits that changed a file; for an uncommitted rename, those of its former name."""
     if not start:
         return []
     found = history.touches(memory.repository, asked.path, start, limit)
@@ -188,10 +193,10 @@ def _touches(memory: Memory, asked: FileQuery, start: str, limit: int | None) ->
 
 
 def _refuse_no_line(memory: Memory, snapshot: Snapshot, asked: FileQuery, text: str | None) -> None:
-    """Raise MemctlError if a file does not have the line that is asked for."""
+    """Raise MemctlError if a file does not have the line of the query."""
     if text is None:
         if memory.repository.is_partial if asked.last else not snapshot.files.read([asked.path]):
-            return  # it can't be looked into; Git knows its lines
+            return  # memctl can't read the file, but Git knows its lines
         hint = f"`memctl why {asked.path}` explains the whole file"
         raise MemctlError(f"{asked.path} is not text, so it has no lines", hint, USAGE)
     count = line_count(text)
@@ -201,6 +206,7 @@ def _refuse_no_line(memory: Memory, snapshot: Snapshot, asked: FileQuery, text: 
 
 
 def line_count(text: str) -> int:
+    """Return the number of lines of a text; a last line without a line end counts."""
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
@@ -218,16 +224,16 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
 
 
 def start_revision(memory: Memory, at: str) -> str:
-    """Return the commit that history is read from: the one given, or HEAD; "" if there is none yet."""
+    """Return the revision to read history from: `at`, otherwise "HEAD"; "" in a repository without commits."""
     return at or ("HEAD" if memory.repository.has_head() else "")
 
 
 def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str) -> FileQuery:
     """Return the file, and the line if there is one, that a person names as PATH or PATH:LINE.
 
-    PATH is taken as seen from `folder`, then from the worktree's top, then as a file that the history of the commit
-    `at` (or "" for HEAD) has. Raises MemctlError with near names if Git knows no such file, or if it is kept from the
-    reader.
+    PATH is relative to `folder` or to the worktree's top; it may also be a deleted file in the history of the commit
+    `at` ("" for HEAD). Raises MemctlError if Git knows no such file (the hint has similar names), or if the reader may
+    not read it.
     """
     texts: list[tuple[str, int | None]] = [(given, None)]
     if match := _WITH_LINE.fullmatch(given):
@@ -252,19 +258,21 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
 
 
 def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
-    """Raise MemctlError for a submodule, or for a path in one."""
+    """Raise MemctlError if a path is a submodule or is inside of one."""
     for path in paths:
         parts = path.split("/")
         folders = ["/".join(parts[: count + 1]) for count in range(len(parts))]
         for folder in trees.submodules(memory.repository, start, folders) if start else ():
             inner = path[len(folder) + 1 :]
-            hint = f"`git -C {folder} log{f' -- {inner}' if inner else ''}` tells the history of it"
+            hint = f"`git -C {folder} log{f' -- {inner}' if inner else ''}` shows its history"
             raise MemctlError(f"{folder} is a submodule, a repository of its own", hint, USAGE)
 
 
 def record_names(text: str) -> dict[str, str]:
-    """Return the records that a commit's message names, each with where: "Decision", "Memctl-Id" (trailers) or
-    "message"."""
+    """Return the record ids in a commit's message, each with its place: "Decision", "Memctl-Id" or "message".
+
+    The first two are trailers.
+    """
     trailers = message.parse(text)
     found: dict[str, str] = {}
     for how, values in (("Decision", trailers.decisions), ("Memctl-Id", trailers.ids), ("message", (text,))):
@@ -347,7 +355,7 @@ def _line_references(
     text: str,
     at: str,
 ) -> dict[tuple[str, str], LineReference]:
-    """Return the current lines for the lines of a file that records name; {} for a file that is not text."""
+    """Return the current lines of records' references to lines of a file; {} for a file that is not text."""
     if not text:
         return {}
     if asked.last is not None:
@@ -361,7 +369,7 @@ def _line_references(
 
 
 def _own_id(known: dict[str, Record], name: str) -> str:
-    """Return the current id of a record that may be named by an earlier id."""
+    """Return the current id of a record, given that or an earlier id."""
     return known[name].id if name in known else name
 
 
@@ -392,11 +400,10 @@ def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineRefer
 
 
 def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...]]:
-    """Return the session in which a commit of HEAD's history was made, and the ids of the records that were made in it.
+    """Return the session in which a commit of HEAD's history was made, and the ids of the records of that session.
 
-    A session is known by the trailers of memctl's own commits. A commit of code belongs to it if it says so itself, or
-    if the same author made it while that session wrote, or within an hour of it; of several the nearest is taken. If
-    there is none, "" and no ids.
+    Sessions are known from trailers of memctl's commits. A commit belongs to the session that it names, otherwise to
+    the nearest one whose commits have its author and are at most an hour away. Returns ("", ()) if there is none.
     """
     seconds = timestamps.to_epoch(commit.date)
     made = MadeBetween(memory, seconds - _AROUND, seconds + _AROUND)
@@ -413,7 +420,7 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
 
 
 def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return the session that each of some commits names in its trailers, and its author."""
+    """Return (session, author) of each commit that names a session in its trailers, by commit id."""
     if not commits:
         return {}
     args = ["log", "--no-show-signature", "--no-walk", "--stdin", "-z"]
@@ -424,8 +431,10 @@ def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tup
 
 
 def reason_of_record(snapshot: Snapshot, record: Record) -> str:
-    """Return the first sentence of the field that says why, else of the first part that says anything; "" if none does,
-    or if the record can't be read any more."""
+    """Return the first sentence of a record's reason, or else of its first part with text.
+
+    Returns "" if the record has no text, or can't be read any more.
+    """
     try:
         return _first_reason(record.kind, snapshot.body(record), record.kind.reason)
     except (InvalidRecord, OSError):
@@ -433,12 +442,12 @@ def reason_of_record(snapshot: Snapshot, record: Record) -> str:
 
 
 def reason_of_page(page: Page) -> str:
-    """Return the first sentence of a page, its title if it has none."""
+    """Return the first sentence of a page's text, its title if there is no text."""
     return _first_reason(page.kind, page.body) or page.title
 
 
 def reason_of_commit(text: str) -> str:
-    """Return the first sentence below the subject of a commit's message; "" if there are only trailers."""
+    """Return the first sentence below the subject of a commit's message, "" if there are only trailers."""
     return next(map(first_sentence, message.paragraphs(text)), "")
 
 

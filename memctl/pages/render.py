@@ -1,7 +1,7 @@
-"""Rendering `.memory/docs/`: each document from the pages and records it shows, through a template.
+"""Render the documents in `.memory/docs/` from pages and records, with templates.
 
-The same memory gives the same bytes: rendering reads no clock and no environment, and only those of the repository's
-files that references name.
+One memory always gives the same bytes: rendering reads neither the clock nor the environment, and of the repository's
+files only those that references name.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Renderer:
-    """Renders the documents of one Snapshot; compiled templates are kept in the folder `compiled`, if one is given.
+    """Renders the documents of one Snapshot.
 
-    `estimate` says about how many tokens Markdown has (`tokens.families.markdown_estimator`), for pages have limits.
-    Templates of the project's own are used only if it is `trusted`.
+    `estimate` returns the approximate tokens of Markdown, for the limits of pages (`tokens.families`). `compiled` is a
+    folder for compiled templates, None to keep none. The project's own templates are used only if it is `trusted`.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Renderer:
     ) -> None:
         self.snapshot = snapshot
         self.links = Links(snapshot)
-        outline = snapshot.outline  # of pages with one name the first is shown, as everywhere
+        outline = snapshot.outline  # reversed, so that the first of several pages with one name wins
         self._by_document = {document_of(page): page for page in reversed((*outline.sections, *outline.details))}
         self._pages: dict[str, str] = {}
         self._estimate = estimate
@@ -49,18 +49,18 @@ class Renderer:
         return (INDEX, EXECUTIVE, *(document_of(page) for page in (*outline.sections, *outline.details)))
 
     def document(self, name: str) -> str:
-        """Return one document with its header; raises MemctlError if a template of the project has an error."""
+        """Return one document with its header; raises BrokenTemplate if a template of the project has an error."""
         return seal(self.page(name), layout=LAYOUTS.get(name, 1))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
-        """Return the document of level 4 with its header; this reads and counts the files, and reads their history."""
+        """Return the document of level 4 with its header; reads all listed files and their history."""
         from memctl.pages import sources
 
         page = sources.level4(self.snapshot, self.links, repository, count)
         return seal(self._fill(SOURCES, page), sources.made_from(self.snapshot), LAYOUTS[SOURCES])
 
     def page(self, name: str) -> str:
-        """Return the text of a document without its header."""
+        """Return a document's text without its header; raises BrokenTemplate if its template has an error."""
         if name in self._broken:
             raise self._broken[name]
         if name not in self._pages:
@@ -98,7 +98,7 @@ class Renderer:
 
 
 def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:
-    """Return the documents that show records of some places (§2.N, §3.N, "" for records without a place)."""
+    """Return the names of the documents that show records of some places (§2.N, §3.N, "" for no place)."""
     outline = snapshot.outline
     sections = set(places)
     sections |= {page.section or "" for page in outline.details if page.id in sections}

@@ -12,20 +12,20 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import ids
 from memctl.store.place import FOLDER
 
-_END = "\0"  # which no path has
+_END = "\0"  # a character that no path has
 
 
 def resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
-    """Return the files (or the one folder, with a slash at its end) that a reference behind `§4.` may mean.
+    """Return the files, or folders with a slash at the end, that a reference after `§4.` may mean.
 
-    It is a path, the end of one, or such with dots for slashes and without the suffix: `services.auth.jwt_handler` is
-    `src/services/auth/jwt_handler.py`. The first of these ways in which anything fits decides. Several files in the
-    answer mean that the reference is ambiguous.
+    A reference is a path, the end of a path, or either with dots for slashes and without the suffix:
+    "services.auth.jwt_handler" means src/services/auth/jwt_handler.py. These forms are tried in this order, and the
+    first with a match decides. If several files match, the reference is ambiguous; () means that none does.
     """
-    return _resolve(frozenset(names), reference)  # a union of a frozenset and keys is a set
+    return _resolve(frozenset(names), reference)  # callers may pass a plain set, which can't be a cache key
 
 
-@lru_cache(maxsize=4_096)  # a text may repeat one that means thousands of files
+@lru_cache(maxsize=4_096)  # a text may repeat a reference that matches thousands of files
 def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
     wanted = reference.rstrip("/").removesuffix(".*") if not reference.endswith("**") else reference.rstrip("/*")
     if wanted in names:
@@ -45,11 +45,11 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
     return tuple(sorted(f"{folder}/" for folder in folders if "/" not in wanted or folder.endswith(end)))
 
 
-OTHER_FORM = "a file there has this name in another Unicode form: copy the name from `git ls-files`"
+OTHER_FORM = "a file has this name in another Unicode form: copy the name from `git ls-files`"
 
 
 def in_other_form(names: Iterable[str], path: str) -> bool:
-    """Return whether a file has a name that looks the same in another Unicode form (é as one character or as two)."""
+    """Return whether a file has this path in another Unicode form (é as one character or as two)."""
     if path.isascii():
         return False
     from unicodedata import normalize
@@ -59,15 +59,15 @@ def in_other_form(names: Iterable[str], path: str) -> bool:
 
 
 def is_folder(names: frozenset[str], path: str) -> bool:
-    """Return whether any of some files is below a folder."""
+    """Return whether a path is a folder that contains any of the files."""
     return path in _folders(names)
 
 
 def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
-    """Return the files that any of some globs covers, sorted; globs are those of .gitignore, `src/auth` or `*.py`."""
+    """Return the files that any of the globs matches, sorted; globs are as in .gitignore: "src/auth" or "*.py"."""
     if not globs:
         return []
-    from memctl.text.globs import Globs  # mostly paths are named as they are
+    from memctl.text.globs import Globs  # slow to load
 
     matches = Globs(globs).match
     return sorted(name for name in names if matches(name) is not None)
@@ -75,7 +75,7 @@ def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=4)
 def _folders(names: frozenset[str]) -> frozenset[str]:
-    """Return the folders that some files are in, and all above these."""
+    """Return all folders that contain any of the files, at any depth."""
     found = set()
     for name in names:
         folder = name.rpartition("/")[0]
@@ -98,10 +98,10 @@ def _stems(paths: frozenset[str]) -> list[str]:
 
 
 def _ending(ordered: Sequence[str], wanted: str) -> list[tuple[str, bool]]:
-    """Return the paths that end with what is wanted, dots and slashes being the same, each with whether it is all of
-    them.
+    """Return the paths that end with `wanted`, where dots match slashes, each with whether the whole path matches.
 
-    They are found by bisection: a hostile text has 40,000 references, and a repository as many files.
+    `ordered` comes from `_whole` or `_stems`. The search is a bisection, because a hostile text may have 40,000
+    references, and a repository as many files.
     """
     end = f".{_dotted(wanted)}"[::-1]
     found = []
@@ -122,12 +122,12 @@ def _without_suffix(path: str) -> str:
     return folder + slash + (stem if dot and stem else name)
 
 
-_NEAR = 3  # names to suggest
-_SHOWN = 12  # files that a marker may mean
+_NEAR = 3  # similar names in a hint
+_SHOWN = 12  # files in the message about an ambiguous marker
 
 
 def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
-    """Return the paths below the worktree's top that a person's path may mean: relative to a folder, and to the top."""
+    """Return the paths below the worktree's top that a person's path may mean: relative to `folder`, and to `top`."""
     found = []
     for start in (os.path.realpath(folder), str(top)):
         place, name = os.path.split(os.path.normpath(os.path.join(start, text)))
@@ -143,9 +143,9 @@ def files_below(names: Iterable[str], path: str) -> list[str]:
 
 
 def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str:
-    """Return the one file that a person names, by a path as seen from `folder` or from `top`, or by a §4 marker.
+    """Return the file that a person names: by a path relative to `folder` or `top`, or by a §4 marker.
 
-    Raises MemctlError if it is none of `names`, may be several, or is a folder.
+    Raises MemctlError if it is not among `names`, if several match, or if it is a folder.
     """
     if text.startswith("§4."):
         found = list(resolve(names, text[3:]))
@@ -167,7 +167,7 @@ def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str
 
 
 def refuse_memory(path: str) -> None:
-    """Raise MemctlError if a path leads into a memory, whose files explain themselves."""
+    """Raise MemctlError if a path is inside of a memory folder; the hint is the `memctl log` that explains it."""
     if FOLDER in path.split("/"):
         identifier = ids.id_in_path(path)
         raise MemctlError(
@@ -184,5 +184,7 @@ def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
     alike = get_close_matches(text.rstrip("/").rpartition("/")[2], by_name, n=_NEAR)
     near = get_close_matches(text, [path for name in alike for path in by_name[name]], n=_NEAR, cutoff=0)
-    hint = f"did you mean {' or '.join(near)}?" if near else "give a path as seen from here, or from the worktree's top"
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else "give a path relative to this folder or to the worktree's top"
+    )
     return MemctlError(f"Git knows no file {text!r}", hint, USAGE)

@@ -1,10 +1,9 @@
-"""Jinja for templates that may come with a cloned repository: they reach nothing but the values that they are given,
-and what they make is bounded.
+"""Run Jinja templates that may come with a cloned repository: they read only their values, and their output is limited.
 
-Jinja's own sandbox bounds only `range`. Here every value that an operator, a call, a filter, a literal or an output
-makes is weighed, and what would be too large is refused before it is made: one long operation of C can't be interrupted
-by a deadline. A weight is about the characters of a value as text, what lists share counted as often as it stands
-there, since comparing or printing it takes that long.
+Jinja's own sandbox limits only `range`. Here each value that an operator, a call, a filter, a literal or an output
+makes is weighed, and a value that would be too large is refused before it is made, since a deadline can't interrupt a
+single long operation in C. The weight of a value is about its number of characters as text; an item that occurs twice
+in a list counts twice, because printing it takes that long.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 
 _NAME = re.compile(r"[\w-][\w.-]*\.j2")
-_SECONDS = 2.0  # of work for all documents, beside those that each may have: a page takes some milliseconds
-_EACH_SECONDS = 0.1
-_MAX_SOURCE = 64 * 1024  # characters of a template; real ones have about 2,000, and compiling them takes memory
-MAX_VALUE = 2 * 1024 * 1024  # of one value, and of a document: memctl reads no larger file
-_MAX_MADE = 8 * MAX_VALUE  # of all values that are made for one document
-_MAX_ESTIMATE = 4 * MAX_VALUE  # of an operation, by what goes into it; its result is weighed as well
-_MAX_ITEMS = 200_000  # of an iterator, and of the pieces of what is captured; the sandbox's `range` has 100,000
+_SECONDS = 2.0  # of processor time for all documents together, beyond what each document may use
+_EACH_SECONDS = 0.1  # of processor time for each document; a page takes some milliseconds
+_MAX_SOURCE = 64 * 1024  # characters of a template; real ones have about 2,000, and compiling takes memory
+MAX_VALUE = 2 * 1024 * 1024  # weight of one value and of a document: memctl reads no larger file
+_MAX_MADE = 8 * MAX_VALUE  # weight of all values that are made for one document
+_MAX_ESTIMATE = 4 * MAX_VALUE  # estimated weight of an operation's result
+_MAX_ITEMS = 200_000  # items of an iterator, and pieces of captured output; the sandbox's `range` has 100,000
 _MAX_BITS = 10_000  # of a number
-_MAX_WIDTH = 10_000  # of a field whose width is a value
-_EACH = 8  # what an item weighs beside what is in it: a pointer
-# Filters and methods whose result may be larger than what goes into it by a factor, and whether that is a number.
+_MAX_WIDTH = 10_000  # of a format's field whose width is a value
+_EACH = 8  # weight of an item beside its content: a pointer
+# Filters and methods whose result may be a multiple of their input, and whether a number is the factor.
 _FACTORS = {
     "center": True, "ljust": True, "rjust": True, "zfill": True, "expandtabs": True, "to_bytes": True, "indent": True,
     "slice": True, "tojson": True, "round": True, "replace": False, "join": False, "translate": False,
@@ -56,9 +55,9 @@ _FACTORS = {
 
 
 class Templates:
-    """The templates for one Snapshot: the project's own if it is `trusted`, else memctl's.
+    """The templates for one Snapshot: the project's own if it is `trusted`, otherwise memctl's.
 
-    What Jinja compiles is kept in the folder `compiled`, if one is given.
+    `compiled` is a folder for compiled templates, None to keep none.
     """
 
     def __init__(self, snapshot: Snapshot, compiled: Path | None, *, trusted: bool) -> None:
@@ -68,9 +67,9 @@ class Templates:
         self._exhausted: dict[str, BrokenTemplate] = {}
         cache = None
         if compiled is not None:
-            with suppress(PermissionError):  # a clone that is somebody else's
+            with suppress(PermissionError):  # the clone belongs to another user
                 private.make_folder(compiled)
-                # Without the ending `.bounded` they are those of earlier versions.
+                # Earlier versions of memctl left compiled templates without the ending `.bounded`.
                 cache = _Compiled(str(compiled), "%s.bounded")
         self._environment = Sandbox(
             loader=jinja2.FunctionLoader(self._source),
@@ -81,7 +80,7 @@ class Templates:
         )
 
     def fill(self, name: str, page: Any) -> str:
-        """Return what a template prints; raises BrokenTemplate."""
+        """Return the output of a template for a page's content; raises BrokenTemplate if the template fails."""
         path = f"templates/{name}"
         if path in self._exhausted:
             raise self._exhausted[path]
@@ -92,20 +91,20 @@ class Templates:
                 return self._environment.get_template(name).render(page=page)
         except MemctlError:
             raise
-        except Exception as error:  # a template is a program of somebody's: it may fail in any way
+        except Exception as error:  # a template is a foreign program, which may fail in any way
             at, line = _place(error, path)
             why = str(error) or ("it takes too much memory" if isinstance(error, MemoryError) else type(error).__name__)
             broken = BrokenTemplate(self._snapshot.prefix, at, line, why)
             if isinstance(error, (TooLarge, TimeoutError, MemoryError, RecursionError)):
-                self._exhausted[path] = broken  # it would take as long for each page
+                self._exhausted[path] = broken  # each further page would take as long
             raise broken from None
         finally:
             self._seconds = max(self._seconds - max(time.process_time() - begin - _EACH_SECONDS, 0.0), 0.0)
 
     def _source(self, name: str) -> tuple[str, str, None] | None:
-        """Return the text of a template, and its path below `.memory/`."""
+        """Return a template's text and its path below `.memory/` for Jinja's loader, None if there is none."""
         if _NAME.fullmatch(name) is None:
-            return None  # templates include each other, and no files from elsewhere
+            return None  # a template may include other templates, but no other files
         path = f"templates/{name}"
         try:
             if self._is_trusted:
@@ -148,9 +147,9 @@ def _place(error: BaseException, path: str) -> tuple[str, int]:
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the block once it has used so many seconds of processor time.
+    """Raise TimeoutError in the `with` block once it has used this many seconds of processor time.
 
-    This works only where the system can interrupt: not on Windows, and only in the main thread.
+    It has no effect on Windows and in threads other than the main thread, where nothing can interrupt the block.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
@@ -169,7 +168,7 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 class TooLarge(Exception):
-    """Raised if a template makes more text than it may."""
+    """A template made a value or an output that is larger than allowed."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -182,15 +181,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.code_generator_class = _Generator
         self.concat = self._concat  # type: ignore[method-assign]
         self.filters = {name: self._bounded(name, function) for name, function in self.filters.items()}
-        del self.globals["lipsum"]  # text by chance, and any amount of it
+        del self.globals["lipsum"]  # makes random text of any length
         self._made = 0
         self._safe: dict[tuple[type, str], bool] = {}
 
     def begin(self) -> None:
+        """Reset the weight of the values that were made."""
         self._made = 0
 
     def keep(self, value: Any) -> Any:
-        """Return a value after weighing it; raises TooLarge."""
+        """Return a value unchanged after adding its weight; raises TooLarge if it, or the total, is over a limit."""
         weight = weigh(value)
         self._made += weight
         if weight > MAX_VALUE:
@@ -200,7 +200,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def join(self, values: Sequence[Any]) -> str:
-        """Return the result of `~`."""
+        """Return the result of Jinja's operator `~`, which joins values as text; raises TooLarge."""
         _refuse(sum(map(weigh, values)))
         return str(self.keep("".join(map(str, values))))
 
@@ -209,7 +209,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.keep(super().call_binop(context, operator, left, right))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Judge as Jinja does, once for each type: a document asks for the same few fields of thousands of values."""
+        """Return Jinja's verdict on an attribute, asked once per type and name, since documents read many values."""
         key = (type(obj), attr)
         if key not in self._safe:
             self._safe[key] = super().is_safe_attribute(obj, attr, value)
@@ -230,7 +230,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return __self.keep(super().call(__context, __obj, *args, **kwargs))
 
     def _bounded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a filter that weighs its arguments and its result."""
+        """Return a filter that weighs its arguments and its result, and raises TooLarge."""
         skipped = int(hasattr(function, "jinja_pass_arg"))
 
         @wraps(function)
@@ -242,13 +242,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return bounded
 
     def captured(self) -> list[str]:
-        """Return a list for the pieces that a macro, a call or a `set` block prints."""
+        """Return a list for the output pieces of a macro, a call or a `set` block; a full list raises TooLarge."""
         return _Captured()
 
     @staticmethod
     def _concat(pieces: Iterable[str]) -> str:
-        """Join the pieces of a document or of captured output; a document comes piece by piece, so that it ends in
-        time."""
+        """Join the output pieces of a document, or of a block in it; raises TooLarge as soon as they are too long."""
         kept, length = [], 0
         for piece in pieces:
             kept.append(piece)
@@ -291,7 +290,7 @@ class _Generator(CodeGenerator):
 
 
 class _Captured(list):  # type: ignore[type-arg]
-    """The pieces that a macro, a call or a `set` block prints."""
+    """The output pieces of a macro, a call or a `set` block."""
 
     def append(self, piece: str) -> None:
         self.extend((piece,))
@@ -303,7 +302,10 @@ class _Captured(list):  # type: ignore[type-arg]
 
 
 def weigh(value: Any, known: dict[int, int] | None = None) -> int:
-    """Return the approximate length of a value as text; anything but a text, number or collection weighs little."""
+    """Return the weight of a value: about its characters as text, 8 for anything but a text, number or collection.
+
+    `known` has the weights of collections by `id()`.
+    """
     if isinstance(value, (str, bytes)):
         return len(value)
     if isinstance(value, int):
@@ -320,7 +322,10 @@ def weigh(value: Any, known: dict[int, int] | None = None) -> int:
 
 
 def _as_list(value: Any) -> Any:
-    """Return the items of an iterator, which can't be weighed, as a list; anything else as it is."""
+    """Return the items of an iterator as a list, because an iterator can't be weighed; any other value unchanged.
+
+    Raises TooLarge for too many items.
+    """
     if not isinstance(value, Iterator) or isinstance(value, LoopContext):
         return value
     items = list(islice(value, _MAX_ITEMS + 1))
@@ -362,8 +367,7 @@ def _estimate(name: str, subject: Any, given: Sequence[Any]) -> int:
 
 
 def _filled(pattern: str, given: Any, is_dynamic: bool) -> int:
-    """Return the largest possible weight of a pattern with its fields filled in; `is_dynamic` if values may be
-    widths."""
+    """Return the largest possible weight of a formatted pattern; `is_dynamic` says that values may be widths."""
     values = given if isinstance(given, (list, tuple)) else [given]
     if is_dynamic and any(isinstance(value, int) and abs(value) > _MAX_WIDTH for value in values):
         return _MAX_ESTIMATE + 1

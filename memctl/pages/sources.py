@@ -1,8 +1,8 @@
-"""Level 4: the repository's own files that sections cover and pages refer to, with facts about each.
+"""Build the content of level 4: the repository's files that sections cover and pages refer to.
 
-That is its path, last change, size, purpose, and for a file of more than 5,000 tokens markers of what it contains
-(rules.md#levels-of-pages). The files change with every commit of code and the page does not: its facts about a file are
-as of the last rendering, and `made_from` tells whether it lists the files that the memory asks for.
+Each file has its path, last change, size and purpose, and with more than 5,000 tokens the markers of what it contains
+(rules.md#levels-of-pages). The document is not rendered again with each commit of code, so its facts are as of the last
+rendering; its digest `made_from` shows whether it lists the right files.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
     from memctl.pages.outline import Marker
 
 LARGE = 5_000  # tokens; rules.md#levels-of-pages
-_FEW = 3  # markers: fewer, such as the title of a text, tell nothing of a file
+_FEW = 3  # markers that describe a file at least; fewer, such as a text's title, say nothing
 _PRIVATE = lazy_regex(r"(?:^|[ .])[_#]")
-_ROWS = 200  # files of a section that are listed one by one
-_MARKERS = 40  # of one file that are named
+_ROWS = 200  # files of a section that are listed
+_MARKERS = 40  # markers of one file that are listed
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """A file: its place, size in bytes and tokens, last change, purpose, and content.
+    """A file in the document of level 4: its marker (`id`), title and link in Markdown.
 
-    `more` counts the definitions beyond its `markers`.
+    `size` is in bytes, `tokens` None for a file that is not text, `changed` the date of its last commit ("" if none).
+    `markers` are its headings or definitions, and `more` counts those that are not listed.
     """
 
     id: str
@@ -52,7 +53,7 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 class SourceGroup(msgspec.Struct, frozen=True):
-    """The files of one section (or those that only pages refer to), and how many are not listed."""
+    """The files of one section, or with None those that only pages refer to; `left_out` counts the unlisted ones."""
 
     section: ListEntry | None
     files: tuple[SourceFile, ...]
@@ -60,12 +61,14 @@ class SourceGroup(msgspec.Struct, frozen=True):
 
 
 class Level4(msgspec.Struct, frozen=True):
+    """The content of the document of source files: the project's title, and the files by section."""
+
     title: str
     groups: tuple[SourceGroup, ...]
 
 
 def made_from(snapshot: Snapshot) -> str:
-    """Return a digest of everything in the memory that decides which files are listed."""
+    """Return a digest of everything in the memory that decides which files level 4 lists."""
     covered = [(page.id, page.title, page.path, page.paths) for page in snapshot.outline.sections if page.paths]
     listed = sorted({reference for page in _pages(snapshot) for reference in page.code_refs})
     mentioned = sorted({marker for page in _pages(snapshot) for marker in _mentions(page)})
@@ -73,13 +76,18 @@ def made_from(snapshot: Snapshot) -> str:
 
 
 def level4(snapshot: Snapshot, links: Links, repository: Repository, count: CountTokens) -> Level4:
-    """Return the files of level 4, section by section."""
+    """Return the content of level 4; `count` returns a file's tokens from its path and text.
+
+    Reads the listed files and their last commits.
+    """
     names = snapshot.files.names()
     chosen: list[tuple[Page | None, list[str]]] = []
     for page in snapshot.outline.sections:
         chosen.append((page, repository_paths.matching(names, page.paths)))
     covered = {path for _, paths in chosen for path in paths}
-    chosen.append((None, sorted({path for page in _pages(snapshot) for path in referred(page, names)} - covered)))
+    chosen.append(
+        (None, sorted({path for page in _pages(snapshot) for path in referenced_files(page, names)} - covered))
+    )
     listed = {path for _, paths in chosen for path in paths[:_ROWS]}
     contents = snapshot.files.read(listed)
     changed = last_changes(repository, listed)
@@ -91,14 +99,13 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, count: Coun
             max(len(paths) - _ROWS, 0),
         )
         for page, paths in chosen
-        if paths or (page and page.paths)  # its page links to this one
+        if paths or (page and page.paths)  # a section with globs links to its group, even if no file matches
     ]
     return Level4(levels.title_of(snapshot), tuple(groups))
 
 
-def referred(page: Page, names: frozenset[str]) -> dict[str, str]:
-    """Return the files that a page refers to, each with the reference as written; ambiguous and broken ones are left
-    out."""
+def referenced_files(page: Page, names: frozenset[str]) -> dict[str, str]:
+    """Return the files that a page refers to, each with the reference's text, without ambiguous and broken ones."""
     found = {path: ref for ref in page.code_refs for path in freshness.code_paths(names, ref) if path in names}
     for reference in sorted(_mentions(page)):
         if "*" not in reference:
@@ -117,23 +124,23 @@ def _mentions(page: Page) -> set[str]:
 
 
 def _row(links: Links, path: str, content: bytes | None, changed: str, count: CountTokens) -> SourceFile:
-    from memctl.pages import outline  # only this page looks into files
+    from memctl.pages import outline  # only level 4 reads files
 
     link, title = links.file(path), markdown.in_cell(markdown.code(path))
     text = _text(content)
-    if text is None:  # too large, or no text
+    if text is None:  # the file is too large, or not text
         return SourceFile(f"§4.{path}", title, link, len(content or b""), None, changed[:10], "", ())
     tokens = count(path, text)
     marked = outline.markers(path, text) if tokens > LARGE else []
     entries = tuple(
-        ListEntry(f"§4.{path}:{m.line}", markdown.code(m.title), f"{link}#L{m.line}") for m in _most_telling(marked)
+        ListEntry(f"§4.{path}:{m.line}", markdown.code(m.title), f"{link}#L{m.line}") for m in _main_markers(marked)
     )
     purpose, more = markdown.cell(outline.purpose(path, text)), len(marked) - len(entries)
     return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, entries, more)
 
 
-def _most_telling(marked: Sequence[Marker]) -> list[Marker]:
-    """Return the markers that describe a file best: the public ones of the outermost levels, up to a few."""
+def _main_markers(marked: Sequence[Marker]) -> list[Marker]:
+    """Return the markers that describe a file best: public ones of the outermost levels, at most 40."""
     public = [one for one in marked if not _PRIVATE.search(one.title)]
     for level in sorted({one.level for one in public}):
         found = [one for one in public if one.level <= level]

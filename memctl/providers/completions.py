@@ -46,7 +46,9 @@ class Completions:
     ) -> None:
         """The key is in `environ`, under the name that the settings give; raises MemctlError if they can't be used."""
         if not settings.model:
-            raise MemctlError("no model is set", "`git config --global memctl.llm.model NAME`", USAGE)
+            raise MemctlError(
+                "memctl.llm.model is not set", "`git config --global memctl.llm.model NAME` sets it", USAGE
+            )
         base = http_post.address(settings.base_url, "memctl.llm.baseUrl")
         named = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
         hint = "memctl.llm.apiKeyEnv names the environment variable with the key"
@@ -97,7 +99,7 @@ class Completions:
             reason = getattr(error, "reason", None) or error
             if isinstance(reason, TimeoutError):
                 raise self._late() from None
-            raise ProviderFailed(f"{self._host} can't be reached: {self._without_key(str(reason))}") from None
+            raise ProviderFailed(http_post.describe_failure(self._host, error, self._key)) from None
 
     def _read(self, body: bytes) -> str:
         try:
@@ -114,21 +116,14 @@ class Completions:
         return text
 
     def _refused(self, code: int, body: bytes) -> ProviderFailed:
-        if 300 <= code < 400:
-            return ProviderFailed(
-                f"{self._host} redirects to another address ({code}), which must not get the key",
-                "correct memctl.llm.baseUrl",
-            )
-        return ProviderFailed(f"{self._host} refused the request ({code}): {self._without_key(http_post.reason(body))}")
+        hint = "correct memctl.llm.baseUrl" if http_post.is_redirect(code) else None
+        return ProviderFailed(http_post.describe_refusal(self._host, code, body, self._key), hint)
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"
         return ProviderFailed(
             f"{self._host} took more than {seconds} seconds", "memctl.llm.timeoutSeconds sets the limit"
         )
-
-    def _without_key(self, message: str) -> str:
-        return one_line_message(message.replace(self._key, "(the key)") if self._key else message)
 
 
 def _body_of(error: HTTPError) -> bytes:

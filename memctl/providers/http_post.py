@@ -13,6 +13,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Re
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.providers.provider import one_line_message
 
 _PIECE = 65_536  # bytes
 
@@ -104,10 +105,27 @@ def _is_this_machine(host: str) -> bool:
         return False
 
 
-def reason(answer: bytes) -> str:
-    """Return the error message in a service's answer: `{"error": {"message": "…"}}` or `{"error": "…"}`."""
+def is_redirect(code: int) -> bool:
+    """Return whether an HTTP status is a redirect."""
+    return 300 <= code < 400
+
+
+def describe_refusal(host: str, code: int, answer: bytes, key: str) -> str:
+    """Return why a service refused a request, by its status and its answer, on one line and without the key."""
+    if is_redirect(code):
+        return f"{host} redirects to another address ({code}), which must not get the key"
     try:
         found = msgspec.json.decode(answer, type=_Refusal).error
+        reason = found if isinstance(found, str) else found.message
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return "no reason was given"
-    return found if isinstance(found, str) else found.message
+        reason = "no reason was given"
+    return f"{host} refused the request ({code}): {_without_key(reason, key)}"
+
+
+def describe_failure(host: str, error: Exception, key: str) -> str:
+    """Return why a service can't be reached, on one line and without the key."""
+    return f"{host} can't be reached: {_without_key(str(getattr(error, 'reason', None) or error), key)}"
+
+
+def _without_key(message: str, key: str) -> str:
+    return one_line_message(message.replace(key, "(the key)") if key else message)

@@ -1,4 +1,4 @@
-"""Choosing records by their fields, and putting them in order."""
+"""Filter records by their fields, and sort them."""
 
 from __future__ import annotations
 
@@ -17,34 +17,39 @@ if TYPE_CHECKING:
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """What a record must have; an empty field asks for nothing. Times are canonical, `until` is included.
+    """Conditions on records, all of which must hold; an empty field sets no condition (rules.md#search-ranking).
 
-    Where they come from: rules.md#search-ranking.
+    `since` and `until` are canonical UTC times, both inclusive.
     """
 
     types: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
     severities: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()  # all of them
+    tags: tuple[str, ...] = ()  # a record needs all of them
     importance_gte: int = 0
-    section: str = ""  # with what lies below it
+    section: str = ""  # a marker; sections below it match too
     agent: str = ""
     since: str = ""
     until: str = ""
-    archived: bool | None = False  # None: both
+    archived: bool | None = False  # None: archived or not
+    is_open: bool = False  # neither archived nor with a closed status
 
     def keep(self, records: Iterable[Record]) -> list[Record]:
-        """Return the records that have what the filter asks for, in their order."""
+        """Return the records that meet all conditions, in the order given."""
         tests = [(attrgetter(field), _TESTS[test], value) for field, test, value in self.conditions()]
         return [record for record in records if all(passes(read(record), value) for read, passes, value in tests)]
 
     def conditions(self) -> Iterator[Condition]:
-        """Yield a test for each field that asks for something; first the test that most often fails."""
+        """Yield the conditions as (field, operator, value), such as ("importance", ">=", 7).
+
+        The one that fails most often comes first, which saves the most comparisons.
+        """
         if self.archived is not None:
             yield "is_archived", "is", self.archived
         yield from (condition for condition in self._asked() if condition[2])
 
     def _asked(self) -> Iterator[Condition]:
+        yield "is_open", "is", self.is_open
         yield "memory_type", "in", self.types
         yield "status", "in", self.statuses
         yield "severity", "in", self.severities
@@ -68,11 +73,11 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def severity_rank(record: Record) -> int:
-    """0 for critical to 3 for low; 4 for a record without a severity."""
+    """Return 0 for critical to 3 for low, and 4 for a record without a severity."""
     return SEVERITIES.index(record.severity) if record.severity else len(SEVERITIES)
 
 
-# Every order ends in the id, so that it is the same on every machine; the flag says whether large comes first.
+# By name: the sort key, and whether the largest comes first. Each key ends in the id, so that no two records tie.
 ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
     "date": (attrgetter("timestamp", "id"), True),
     "importance": (attrgetter("importance", "timestamp", "id"), True),
@@ -84,6 +89,6 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 
 
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
-    """Return the records that a filter accepts, in one of ORDERS."""
+    """Return the records that a filter accepts, sorted by `order`, one of the names in ORDERS."""
     key, large_first = ORDERS[order]
     return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

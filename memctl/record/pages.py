@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import count
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -26,6 +26,11 @@ from memctl.record.parser import STEERING, found_allowed, leads_out, wrong_types
 from memctl.record.record import Percent
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
+
+if TYPE_CHECKING:
+    from memctl.record.source import Catalogue
+
+_OUTLINE = b"outline"  # the key under which parsed pages are cached
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
@@ -76,7 +81,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     title: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     section: str | None = None  # whose details these are
     completion_percentage: Percent | None = None
-    weight: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 1
+    weight: Annotated[int, msgspec.Meta(gt=0, le=1000)] | Annotated[float, msgspec.Meta(gt=0, le=1000)] = 1
     paths: list[str] = []
     code_refs: list[str] = []
     reviewed: list[str] = []
@@ -223,6 +228,23 @@ def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) 
     by_kind = {name: [page for page in pages if page.kind.name == name] for name in KINDS}
     project = next(iter(by_kind["project"]), None)
     return Outline(project, tuple(by_kind["section"]), tuple(by_kind["detail"]), tuple(faults))
+
+
+def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> Outline:
+    """Return what `outline` does, parsed only if a catalogue has not cached it for these texts."""
+    mark, kept = digest(texts), catalogue.recall(_OUTLINE) or b""
+    if kept.startswith(mark):
+        return msgspec.msgpack.decode(kept[len(mark) :], type=Outline)
+    found = outline(texts)
+    catalogue.keep(_OUTLINE, mark + msgspec.msgpack.encode(found))
+    return found
+
+
+def digest(values: object) -> bytes:
+    """Return 16 bytes that differ for other values, such as texts of pages: what an answer is cached with."""
+    from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
+
+    return blake2b(msgspec.msgpack.encode(values), digest_size=16).digest()
 
 
 def sort_key(marker: str) -> tuple[int, ...]:

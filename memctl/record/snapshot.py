@@ -35,6 +35,7 @@ class Snapshot:
         self.prefix = source.prefix
         self.read = source.read
         self.names = source.names
+        self.leftovers = source.leftovers
 
     @cached_property
     def withheld(self) -> Withheld:
@@ -67,7 +68,7 @@ class Snapshot:
 
     @cached_property
     def outline(self) -> Outline:
-        """The pages of levels 1 to 3."""
+        """The pages of levels 1 to 3; where the catalogue is open already, it caches them by their texts."""
         from memctl.record import pages  # what reads records alone needs none
 
         texts: list[tuple[str, str]] = []
@@ -80,7 +81,9 @@ class Snapshot:
                     faults += error.faults
                 except FileNotFoundError:
                     continue
-        return pages.outline(texts, faults)
+        if faults or "catalogue" not in vars(self):
+            return pages.outline(texts, faults)
+        return pages.cached_outline(texts, self.catalogue)
 
     @cached_property
     def texts(self) -> Texts:

@@ -113,6 +113,15 @@ class Catalogue(Protocol):
     def count(self, memory_type: str, place: str) -> int:
         """Return how many open records of a type there are at a place."""
 
+    def statuses(self) -> list[tuple[str, str, str, int]]:
+        """Return how many records of a type have a status and a severity: ("issue", "open", "high", 3).
+
+        The status of an archived record is "archived" here; a record without severity has "".
+        """
+
+    def shared_ids(self) -> list[str]:
+        """Return the ids that several records have, which happens if two clones give out the same one."""
+
     def places(self) -> dict[str, int]:
         """Return how many open records there are at each place, handoffs aside."""
 
@@ -153,8 +162,14 @@ class Catalogue(Protocol):
     def recorded(self) -> list[int]:
         """Return when records were recorded, in Unix seconds, earliest first; imported ones are left out."""
 
+    def recorded_since(self, moment: int) -> int:
+        """Return how many records were recorded after a moment in Unix seconds; imported ones are left out."""
+
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """Return what the bodies of records refer to, by path."""
+
+    def mentioning(self, text: str) -> list[str]:
+        """Return the paths of records that refer to one thing, named as a mention has it."""
 
     def heavy(self, weight: int) -> list[str]:
         """Return the paths of records whose text weighs so much or more.
@@ -206,6 +221,12 @@ class Files(Protocol):
         Git is not asked about a file whose bytes already have one of the `likely` ids.
         """
 
+    def mark(self, paths: Iterable[str]) -> bytes:
+        """Return what is another as soon as one of some files has other contents, or Git has another file.
+
+        It is b"" if that can't be told. A file that Git does not know counts from when Git knows it.
+        """
+
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         """Return the contents of those of the paths that exist and have at most `limit` bytes (None: as a record may
         have)."""
@@ -233,6 +254,9 @@ class Source(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """Return the paths of all files below a folder of the memory ("" for all of it)."""
+
+    def leftovers(self) -> list[str]:
+        """Return the paths of temporary files of writes that were killed."""
 
     def texts(self) -> Texts: ...
 

@@ -1,8 +1,8 @@
-"""Similarity of meaning, by a static embedding model that is on this machine already: the extra `semantic`.
+"""Compare texts by meaning, with a static embedding model that is already on this machine (the extra `semantic`).
 
-A static model gives each token a vector and a text their mean, which takes numpy and no more. Nothing is ever
-downloaded: the model is a folder or comes with an installed package. Which one is its user's setting, never one of the
-repository: its files would be read by native code, wherever they are.
+A static model has a vector for each token; the vector of a text is their mean, which numpy alone computes. Nothing is
+ever downloaded: the model is a folder, or comes with an installed package. Only the user's own Git configuration names
+the model, never the repository, because native code reads the model's files.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 _PACKAGE = lazy_regex(r"[A-Za-z_]\w*")
 _SETTING = "memctl.semanticModel"
-_AT_ONCE = 1_000  # texts that the model is given
+_AT_ONCE = 1_000  # texts that the model gets in one call
 _HINT = f"`git config --global {_SETTING} NAME`: a folder of a static model (model2vec's form), or a package with one"
 
 
 class ModelError(MemctlError):
-    """The model that a user has set can't be used."""
+    """The embedding model that the user configured can't be used."""
 
 
 class Model:
-    """A model: vectors of length 1 for texts, and what tells its vectors from those of another."""
+    """An embedding model. `fingerprint` differs between models, so that the cache never mixes their vectors."""
 
     def __init__(self, encoder: Any, fingerprint: bytes) -> None:
         self._encoder = encoder
         self._fingerprint = fingerprint
 
     def vectors(self, texts: Sequence[str]) -> numpy.ndarray[Any, Any]:
-        """Return a row for each text; a text of which the model knows nothing has zeros."""
+        """Return a matrix with one vector of length 1 per text; a text without a known token has a row of zeros."""
         import numpy
 
         found = numpy.asarray(self._encoder.encode(list(texts), use_multiprocessing=False), dtype=numpy.float32)
@@ -46,16 +46,17 @@ class Model:
         return found / numpy.where(lengths > 0, lengths, 1)
 
     def key(self, text: str) -> bytes:
-        """Return what the vector of a text is kept under."""
+        """Return the cache key of a text's vector: 16 bytes, different for each text and each model."""
         from hashlib import blake2b
 
         return blake2b(text.encode(), digest_size=16, key=self._fingerprint).digest()
 
 
 def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
-    """Return how near the meaning of records is to a query, from 0 (no nearer than most) to 1 (the nearest), by path.
+    """Return how near each record's meaning is to a query, by the record's path.
 
-    Raises ModelError if the model can't be used.
+    A value is above 0 (the median of all records, left out like all below it) and at most 1 (the nearest record).
+    Raises ModelError if the configured model can't be used.
     """
     name = snapshot.texts.semantic_model
     model = load(name)
@@ -69,13 +70,16 @@ def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
     most, usual = float(near.max()), float(numpy.median(near))
     if most <= usual:
         return {}
-    found = ((near - usual) / (most - usual)).tolist()  # plain floats: nobody above knows numpy's
+    found = ((near - usual) / (most - usual)).tolist()  # plain floats, because callers don't import numpy
     return {path: share for path, share in zip(paths, found, strict=True) if share > 0}
 
 
 @lru_cache(maxsize=1)
 def load(name: str) -> Model:
-    """Return the model that a folder or a package has; raises ModelError."""
+    """Load the model in a folder (an absolute path) or in an installed package (its name).
+
+    Raises ModelError if the extra `semantic` is missing, or if there is no model that works.
+    """
     try:
         from model2vec import StaticModel
         from safetensors.numpy import load_file
@@ -98,7 +102,7 @@ def load(name: str) -> Model:
 
 @contextmanager
 def _plain_errors(name: str) -> Iterator[None]:
-    """Raise ModelError for whatever the three libraries raise, panics of their Rust too, which are no Exception."""
+    """Turn every error of the model's libraries into a ModelError, panics of their Rust code (BaseException) too."""
     try:
         yield
     except ModelError:
@@ -106,11 +110,11 @@ def _plain_errors(name: str) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise ModelError(f"{_SETTING}: {name!r} has no static model that works: {error}", _HINT) from None
+        raise ModelError(f"{_SETTING}: the static model in {name!r} can't be used: {error}", _HINT) from None
 
 
 def _folder(name: str) -> Path:
-    """Return where the files of a model are."""
+    """Return the folder of a model; raises ModelError if `name` is neither a folder nor an installed package."""
     from importlib.util import find_spec
 
     folder = Path(name).expanduser()
@@ -118,14 +122,18 @@ def _folder(name: str) -> Path:
         return folder
     spec = find_spec(name) if _PACKAGE.fullmatch(name) else None  # a package without dots is found without running it
     if spec is None or not spec.submodule_search_locations:
-        raise ModelError(f"{_SETTING}: there is no folder and no package {name!r}; nothing is downloaded", _HINT)
+        raise ModelError(
+            f"{_SETTING}: {name!r} is neither a folder nor an installed package; memctl downloads no models", _HINT
+        )
     return Path(spec.submodule_search_locations[0])
 
 
 def _only(folder: Path, pattern: str, name: str) -> Path:
     found = sorted(path for path in folder.rglob(pattern) if path.name != "tokenizer_config.json")
     if len(found) != 1:
-        raise ModelError(f"{_SETTING}: {name!r} has {len(found)} files {pattern}, and needs one", _HINT)
+        raise ModelError(
+            f"{_SETTING}: {name!r} has {len(found)} files that match {pattern}; it must have exactly one", _HINT
+        )
     return found[0]
 
 
@@ -135,7 +143,7 @@ def _mark(file: Path) -> bytes:
 
 
 def _stored(snapshot: Snapshot, model: Model) -> tuple[list[str], numpy.ndarray[Any, Any]]:
-    """Return the paths of all records and the vectors of their texts, made of those that are not kept yet."""
+    """Return the paths of all records and their vectors, one row each; computes and caches those that are missing."""
     import numpy
 
     texts = dict(snapshot.texts.everything())

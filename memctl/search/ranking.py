@@ -1,7 +1,7 @@
-"""The one ranking: what is recorded, in the order in which it answers a query (rules.md#search-ranking).
+"""Rank records, pages, sessions and checkpoints by how well they match a query (rules.md#search-ranking).
 
-BM25 of the words decides. What a record weighs by itself (importance, recency, retrievals) orders only what matches
-about equally well.
+BM25 of the words decides. A record's own weight (importance, recency, retrievals) only orders entries that match about
+equally well.
 """
 
 from __future__ import annotations
@@ -23,39 +23,40 @@ from memctl.text.lazy_regex import lazy_regex
 
 RECORDS = tuple(KINDS)
 _KIND_IN = {SESSIONS: SESSION, CHECKPOINTS: CHECKPOINT, **{kind.folder: kind.name for kind in KINDS.values()}}
-PLACES = (PAGE, SESSION, CHECKPOINT)  # what is found beside records
-FILE = "file"  # of the repository: `sources.file_search` finds them
+PLACES = (PAGE, SESSION, CHECKPOINT)  # kinds of entries that are not records
+FILE = "file"  # a file of the repository, which `sources.file_search` finds
 ALL = (*RECORDS, *PLACES)
 ANY = Filters(archived=None)
 _OPENED_BY = {SESSION: "memctl session show", CHECKPOINT: "memctl checkpoint show"}
 _RECENCY_DAYS = 30  # at this age recency has fallen to a half
 _ACCESS_CAP = 10  # retrievals after which more of them add nothing
-# What a record's own weight counts of what the settings give it beside the text's. With the weights of the rules the
-# weightiest record is lifted above a match that is up to 6 % better, and above none that is better than that. On the
-# first half of bench/labelled all of 0.005 to 0.06 order alike; of 491 sentences about 450 issues of two real trackers,
+# The factor on the weights that the settings give to importance, recency and retrievals. With the weights of rules.md
+# the weightiest record passes a match that is up to 6 % better, and none that is better than that. On the first half of
+# bench/labelled all values from 0.005 to 0.06 give one order; of 491 sentences about 450 issues of two real trackers,
 # MRR is .585 without weights, .584 with 0.04, .582 with 0.06 and .578 with 0.1.
 _NEARLY = 0.04
-_PLACE_IMPORTANCE = 5  # of a page, a session or a checkpoint, which has none of its own; nor has it the other weights
-# What the best match of its thread, or of what it is linked with, counts beside a text's own. On the first half of
-# bench/conversations.py .2 gives a recall of .548, .3 and .4 one of .564, and BM25 of the texts of a whole thread one
-# of .549; on that of bench/labelled nothing changes from 0 to .5.
+_PLACE_IMPORTANCE = 5  # of a page, session or checkpoint, which has no importance, recency or retrievals of its own
+# The share of the best match among an entry's thread and links; its own text has the rest. On the first half of
+# bench/conversations.py 0.2 gives a recall of .548, 0.3 and 0.4 give .564, and BM25 of the texts of a whole thread
+# gives .549; on the first half of bench/labelled nothing changes from 0 to 0.5.
 _AROUND = 0.3
-_MEANING = 0.2  # what similarity of meaning counts, where a model is configured; measured on bench/labelled
-# How near the meaning of a record has to be, as a share of the nearest, to be found by that alone; half are below 0.
+_MEANING = 0.2  # the share of similarity of meaning, if a model is configured; measured on bench/labelled
+# The least similarity by which a record that shares no word with the query is found; half of all records are below 0.
 _ALIKE = 0.25
-_EXACT = lazy_regex(r'"|\*(?:\s|$)')  # who asks for a phrase or a beginning wants that and nothing like it
+_EXACT = lazy_regex(r'"|\*(?:\s|$)')  # a query with a phrase or a prefix, for which no similar text is wanted
 _SPACE = lazy_regex(r"\s")
-_NAMED = 10  # results among which one is looked for that a query names
+_NAMED = 10  # the first results, among which the one that a query names is looked for
 _SCALED = ("score", "own", "around", "meaning", "importance", "recency", "access", "match")
-_FEW = 1_000  # records that are read by their paths; to read all of 10,000 takes as long
+_FEW = 1_000  # reading this many records one by one takes as long as reading all of 10,000
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
-    """A search result: what it is, its score from 0 to 1, and what each part contributed to that.
+    """A search result: its kind and id, its score from 0 to 1, and what each part contributed to the score.
 
-    `kind` is a record's type, "page", "session", "checkpoint" or "file", and `id` what it is called by: an id, a
-    marker, the name of a session, a file's path. `path` is below `.memory/`, "" for a file. `number` is that of its
-    entry in the index, and `match` how well it matches as a share of the best, whatever it weighs.
+    `kind` is a record's type, "page", "session", "checkpoint" or "file"; `id` is a record's id, a marker, a session's
+    name or a file's path. `own`, `around` and `meaning` are the points for its own words, for those of its thread and
+    links, and for its meaning. `match` is how well it matches as a share of the best match, without importance, recency
+    and retrievals. `path` is relative to `.memory/`, "" for a file; `number` is its entry in the text index.
     """
 
     kind: str
@@ -75,14 +76,17 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def opener(self) -> str:
-        """The command that shows it; of a file the path."""
+        """The command that shows the result, such as "memctl show DEC-2025-11-04-001"; the path if it is a file."""
         if self.kind == FILE:
             return self.id
         return f"{_OPENED_BY.get(self.kind, 'memctl show')} {self.id}"
 
 
 class Match(msgspec.Struct, frozen=True, gc=False):
-    """How well an entry matches a query, as shares of the best: by its words, by those around it, by its meaning."""
+    """An entry of the text index, and how well it matches a query as shares of the best match.
+
+    The shares are of its own words, of its thread and links (`around`), and of its meaning.
+    """
 
     hit: Hit
     own: float
@@ -102,9 +106,9 @@ def search(
     kinds: Collection[str] = ALL,
     most: int | None = None,
 ) -> list[Result]:
-    """Return what of some kinds matches a query, best first; with `most` so many, and no more records are read.
+    """Return the entries of the given kinds that match a query, the best first; `most` limits their number.
 
-    A filter that asks for anything leaves out all but records. A session's page is found by its best section.
+    A filter with any condition leaves only records. A session occurs once, by the best matching section of its page.
     """
     found = matches(snapshot, query, _kinds(filters, kinds), most)
     found.sort(key=lambda one: -one.share)
@@ -112,8 +116,8 @@ def search(
     weights = limits(shares(snapshot.config.search_weights))
     ranked: list[Result] = []
     while found and (most is None or len(ranked) < most):
-        # A score is not less than the text's part of its match, nor more than all of it: what matches too weakly for
-        # the first so many is not read.
+        # A score lies between the text's part of a match and the whole match, so entries that match too weakly to be
+        # among the results need not be read.
         missing = len(found) if most is None else min(most - len(ranked), len(found))
         least = found[missing - 1].share * weights["text"]
         read = sum(one.share >= least for one in found)
@@ -128,8 +132,10 @@ def search(
 def count(
     snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL, most: int | None = None
 ) -> tuple[int, bool]:
-    """Return how many results `search` has without a limit, from the words alone, and whether that is all: with `most`
-    no more than so many entries that match are counted."""
+    """Return the number of results that `search` would have without a limit, and whether that number is complete.
+
+    Counts matches of words alone. With `most` it stops at that many entries, and the number may be incomplete.
+    """
     matching = snapshot.texts.paths(query, most)
     refused = snapshot.catalogue.refused(filters.conditions(), set(matching))
     paths = [path for path in matching if path not in refused]
@@ -139,13 +145,13 @@ def count(
 
 
 def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:
-    """Return those of some kinds that can have what a filter asks for."""
+    """Return the kinds that a filter leaves: records only, if it has any condition."""
     asks = msgspec.structs.replace(filters, archived=False) != Filters()
     return [kind for kind in kinds if kind in KINDS] if asks else kinds
 
 
 def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, most: int | None = None) -> list[Match]:
-    """Return how well what is recorded matches a query, in no order; with `most` the so many best are among it."""
+    """Return the entries that match a query, unsorted; with `most`, at least that many of the best are among them."""
     by_meaning = not _EXACT.search(query)
     hits = snapshot.texts.match(query, None if by_meaning and snapshot.texts.semantic_model else most, kinds)
     best = max((hit.text for hit in hits), default=0.0) or 1.0
@@ -158,7 +164,7 @@ def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, mo
 
 
 def _around(hits: Sequence[Hit], links: Iterable[tuple[int, str]]) -> list[float]:
-    """Return for each hit the best BM25 among it, the hits of its thread and those that are linked with it."""
+    """Return for each hit the best BM25 score among the hit itself, its thread and the hits linked with it."""
     threads: dict[str, float] = {}
     called: dict[str, list[Hit]] = {}
     around = {hit.number: hit.text for hit in hits}
@@ -174,7 +180,7 @@ def _around(hits: Sequence[Hit], links: Iterable[tuple[int, str]]) -> list[float
 
 
 def _of_best(found: Sequence[Match]) -> list[Match]:
-    """Return matches as shares of the best of them."""
+    """Scale matches so that the best has a share of 1."""
     best = max((one.share for one in found), default=0.0) or 1.0
     return [Match(one.hit, one.own / best, one.around / best, one.meaning / best) for one in found]
 
@@ -188,7 +194,7 @@ def _results(
     *,
     reads_all: bool,
 ) -> list[Result]:
-    """Return the results that some matches are, but for records that a filter does not accept."""
+    """Read and score the entries of some matches; leaves out records that the filter does not accept."""
     paths = {one.hit.path for one in found if one.hit.kind in KINDS}
     records = snapshot.records if reads_all else snapshot.catalogue.at(paths)
     kept = {record.path: record for record in filters.keep(records) if record.path in paths}
@@ -201,8 +207,10 @@ def _results(
 
 
 def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: float) -> list[Result]:
-    """Put what a query names (its id, an earlier one, that of another tool) before what only mentions it: it counts as
-    a full match, whose text alone gives `most`, and nothing else scores more than that."""
+    """Put the results whose id (or earlier id, or id in another tool) is the query before those that only mention it.
+
+    A named result counts as a full match, whose text alone gives `most` points; all other scores are scaled below that.
+    """
     name = query.strip().strip('"')
     if name.isalpha() or _SPACE.search(name):
         return ranked
@@ -215,7 +223,7 @@ def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: flo
 
 
 def _scale(result: Result, factor: float) -> Result:
-    """Return a result that matches so many times as well."""
+    """Multiply a result's score and all its parts."""
     values = {name: getattr(result, name) * factor for name in _SCALED}
     return msgspec.structs.replace(result, **values)
 
@@ -229,16 +237,16 @@ def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:
 
 def _one_a_session(ranked: Sequence[Result]) -> list[Result]:
     best: dict[str | tuple[str, int], Result] = {}
-    for result in ranked:  # what only a model finds has no number
+    for result in ranked:  # an entry that was found by its meaning alone has number 0, so the path is part of the key
         best.setdefault(result.id if result.kind == SESSION else (result.path, result.number), result)
     return list(best.values())
 
 
 def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:
-    """Return how near the meaning of records is to a query, by the model of the user's own settings; {} without one."""
+    """Return how near each record's meaning is to a query, from 0 to 1 by path; {} if the user configured no model."""
     asked = snapshot.texts
     if asked.semantic_model:
-        from memctl.search import embeddings  # hardly anybody has a model
+        from memctl.search import embeddings  # few users configure a model
 
         try:
             return embeddings.similarities(snapshot, query)
@@ -253,9 +261,9 @@ def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:
 
 
 def _with_meaning(found: list[Match], meanings: Mapping[str, float]) -> list[Match]:
-    """Fuse two searches by a weighted sum, as shares of the largest.
+    """Add similarity of meaning to matches of words by a weighted sum, scaled so that the best has a share of 1.
 
-    Measured on bench/labelled it finds more than reciprocal ranks do, whose first ten lie close together.
+    On bench/labelled this finds more than reciprocal rank fusion, in which the first ten results score almost alike.
     """
     if not meanings:
         return found
@@ -273,13 +281,16 @@ def _with_meaning(found: list[Match], meanings: Mapping[str, float]) -> list[Mat
 
 
 def shares(weights: SearchWeights) -> SearchWeights:
-    """Return the weights as shares of 1."""
+    """Scale search weights so that their sum is 1."""
     values = msgspec.structs.asdict(weights)
     return SearchWeights(**{name: value / sum(values.values()) for name, value in values.items()})
 
 
 def limits(weights: SearchWeights) -> dict[str, float]:
-    """Return the most that text, importance, recency and access can contribute to a score; together they make 1."""
+    """Return the most points that each part can give to a score, by name; their sum is 1.
+
+    The parts are "text", "importance", "recency" and "access" (retrievals).
+    """
     beside = {name: _NEARLY * getattr(weights, name) for name in ("importance", "recency", "access")}
     most = {"text": weights.title + weights.content, **beside}
     return {name: value / sum(most.values()) for name, value in most.items()}
@@ -288,7 +299,7 @@ def limits(weights: SearchWeights) -> dict[str, float]:
 def _result(
     one: Match, record: Record | None, titles: Mapping[int, str], now: str, most: Mapping[str, float]
 ) -> Result:
-    """Score one result. All parts are multiplied by how well it matches, so that weight lifts no weak match."""
+    """Score one match. Every part is multiplied by how well it matches, so that importance can't lift a weak match."""
     hit, share = one.hit, one.share
     importance, recency, access = _PLACE_IMPORTANCE, 0.0, 0
     if record is not None:

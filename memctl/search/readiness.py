@@ -1,7 +1,7 @@
-"""What can be begun: the open work that nothing open blocks, and its order.
+"""Find the open work that can be started, and the order in which to start it.
 
-Work are records of the types that can be resolved: issues and states. What blocks it is open work, or a proposal that
-nobody has decided on. Work whose parent is blocked is blocked by the same, and a parent is begun by its open parts.
+Work means records of the types that can be resolved: issues and states. Open work, and a proposal that nobody has
+decided on, blocks other work. Work inherits the blockers of its parent, and a parent is started by its open parts.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from memctl.record.filters import severity_rank
 from memctl.record.kinds import SEVERITIES
 from memctl.record.record import Record
 
-_MOST_UNBLOCKED = 3  # pieces of waiting work that count; more make no difference
-_DEPTH = 20  # parents above one another, which may form a circle
+_MOST_UNBLOCKED = 3  # waiting records that count for the weight; more make no difference
+_DEPTH = 20  # levels of parents to follow, because links may form a circle
 
 
 class OpenWork:
-    """The open work of a memory, and how it hangs together."""
+    """The open work of a memory, and how its records block one another. `all` are the records that are work."""
 
     def __init__(self, open_records: Iterable[Record]) -> None:
         self._open = list(open_records)
         self.all = [record for record in self._open if is_work(record)]
 
     def blockers(self, record: Record) -> tuple[Record, ...]:
-        """Return the open records that block a piece of work, or work that it is part of."""
+        """Return the open records that block a record or one of its parents."""
         found: dict[str, Record] = {}
         for one in (record, *self._above(record)):
             found.update((other.memory_id, other) for other in self._direct.get(one.memory_id, ()))
@@ -33,28 +33,28 @@ class OpenWork:
         return tuple(found.values())
 
     def parts(self, record: Record) -> Sequence[Record]:
-        """Return the open work that is part of a record."""
+        """Return the open work whose parent is this record."""
         return self._parts.get(record.memory_id, ())
 
     def unblocks(self, record: Record) -> Sequence[Record]:
-        """Return the open work that waits for a record."""
+        """Return the open work that this record blocks directly."""
         return self._waiting.get(record.memory_id, ())
 
     @cached_property
     def ready(self) -> list[Record]:
-        """The work that can be begun, in the order of all records."""
+        """The open work that has neither blockers nor open parts, in the order of the records given."""
         return [record for record in self.all if not self.parts(record) and not self.blockers(record)]
 
     @cached_property
     def blocked(self) -> list[Record]:
-        """The work that something open blocks."""
+        """The open work that has at least one blocker."""
         return [record for record in self.all if self.blockers(record)]
 
     def weight(self, record: Record) -> float:
-        """Return how much a piece of work counts, by what the record says and what waits for it: 1 to 17.
+        """Return how urgent a record is, from 1 to 17: importance, severity and the work that waits for it.
 
-        Importance from 1 to 10, severity up to 4 (an issue's importance mostly follows from it) and one for each piece
-        of work that waits, up to 3: so that what others wait for comes before its equals and not before what is worse.
+        Importance gives 1 to 10, severity up to 4 (an issue's importance mostly follows from it), and each waiting
+        record 1, up to 3: a blocker comes before its equals, but not before more severe work.
         """
         return (
             record.importance
@@ -65,13 +65,13 @@ class OpenWork:
 
     @cached_property
     def _by_name(self) -> Mapping[str, Record]:
-        """The open records by their ids, and by those that they once had if nobody has them now."""
+        """The open records by id, and by their former ids unless another record has that id now."""
         once = {alias: record for record in self._open for alias in record.aliases}
         return once | {record.id: record for record in self._open}
 
     @cached_property
     def _direct(self) -> dict[str, list[Record]]:
-        """What blocks each record by itself, whichever of the two says so."""
+        """The direct blockers of each record, by memory id; a link in either of the two records counts."""
         found: dict[str, list[Record]] = {}
         for record in self._open:
             blockers = (self._by_name.get(name) for name in record.blocked_by)
@@ -104,7 +104,7 @@ class OpenWork:
         return {record.memory_id: record for record in self._open}
 
     def _above(self, record: Record) -> Iterable[Record]:
-        """Return what a record is part of, from the nearest on, as far as it is open."""
+        """Yield the open parents of a record, the nearest first."""
         parent = self._by_memory_id.get(record.parent_memory_id or "")
         for _ in range(_DEPTH):
             if parent is None or parent.memory_id == record.memory_id:
@@ -114,29 +114,28 @@ class OpenWork:
 
 
 def is_work(record: Record) -> bool:
-    """Return whether a record is something to do: of a type that can be resolved."""
+    """Return whether a record's type can be resolved, as an issue's and a state's can."""
     return bool(record.kind.resolved)
 
 
 def is_started(record: Record) -> bool:
-    """Return whether somebody is at a piece of work, by its status or by how much of it is done."""
+    """Return whether work has started: its status is past the first one, or it has a percentage of completion."""
     step = record.kind.step(record.status)
     return bool(step and step.rank) or record.completion_percentage is not None
 
 
 def _blocks(record: Record) -> bool:
-    """Return whether an open record blocks others: work that is not done does, and so does a proposal, on which nobody
-    has decided."""
+    """Return whether an open record blocks others: open work does, and so does a proposal that awaits a decision."""
     return is_work(record) or bool(_further(record))
 
 
 def _further(record: Record) -> list[str]:
-    """Return the statuses further on in which a record would still take part."""
+    """Return the later statuses that a record can change to without being closed."""
     steps = {step.name: step for step in record.kind.steps}
     now = steps[record.status]
     return [name for name in now.following if steps[name].rank > now.rank and not steps[name].is_closed]
 
 
 def next_status(record: Record) -> str:
-    """Return the status of work that is begun; "" if a record has it already, or if its type has none."""
+    """Return the status of a record whose work starts now; "" if it has started, or if its type has no such status."""
     return next(iter(_further(record)), "")

@@ -1,7 +1,7 @@
-"""Which records have to do with a record, or with files of the repository.
+"""Find the records that are related to a record, or to files of the repository.
 
-No document of the project's says how to weigh that. A link is somebody's own word, so it counts most; then what both
-say of the same code and in the same words; tags and sections hold many records together and so tell least.
+The weights are our choice. A link was set on purpose, so it counts most; then come shared code references and shared
+words; a tag or a section joins many records, so it says least.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
 
 LINKS, CODE, TEXT, TAGS, SECTION = 0.35, 0.25, 0.25, 0.10, 0.05
-_LEAST = 0.1  # of the score: a shared section, or a few shared words, make no relation
-_NEAR = 0.5  # for a link by way of a third record, and for sections of which one is part of the other
+_LEAST = 0.1  # the least score: a shared section or a few shared words alone make no relation
+_NEAR = 0.5  # for a link through a third record, and for a section that is part of the other
 _SAME_FOLDER = 0.3  # for code in the same folder
 _LINK_FIELDS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by")
 
 
 class RelatedQuery(msgspec.Struct, frozen=True):
-    """What is asked about: a record, or files and the sections that cover them. `texts`: shares from 0 to 1 by path."""
+    """The subject of a search for related records: a record, or files and the sections that cover them.
+
+    `texts` says how similar each record's text is to the subject, from 0 to 1 by the record's path.
+    """
 
     record: Record | None
     files: frozenset[str]
@@ -34,7 +37,10 @@ class RelatedQuery(msgspec.Struct, frozen=True):
 
 
 class Related(msgspec.Struct, frozen=True):
-    """A related record, its score from 0 to 1, what each part contributed, and what they have in common."""
+    """A related record, its score from 0 to 1, and the points of each part.
+
+    `because` names what it has in common with the subject, such as "src/auth.py" or "tag security".
+    """
 
     record: Record
     score: float
@@ -47,7 +53,7 @@ class Related(msgspec.Struct, frozen=True):
 
 
 def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
-    """Return the question what has to do with a record."""
+    """Return the query for the records that are related to a record."""
     sections = frozenset([record.section] if record.section else [])
     return RelatedQuery(
         record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.alike(record.path)
@@ -55,15 +61,16 @@ def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
 
 
 def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]) -> RelatedQuery:
-    """Return the question what has to do with files, given the sections that cover them."""
+    """Return the query for the records that are related to files; `sections` are the markers that cover the files."""
     texts = of_words(snapshot, " ".join(sorted(files)))
     return RelatedQuery(None, frozenset(files), frozenset(sections), texts)
 
 
 def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
-    """Return how closely records are related to some words, by path; with `most` at least the so many closest.
+    """Return how similar records are to some words, from 0 to 1 by path; with `most`, at least the `most` closest.
 
-    A record that matches half as well as the best counts an eighth: a few shared words make no relation.
+    The value is the cube of the match: a record that matches half as well as the best counts an eighth, because a few
+    shared words make no relation.
     """
     return {one.hit.path: one.share**3 for one in ranking.matches(snapshot, words, most=most)}
 
@@ -71,8 +78,10 @@ def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[st
 def related(
     snapshot: Snapshot, subject: RelatedQuery, filters: Filters, among: Iterable[Record] | None = None
 ) -> list[Related]:
-    """Return the records (of all, or `among` some) that have to do with a subject and that a filter accepts, the
-    closest first."""
+    """Return the records that are related to a subject and pass the filter, the closest first.
+
+    `among` limits the search to some records; None searches all.
+    """
     links = _Links(snapshot, subject)
     kept = filters.keep(record for record in (snapshot.records if among is None else among) if record != subject.record)
     found = (_judge(record, subject, links) for record in kept)
@@ -97,7 +106,7 @@ def _judge(record: Record, subject: RelatedQuery, links: _Links) -> Related:
 
 
 class _Links:
-    """Which records a subject is linked with, and how."""
+    """The links of a subject to other records."""
 
     def __init__(self, snapshot: Snapshot, subject: RelatedQuery) -> None:
         self._subject = subject
@@ -105,7 +114,7 @@ class _Links:
         self._own = {} if subject.record is None else dict(self._from(subject.record))
 
     def to(self, record: Record) -> tuple[float, tuple[str, ...]]:
-        """Return how closely a record is linked, from 0 to 1, and by what."""
+        """Return how closely a record is linked with the subject, from 0 to 1, and the links, such as ("blocks",)."""
         one = self._subject.record
         if one is None:
             names = {f"§4.{path}" for path in self._subject.files}
@@ -122,7 +131,7 @@ class _Links:
         return (_NEAR, (f"both with {shared[0]}",)) if shared else (0.0, ())
 
     def _from(self, record: Record) -> Iterator[tuple[str, str]]:
-        """Yield the ids that a record is linked with, each with the name of the link; what it mentions comes first."""
+        """Yield the ids that a record links to, each with the link's name; mentions in its text come first."""
         for mention in self._mentions.get(record.path, ()):
             if ids.kind_of(mention.text) is not None:
                 yield mention.text, "mentions"
@@ -132,7 +141,10 @@ class _Links:
 
 
 def _code(theirs: frozenset[str], files: frozenset[str]) -> tuple[float, tuple[str, ...]]:
-    """Return what share of the smaller of two sets both have, and which files; a common folder counts a little."""
+    """Return the overlap of two sets of files as a share of the smaller one, and the common files.
+
+    A common folder alone counts as 0.3.
+    """
     if not theirs or not files:
         return 0.0, ()
     shared = sorted(path for path in theirs if _covers(path, files)) or sorted(p for p in files if _covers(p, theirs))
@@ -143,7 +155,7 @@ def _code(theirs: frozenset[str], files: frozenset[str]) -> tuple[float, tuple[s
 
 
 def _covers(path: str, files: frozenset[str]) -> bool:
-    """Return whether a path is one of some files, or a folder that one of them lies in."""
+    """Return whether a path is one of the files, or a folder that contains one of them."""
     below = path.rstrip("/") + "/"
     return path in files or any(file.startswith(below) for file in files)
 

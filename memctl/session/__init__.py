@@ -1,1 +1,1 @@
-"""What happened in a session of work with an agent: read from its transcript, written down for the next one."""
+"""Summarize sessions of work with an agent: read the transcript and write a page for the next session."""

@@ -1,4 +1,4 @@
-"""Sessions that are under way: when and at which commit they began, kept in the worktree's Git directory."""
+"""Record which sessions are running, since when and from which commit, in the worktree's Git directory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from memctl.store import files
 from memctl.store.memory import Memory
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-NO_COMMIT = "-"  # where HEAD is before the first one
-_ALLOWED = "letters, digits, dots, dashes and underscores, at most 100, beginning with a letter or digit"
+NO_COMMIT = "-"  # in place of a commit id, in a repository without commits
+_HINT = "use at most 100 letters, digits, dots, dashes and underscores, and begin with a letter or a digit"
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A session that began and has not ended: its name, whose it is, when, where Git stood ("" before any commit).
+    """A session that has started and has not ended.
 
-    `dirty` files differed from HEAD already: what is uncommitted of them is not the session's, as far as Git knows.
-    `ending` is the commit that HEAD was at when somebody began to end it, "" if nobody has.
+    `id` is its name, `started` a canonical UTC time, `commit` and `branch` those of HEAD at the start ("" before the
+    first commit). `dirty` are the files that differed from HEAD at the start, whose changes are not the session's.
+    `ending` is the commit of HEAD when the end of the session began to be written, "" before that.
     """
 
     id: str
@@ -35,25 +36,27 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def name(given: str) -> str:
-    """Return a session's name, which its file is called by; raises MemctlError if it can be no name."""
+    """Return a valid session name, which is also a file name, unchanged; raises MemctlError if it is not valid."""
     if _NAME.fullmatch(given) is None or given.endswith((".", ".md")):
-        raise MemctlError(f"{given!r} is not a valid name for a session", f"allowed are {_ALLOWED}", USAGE)
+        raise MemctlError(f"{given!r} is not a valid name for a session", _HINT, USAGE)
     return given
 
 
 def name_like(text: str) -> str:
-    """Return a name made from what a transcript calls itself, which may be anything."""
+    """Return a valid session name made from any text, such as a transcript's id; "session" if nothing is left of it."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:100].strip("-._").removesuffix(".md") or "session"
 
 
 def start(memory: Memory, given: str, intent: str) -> Running:
-    """Note that a session begins now; raises MemctlError if it is under way already."""
+    """Record that a session starts now; raises MemctlError if a session of this name is running."""
     known = find(memory, name(given))
     if known is not None:
-        raise MemctlError(f"the session {given} is under way since {known.started}", f"`memctl session end {given}`")
+        raise MemctlError(
+            f"the session {given} has been running since {known.started}", f"`memctl session end {given}`"
+        )
     branch, commit = memory.repository.branch()
     dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))
-    from memctl.text.characters import redacted_line  # a session that a host starts has no intent to look through
+    from memctl.text.characters import redacted_line  # loads slowly, and sessions started by a host have no intent
 
     begun = Running(
         given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), redacted_line(intent), dirty
@@ -63,13 +66,13 @@ def start(memory: Memory, given: str, intent: str) -> Running:
 
 
 def keep(memory: Memory, one: Running) -> None:
-    """Write down what is known of a session."""
+    """Write the state of a running session to its file."""
     file = _folder(memory) / f"{one.id}.json"
     files.replace_private(file, msgspec.json.encode(one).decode())
 
 
 def find(memory: Memory, given: str) -> Running | None:
-    """Return the session of a name, if it is under way."""
+    """Return the running session with this name, None if there is none."""
     try:
         return msgspec.json.decode((_folder(memory) / f"{name(given)}.json").read_bytes(), type=Running)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -77,12 +80,13 @@ def find(memory: Memory, given: str) -> Running | None:
 
 
 def all_running(memory: Memory) -> list[Running]:
-    """Return the sessions that are under way in this worktree, the oldest first."""
+    """Return the running sessions of this worktree, the oldest first."""
     found = (find(memory, file.stem) for file in _folder(memory).glob("*.json") if _NAME.fullmatch(file.stem))
     return sorted((one for one in found if one is not None), key=lambda one: (one.started, one.id))
 
 
 def forget(memory: Memory, given: str) -> None:
+    """Delete the file of a running session, if it exists."""
     (_folder(memory) / f"{name(given)}.json").unlink(missing_ok=True)
 
 

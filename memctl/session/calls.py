@@ -1,17 +1,17 @@
-"""Which files a tool call touches, by the tools of common agents: their names, and what they call their arguments."""
+"""Find the files that a tool call touches, by the tool names and argument names of common agents."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from memctl.light_typing import Any, Protocol
 from memctl.session import file_actions
 from memctl.session.file_actions import FileAction
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ, WRITTEN
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import Any, Protocol
 
-# Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.
+# Tools of Claude Code, Codex, Gemini CLI, Cursor, Copilot and MCP's reference servers; without `-` and `_`, lower case.
 _SHELL = "shell"
 _TOOLS = {
     WRITTEN: "write writefile writetofile savefile puttextfile",
@@ -31,14 +31,14 @@ _PATHS = (
 )  # fmt: skip
 _EDITOR = {"create": WRITTEN, "view": READ, "str_replace": MODIFIED, "insert": MODIFIED, "undo_edit": MODIFIED}
 
-_LONGEST = 50_000  # characters of a command in which the message of a commit is looked for
+_LONGEST = 50_000  # characters of a command that are searched for a commit message
 _COMMIT = lazy_regex(r"\bgit (?:-\S+ (?:[^-\s]\S* )?){0,20}commit\b")
 _HERE = lazy_regex(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 _MESSAGE = lazy_regex(r"(?:-[a-z]*m|--message)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
 
 
 class ToolCall(Protocol):
-    """A call of a tool: its name, what it is given, and the folder that it is made in."""
+    """A tool call: the tool's name, its arguments, and the working folder."""
 
     @property
     def tool(self) -> str: ...
@@ -49,7 +49,7 @@ class ToolCall(Protocol):
 
 
 def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
-    """Yield what a call does to files, with paths as they were given; of one of the shell's, whether it `failed`."""
+    """Yield what a call does to files, with paths as the call gives them; `failed` says that a shell command failed."""
     name = _name(event)
     given = event.arguments
     if _ACTIONS.get(name) == _SHELL:
@@ -78,13 +78,13 @@ def _name(event: ToolCall) -> str:
 
 
 def is_edit(event: ToolCall) -> bool:
-    """Return whether a call is of a tool that changes a file."""
+    """Return whether a call's tool changes files; shell commands do not count."""
     name = _name(event)
     return _ACTIONS.get(name) in (WRITTEN, CREATED, MODIFIED) or name in ("applypatch", "patch")
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:
-    """Return the shell command that a call runs, "" if it runs none."""
+    """Return the shell command in a call's arguments, "" if there is none."""
     given = arguments.get("command", arguments.get("cmd", arguments.get("script", "")))
     if isinstance(given, list):
         words = [word for word in given if isinstance(word, str)]
@@ -97,7 +97,7 @@ def command_of(arguments: Mapping[str, Any]) -> str:
 
 
 def commit_message(arguments: Mapping[str, Any]) -> str:
-    """Return the message of the commit that a call makes, "" if it makes no commit or gives no message."""
+    """Return the commit message in a call's arguments, "" if its command makes no commit or gives no message."""
     command = command_of(arguments)[:_LONGEST]
     start = _COMMIT.search(command) if "commit" in command else None
     if start is None:

@@ -1,4 +1,4 @@
-"""Bringing together what is known of a session: its transcript, and what Git saw between its start and end."""
+"""Summarize a session from its transcript and from the changes in Git between its start and its end."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ _MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 
 
 def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
-    """Return the summary of a session. One that is `running` began and ends as memctl saw it, and takes the worktree
-    in."""
+    """Return the summary of a session.
+
+    If memctl knows the session as `running`, it started when memctl recorded it and ends now, and uncommitted changes
+    of the worktree count as its changes.
+    """
     if running is not None:
         session = msgspec.structs.replace(
             session,
@@ -50,7 +53,7 @@ def gather(memory: Memory, session: Session, identifier: str, running: Running |
 
 
 def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
-    """Return a summary in which the paths in errors and of comments in code are as seen from the root, too."""
+    """Return a summary whose errors, steps and extracts have paths relative to the session's root."""
     root = places.root.rstrip("/") + "/"
     replace = msgspec.structs.replace
     return replace(
@@ -65,8 +68,7 @@ def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
 
 
 def _with_conflict(summary: SessionSummary, under_way: str) -> SessionSummary:
-    """Return a summary in which the last conflict of a merge or rebase is open if Git says that it is under
-    way still."""
+    """Return a summary whose last merge or rebase conflict is open, if Git still has that operation under way."""
     conflicts = [place for place, one in enumerate(summary.failures) if _CONFLICTS.match(one.step)]
     found = list(summary.failures)
     for place in conflicts:
@@ -76,7 +78,7 @@ def _with_conflict(summary: SessionSummary, under_way: str) -> SessionSummary:
 
 
 def _recorded(memory: Memory, running: Running) -> Iterable[str]:
-    """Return the records that commits of the session concern, the first one first."""
+    """Return the ids of the records that the session's commits changed, the earliest first."""
     if not memory.repository.has_head():
         return ()
     revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
@@ -87,7 +89,7 @@ def _recorded(memory: Memory, running: Running) -> Iterable[str]:
 def _changes(memory: Memory, session: Session, before: str, running: Running | None) -> Iterator[FileChange]:
     repository = memory.repository
     head = repository.branch()[1] if repository.has_head() else ""
-    # What HEAD was at the beginning already, it was at the end, too: that saves asking Git.
+    # If HEAD has not moved since the start, it was the same at the end: no need to ask Git.
     after = head if running is not None or before == head else _commit_before(memory, session.ended)
     if after and after != before:
         yield from differences.changed_between(repository, before or tree_merge.edited(repository, "", {}), after)
@@ -107,7 +109,7 @@ def _files_at(memory: Memory, revision: str) -> frozenset[str]:
 
 
 def _outside_memory(memory: Memory, changes: Iterable[FileChange]) -> Iterator[FileChange]:
-    """Yield the changes of the project's own files: what became of the memory, its log tells."""
+    """Yield the changes of files outside the memory; `memctl log` shows those of the memory."""
     for change in changes:
         if not change.path.startswith(memory.prefix + "/"):
             yield change

@@ -1,7 +1,6 @@
-"""What an edit did to a file, in words: what it added, changed and removed by name, and how many lines.
+"""Describe an edit of a file: the names that it adds, changes and removes, and the number of lines.
 
-Names are those that the lines of code define, or the headings of a text. An edit of which neither tells is told by the
-first line that it put in.
+Names are definitions in code or headings in text. An edit without names is described by the first line that it adds.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from memctl.transcript.events import Event
 
 _MOST = 4  # names of each sort
 _LONGEST = 80  # characters of a line that is quoted
-_LOOKED_AT = 200_000  # characters of a text
-_LONGEST_WORD = 120  # characters of what a call says of itself
+_LOOKED_AT = 200_000  # characters of a text that are compared
+_LONGEST_WORD = 120  # characters of a call's own description
 _HEAD = re.compile(r"(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ )([^\t\n]+)")
 _TITLE = re.compile(r"#{1,6} +\S")
 _WHOLE = ("content", "file_text")  # names of arguments
@@ -27,7 +26,7 @@ _TEXTS = ("md", "mdx", "rst", "txt")
 
 
 def of_call(call: Event, path: str) -> str:
-    """Return what a CALL did to a file: what it says itself, or what its arguments come to; "" if neither tells."""
+    """Describe what a call did to a file: by its own description or its arguments, "" if neither says anything."""
     given = call.arguments
     for key in ("description", "instructions", "explanation"):
         if isinstance(given.get(key), str) and "command" not in given:
@@ -41,13 +40,13 @@ def of_call(call: Event, path: str) -> str:
 
 
 def texts_written(call: Event) -> list[str]:
-    """Return the texts that a CALL puts into a file, by its arguments; a patch is none."""
+    """Return the texts that a call writes to files, from its arguments; patches are not included."""
     whole = _text_of(call.arguments, _WHOLE)
     return [*(new for _, new in _edits(call.arguments)), *([whole] if whole is not None else [])]
 
 
 def _edits(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the pieces that a call replaces, each with the new one."""
+    """Yield the replacements that a call makes, as pairs of old and new text."""
     edits = given.get("edits")
     for one in edits if isinstance(edits, list) and edits else [given]:
         if (new := _text_of(one, ("new_string", "new_str", "new_source"))) is not None:
@@ -61,7 +60,7 @@ def _text_of(given: Any, names: Sequence[str]) -> str | None:
 
 
 def _part(patch: str, path: str) -> list[str]:
-    """Return the lines of a patch that are about one file."""
+    """Return the lines of a patch that belong to one file."""
     found: list[str] = []
     is_own = False
     for line in patch.split("\n"):
@@ -73,7 +72,7 @@ def _part(patch: str, path: str) -> list[str]:
 
 
 def of_edit(path: str, old: str, new: str) -> str:
-    """Return what became of a piece of a file: `adds retry, changes send; +12 -3 lines`; "" if nothing did."""
+    """Describe the replacement of a text: "adds retry, changes send; +12 -3 lines", "" if nothing changes."""
     before, after = _blocks(path, old), _blocks(path, new)
     named = [
         ("adds", [name for name in after if name not in before]),
@@ -90,7 +89,7 @@ def of_edit(path: str, old: str, new: str) -> str:
 
 
 def of_file(path: str, text: str) -> str:
-    """Return what a file is that was written whole: `adds Pool, send; 120 lines`."""
+    """Describe a file that was written as a whole: "defines Pool, send; 120 lines"."""
     lines = text.count("\n") + (not text.endswith("\n")) if text else 0
     size = f"{lines:,} line{'s' if lines != 1 else ''}"
     names = list(_blocks(path, text))
@@ -98,7 +97,7 @@ def of_file(path: str, text: str) -> str:
 
 
 def of_patch(path: str, lines: Sequence[str]) -> str:
-    """Return what the lines of a patch do to one file."""
+    """Describe what the lines of a patch do to one file, in the form of `of_edit`."""
     old = "\n".join(line[1:] for line in lines if line[:1] in ("-", " ") and not line.startswith("---"))
     new = "\n".join(line[1:] for line in lines if line[:1] in ("+", " ") and not line.startswith("+++"))
     return of_edit(path, old, new)
@@ -110,7 +109,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _blocks(path: str, text: str) -> Mapping[str, str]:
-    """Return what a text defines, by name, each with its lines up to the next one."""
+    """Return the definitions or headings of a text by name, each with its lines up to the next one."""
     text = text[:_LOOKED_AT]
     suffix = path.rpartition(".")[2].lower()
     if suffix in code_lines.OUTLINED:
@@ -125,7 +124,7 @@ def _blocks(path: str, text: str) -> Mapping[str, str]:
 
 
 def _titles(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the headings of a text with their lines, by its lines alone: a parser of Markdown takes 30 ms to load."""
+    """Yield the headings of a text with their line numbers, line by line: loading a Markdown parser takes 30 ms."""
     is_code = False
     for number, line in enumerate(text.split("\n"), start=1):
         is_code = is_code != line.lstrip().startswith(("```", "~~~"))
@@ -138,6 +137,6 @@ def _quoted(text: str) -> str:
 
 
 def _difference(old: str, new: str) -> tuple[list[str], list[str]]:
-    """Return the lines that came and those that went, wherever they stand."""
+    """Return the added and the removed lines, wherever they are in the text."""
     before, after = (Counter(filter(str.strip, text[:_LOOKED_AT].split("\n"))) for text in (old, new))
     return list((after - before).elements()), list((before - after).elements())

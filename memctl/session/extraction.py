@@ -1,7 +1,7 @@
-"""Extraction of what is worth keeping from a session: decisions, issues, learnings, and the state of the work.
+"""Extract decisions, issues, learnings and the state of the work from a session (rules.md#extraction).
 
-The criteria are in rules.md#extraction. A labelled statement was meant to be found: it is `explicit`. The others are
-found by typical wording and may be wrong; nothing becomes a record before somebody accepts it.
+A statement with a label is `explicit`, since its author meant it to be found. Other statements are found by typical
+wording and may be wrong; a person accepts a statement before it becomes a record.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PHRASES = {
 }
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
-# What a label names that is still to be decided.
+# How a text under the label of a decision begins if nothing is decided yet.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
-# What an agent will do is a step, not a choice.
+# What an agent says that it will do is a step, not a decision.
 _STEP = re.compile(r"(?:[^.]*[,:;\u2014-] )?(?:i'll|i will|i'm going to|i need|let me|i see)\b", re.IGNORECASE)
 _RELATIVE = re.compile(r"\bthe \w+ (?:i|we) \w+ ", re.IGNORECASE)
-# A question about what to do next is none about the project.
+# A question about what to do next says nothing about the project.
 _NEXT = re.compile(
     r"\b(?:what (?:would you like|do you want|should (?:i|we) do|to do|next|now)|do next|(?:ready"
     r"|how (?:would you like|do you want)) to"
@@ -48,26 +48,26 @@ _LABELS = {
     "learning": labels.LEARNING,
     "issue": labels.ISSUE,
 }
-_REPORT = 1_000  # characters of a message that reports what was seen
+_REPORT = 1_000  # characters from which a message counts as a report
 _COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)? +")
-_CELL = 5  # words of a cell that is a sentence
-_TOPIC = 3  # words of a title that only says what was decided on
-_MOST_SAID = 3  # learnings or issues of a shorter message
+_CELL = 5  # words from which a table's cell counts as a sentence
+_TOPIC = 3  # words of a title that names a topic and not the decision
+_MOST_OF_KIND = 3  # learnings or issues that a message shorter than a report may state one by one
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
-CHOSEN = "The user chose it."  # why, where the agent asked
+CHOSEN = "The user chose it."  # the reason of a decision that answers an agent's question
 _SAYS_MOST = {
     labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson", labels.DETAIL: "detail",
 }  # fmt: skip
 _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
     ("next_actions", "substeps_remaining"), labels.NEXT
 )
-_SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is not a list or table
-_LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
-_PLACEHOLDER = "[Evicted: "  # how what stands for an evicted message begins (rules.md#window-eviction)
-_MOST = 200_000  # characters of what is said; more is pasted
+_SHORT, _LONG = 12, 600  # the least and the most characters of a sentence that is searched
+_LONGEST_NOTHING = 60  # characters of a text that says "none"
+_PLACEHOLDER = "[Evicted: "  # the beginning of the placeholder for an evicted message (rules.md#window-eviction)
+_MOST = 200_000  # characters of a message; a longer one was pasted
 _PLAN = "ExitPlanMode"
-# How a prompt begins that the host of an agent wrote.
+# The beginnings of prompts that the agent's program wrote, not the user.
 _OF_HOST = lazy_regex(
     r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at|<bash-"
     r"|<local-command|<task-notification|\[Request interrupted)"
@@ -75,11 +75,12 @@ _OF_HOST = lazy_regex(
 
 
 class Extract(msgspec.Struct, frozen=True):
-    """An extracted statement: its kind (one of the labels), its text, its reason, alternatives, and its place.
+    """A statement extracted from a session.
 
-    What is `explicit` is sure, and of the rest what `is_sure`: the user said it, and it was done or holds from now on.
-    `source` is the kind of the event, and `line` the event's line in the transcript. A statement in code has its
-    `path`, a labelled one its whole `statement`.
+    `label` is its kind, one of `statements.labels`. `explicit` says that it had a label in the text; `is_sure` that the
+    user said it and that it was done or holds from now on. `source` is the kind of the event (such as PROMPT), `moment`
+    its time, and `line` its line in the transcript. `path` is the file of a TODO comment. `statement` is the whole
+    labelled statement, None without a label.
     """
 
     label: str
@@ -96,37 +97,39 @@ class Extract(msgspec.Struct, frozen=True):
 
     @property
     def with_reasons(self) -> str:
-        """The text with why, and instead of what, on one line: `use Redis — Because: it persists — Instead of: …`."""
+        """The text, reason and alternatives on one line: "use Redis — Because: it persists — Instead of: a file"."""
         reason = [f"Because: {self.reason}"] if self.reason else []
         instead = [f"Instead of: {'; '.join(self.alternatives)}"] if self.alternatives else []
         return one_line(" — ".join([self.text, *reason, *instead]))
 
 
 def of_events(events: Iterable[Event]) -> list[Extract]:
-    """Return all that was found, in its order, each thing once."""
+    """Extract the statements of a session from its events, in their order, each statement once."""
     events = [_without_placeholders(event) for event in events]
     free: dict[int, list[Extract]] = {}
     for statement in dialogue.read(_turns(events)):
         free.setdefault(statement.turn, []).append(_stated_freely(statement, events[statement.turn]))
     found: dict[tuple[str, str], Extract] = {}
-    is_worked = False  # whether files were changed since the last prompt
+    has_edits = False  # whether files were changed since the last prompt
     for place, event in enumerate(events):
         if not event.agent and event.kind in (PROMPT, CALL):
-            is_worked = event.kind == CALL and (is_worked or calls.is_edit(event))
-        for one in _once(list(_of_event(event, is_worked=is_worked)), free.get(place, [])):
+            has_edits = event.kind == CALL and (has_edits or calls.is_edit(event))
+        for one in _once(list(_of_event(event, has_edits=has_edits)), free.get(place, [])):
             key = (one.label, comparable(one.text))
             old = found.get(key)
             if old is None or (one.explicit and not old.explicit) or (one.reason and not old.reason):
                 found[key] = one
             elif one.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
-                del found[key]  # said again: it counts from here
+                del found[key]  # a repeated statement moves to its latest place
                 found[key] = one
     return [one for one in found.values() if not _is_part(one, found.values())]
 
 
 def _turns(events: Sequence[Event]) -> Iterator[Turn]:
-    """Yield what the user and the main agent said, the commits made, and the plans approved; the number of
-    each is its place."""
+    """Yield the turns of a dialogue: messages of the user and the main agent, commits, and approved plans.
+
+    The number of a turn is the index of its event.
+    """
     results = {event.call: event for event in events if event.kind == RESULT and event.call}
     planned = {event.call for event in events if event.kind == CALL and event.tool == _PLAN}
     for place, event in enumerate(events):
@@ -150,20 +153,22 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
 
 
 def _without_placeholders(event: Event) -> Event:
-    """Return an event without placeholders of evicted messages, which have events of their own."""
+    """Return an event without the placeholders of evicted messages in its text."""
     if _PLACEHOLDER not in event.text or event.kind == RESULT:
         return event
     return msgspec.structs.replace(event, text=re.sub(rf"{re.escape(_PLACEHOLDER)}[^\]]*\]", "", event.text))
 
 
-def _once(told: list[Extract], free: list[Extract]) -> Iterator[Extract]:
-    """Yield what one event says, of one kind either what has a label or what the dialogue makes of it, or else a
-    sentence."""
+def _once(stated: list[Extract], free: list[Extract]) -> Iterator[Extract]:
+    """Yield the statements of one event, of each kind from one source only.
+
+    Labelled statements go before those of the dialogue (`free`), and these before single sentences.
+    """
     labelled = {
-        labels.ISSUE if one.label in (labels.TODO, labels.BLOCKER) else one.label for one in told if one.explicit
+        labels.ISSUE if one.label in (labels.TODO, labels.BLOCKER) else one.label for one in stated if one.explicit
     }
     in_dialogue = {one.label for one in free}
-    yield from (one for one in told if one.explicit or one.label not in in_dialogue)
+    yield from (one for one in stated if one.explicit or one.label not in in_dialogue)
     yield from (one for one in free if one.label not in labelled)
 
 
@@ -176,7 +181,7 @@ def _stated_freely(one: FreeStatement, event: Event) -> Extract:
     )
 
 
-def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
+def _of_event(event: Event, *, has_edits: bool) -> Iterator[Extract]:
     if event.kind == CALL:
         yield from _todos(event)
     elif event.kind == RESULT:
@@ -184,32 +189,30 @@ def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
     elif event.kind in (PROMPT, ANSWER, DIGEST) and not (event.kind == PROMPT and _is_given(event)):
         made: Sequence[Extract] = _labelled(event.text)
         if event.kind == DIGEST:
-            made = [one for one in made if one.label != labels.ISSUE]  # it tells of what was solved as well
+            made = [one for one in made if one.label != labels.ISSUE]  # a digest lists resolved issues, too
         elif event.kind == ANSWER:
-            made = _reported(made, event.text, is_worked=is_worked)
-        said = _all_said(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
-        if event.kind == ANSWER:  # the dialogue has the learnings that hold
-            said = tuple(one for one in said if not _is_next(one) and (event.agent or one.label != labels.LEARNING))
-        for one in (*made, *said):
+            made = _join_reported(made, event.text, has_edits=has_edits)
+        loose = _unlabelled(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
+        if event.kind == ANSWER:  # the main agent's learnings come from the dialogue
+            loose = tuple(one for one in loose if not _is_next(one) and (event.agent or one.label != labels.LEARNING))
+        for one in (*made, *loose):
             yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
 
 
 def _is_given(prompt: Event) -> bool:
-    """Return whether a prompt is a sub-agent's, or a plan: that is one decision, and what its headings name is its
-    context."""
+    """Return whether a prompt is a task for a sub-agent or a plan, whose headings are context and not statements."""
     return bool(prompt.agent) or plans.read(prompt.text) is not None
 
 
-def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequence[Extract]:
-    """Return what an agent says under labels. Several learnings or issues of a report are one, and so is a list of
-    decisions.
+def _join_reported(made: Sequence[Extract], text: str, *, has_edits: bool) -> Sequence[Extract]:
+    """Return an agent's labelled statements; many statements of one kind in one message are joined into one.
 
-    An issue that names its repair is none, nor is one that is counted (`Bug 2: …`) after the work on it.
+    Leaves out issues whose text names the fix, and numbered ones (`Bug 2: …`) that follow edits.
     """
-    made = [one for one in made if not _is_mended(one, is_worked=is_worked)]
-    most = 1 if len(text) >= _REPORT else _MOST_SAID
+    made = [one for one in made if not _is_fixed(one, has_edits=has_edits)]
+    most = 1 if len(text) >= _REPORT else _MOST_OF_KIND
     joined = list[Extract]()
-    for label, allowed in ((labels.LEARNING, most), (labels.ISSUE, most), (labels.DECISION, _MOST_SAID)):
+    for label, allowed in ((labels.LEARNING, most), (labels.ISSUE, most), (labels.DECISION, _MOST_OF_KIND)):
         several = [one for one in made if one.label == label and not (one.reason or one.alternatives)]
         several = [one for one in several if not (one.statement and one.statement.kind == labels.DETAIL)]
         if len(several) > allowed:
@@ -219,14 +222,14 @@ def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequenc
     return [*made, *joined]
 
 
-def _is_mended(one: Extract, *, is_worked: bool) -> bool:
+def _is_fixed(one: Extract, *, has_edits: bool) -> bool:
     if one.label != labels.ISSUE or one.statement is None:
         return False
-    return bool(_REPAIR.match(one.text) or (is_worked and _COUNTED.match(one.statement.source)))
+    return bool(_REPAIR.match(one.text) or (has_edits and _COUNTED.match(one.statement.source)))
 
 
 def _is_next(decision: Extract) -> bool:
-    """Return whether an agent speaks of what it does next rather than of what it chose."""
+    """Return whether an agent's sentence announces its next step instead of stating a decision."""
     return (
         decision.label == labels.DECISION
         and not decision.alternatives
@@ -235,12 +238,12 @@ def _is_next(decision: Extract) -> bool:
 
 
 def _labelled(text: str) -> tuple[Extract, ...]:
-    """Return what has a label."""
+    """Return the labelled statements of a text."""
     return tuple(msgspec.structs.replace(one, statement=made) for made in reader.read(text) for one in _of(made))
 
 
 def _of(made: Statement) -> Iterator[Extract]:
-    """Yield what a statement under a label comes to; one of the state of the work comes to each of its parts."""
+    """Yield the extracts of a labelled statement: one for most labels, one per part for the state of the work."""
     if made.kind == labels.STATE:
         yield from _of_state(made)
         return
@@ -273,31 +276,32 @@ def _of_state(made: Statement) -> Iterator[Extract]:
         for text in map(one_line, made.items(field) if label else ()):
             if label == labels.STATE and _PERCENT.fullmatch(text):
                 continue
-            # Where the work stands and what is next, "none" does say.
+            # "none" says something about the state and the next actions, and nothing about blockers.
             if not is_nothing(text) if label == labels.BLOCKER else is_said(text):
                 yield Extract(label, text, True)
 
 
 def is_nothing(text: str) -> bool:
-    """Return whether a text stands where something is to be said, and says that there is nothing ("none",
-    "n/a", "—")."""
+    """Return whether a text says that there is nothing to state, such as "none", "n/a" or "—"."""
     return len(text) <= _LONGEST_NOTHING and (not is_said(text) or _nothing().fullmatch(text) is not None)
 
 
-@cache  # few labels have so little behind them
+@cache  # compiled on first use, since few texts need it
 def _nothing() -> re.Pattern[str]:
     kinds = "|".join(("notes?", "issues?", "bugs?", "problems?", "learnings?", "lessons?", "findings?", "blockers?",
                       "decisions?", "dependencies", "questions?", "todos?", "alternatives?", "insights?"))  # fmt: skip
     more = "yet|so far|for now|new|else|open|known|left|remaining|special|here|at (?:this|the) (?:time|moment|point)"
-    told = "to (?:report|note|add|mention|record)|worth (?:noting|mentioning|recording)"
-    said = rf"no|none|nothing|nil|n\.?/?a\.?|no(?: (?:new|open|known|other|further|more|special))* (?:{kinds})"
-    return re.compile(rf"[\W_]*(?:there (?:is|are|was|were) )?(?:{said})(?: (?:{more}|{told}))*[\W_]*", re.IGNORECASE)
+    tail = "to (?:report|note|add|mention|record)|worth (?:noting|mentioning|recording)"
+    none = rf"no|none|nothing|nil|n\.?/?a\.?|no(?: (?:new|open|known|other|further|more|special))* (?:{kinds})"
+    return re.compile(rf"[\W_]*(?:there (?:is|are|was|were) )?(?:{none})(?: (?:{more}|{tail}))*[\W_]*", re.IGNORECASE)
 
 
-@lru_cache(maxsize=1024)  # as labels are
-def _all_said(text: str) -> tuple[Extract, ...]:
-    """Return what is put the way people put decisions, issues and learnings; a rejection belongs to the decision before
-    it."""
+@lru_cache(maxsize=1024)  # a session's messages are read again with each part
+def _unlabelled(text: str) -> tuple[Extract, ...]:
+    """Return the decisions, issues and learnings of a text that have no label but the usual wording.
+
+    A rejection right after a decision is one of its alternatives.
+    """
     found: list[Extract] = []
     is_after_decision = False
     for sentence in _each_sentence(text):
@@ -312,7 +316,7 @@ def _all_said(text: str) -> tuple[Extract, ...]:
 
 
 def _each_sentence(text: str) -> Iterator[str]:
-    """Yield the sentences of a text, and cells of its tables, that stand under no label; "" for anything else."""
+    """Yield the sentences and table rows of a text that are not under a label, and "" for each other part."""
     whole = [made for made in reader.read(text) if made.kind in _SAYS_MOST]
     labelled = {line for made in whole for line in range(made.line, made.end + 1)}
     for unit in units.units(text):
@@ -330,7 +334,7 @@ def _each_sentence(text: str) -> Iterator[str]:
 
 
 def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
-    """Yield what a sentence that states DECISION, REJECTED, LESSON or nothing of these comes to."""
+    """Yield the extracts of a sentence; `stated` is its kind: DECISION, REJECTED, LESSON or "" of `sentences`."""
     if not _SHORT <= len(sentence) <= _LONG or sentence.endswith(("?", ":")):
         return
     if stated in (sentences.DECISION, sentences.REJECTED):
@@ -348,7 +352,7 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
 
 
 def _todos(event: Event) -> Iterator[Extract]:
-    """TODO comments in code that was written, with the file they are in."""
+    """Yield the TODO comments in code that a call writes, each with its file."""
     names = ("file_path", "path", "notebook_path")
     path = next((event.arguments[k] for k in names if isinstance(event.arguments.get(k), str)), "")
     for match in (match for text in edits.texts_written(event) for match in _TODO.finditer(text)):
@@ -357,7 +361,7 @@ def _todos(event: Event) -> Iterator[Extract]:
 
 
 def _choices(event: Event) -> Iterator[Extract]:
-    """Yield what the user chose when the agent asked (AskUserQuestion): the answer, with the question behind it."""
+    """Yield the decisions in a user's answers to an agent's questions (AskUserQuestion), as "answer (question)"."""
     answers = event.details.get("answers")
     for question, answer in answers.items() if isinstance(answers, dict) else ():
         options = _options(event, question)
@@ -369,14 +373,14 @@ def _choices(event: Event) -> Iterator[Extract]:
 
 
 def _is_undecided(question: str, answer: str, options: list[str]) -> bool:
-    """Return whether an answer asks back or tells what was meant, or is about what to do next."""
+    """Return whether an answer decides nothing: it asks back, clarifies a prompt, or chooses the next step."""
     if _MEANT.match(question):
         return True
     return "?" in answer or (answer in options and _NEXT.search(question) is not None)
 
 
 def _options(event: Event, question: str) -> list[str]:
-    """Return what the user could choose between."""
+    """Return the options of a question to the user."""
     asked = event.details.get("questions")
     for one in asked if isinstance(asked, list) else ():
         if isinstance(one, dict) and one.get("question") == question and isinstance(one.get("options"), list):
@@ -386,7 +390,7 @@ def _options(event: Event, question: str) -> list[str]:
 
 
 def _is_part(one: Extract, all_found: Iterable[Extract]) -> bool:
-    """Return whether something that was only put so is said by something with a label, too."""
+    """Return whether an unlabelled statement repeats a labelled one."""
     if one.explicit:
         return False
     key = comparable(one.text)

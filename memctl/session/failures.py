@@ -1,8 +1,8 @@
-"""Errors that a session met, and whether they were resolved: the same step succeeded later.
+"""Find the errors of a session, and whether each was resolved because the same step succeeded later.
 
-What tests, compilers and package managers say of their own run is needed where nobody says how a command ended: a pipe
-(`pytest | tail`) hides the status, and plain text has none. Each line is told as the tool writes it, from its
-beginning, so that a talk about failures is none.
+The output of tests, compilers and package managers is read where the exit status is missing: a pipe (`pytest | tail`)
+hides it, and plain text has none. Patterns match whole lines as the tools write them, so that sentences about failures
+don't match.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from memctl.session import calls, steps
 from memctl.text.fit import cut
 from memctl.transcript.events import CALL, RESULT, Event
 
-# What names what is wrong: a test, a place, a code. The first of such lines tells most.
-_TELLS_WHAT = (
+# Lines that name the failing test, place or error code; the first of them says most.
+_SPECIFIC = (
     r"(?:FAILED|ERROR) \S+(?:::|\.py\b).*",  # pytest
     r"(?:FAIL|ERROR): \w+ \(.+\).*",  # unittest
     r"error\[\w+\]: .+",  # rustc
@@ -40,8 +40,8 @@ _TELLS_WHAT = (
     r"E: \S.+",  # apt
     r"ERROR: .+",  # pip, bazel
 )
-# What says that something is wrong, and perhaps what.
-_TELLS_THAT = (
+# Lines that report an error without a place.
+_GENERAL = (
     r"error: .+",  # cargo, git
     r"(?:g?make|ninja)(?:\[\d+\])?: \*\*\* .+",
     r"ninja: build stopped: .+",
@@ -49,8 +49,8 @@ _TELLS_THAT = (
     r"npm (?:ERR!|error) .*",
     r"fatal: .+",  # git
 )
-# What only says that something is, or how much.
-_TELLS_HOW_MANY = (
+# Lines that only count failures.
+_COUNTS = (
     r"=+ .{0,200}\b[1-9]\d* (?:failed|errors?)\b.{0,200} in [\d.]+m?s.*",  # pytest
     r"(?:\d+ \w+, ){0,5}[1-9]\d* (?:failed|errors?)\b(?:, \d+ \w+){0,5}(?: in [\d.:]+.*)?",
     r"FAILED \((?:failures|errors)=.+",  # unittest
@@ -71,7 +71,7 @@ _TELLS_HOW_MANY = (
 )
 
 
-@cache  # to compile them takes longer than to sum up a turn, and many sessions run nothing
+@cache  # compiled on first use: it takes longer than summarizing a turn, and many sessions run no command
 def _lines(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"^(?:{pattern})$" for pattern in patterns), re.MULTILINE)
 
@@ -80,16 +80,12 @@ _TIMES = re.compile(r" in [\d.]+ ?(?:ms?|s|seconds?)?(?: \([\d:]+\))?[ =]*$| \([
 
 
 def failing_line(output: str) -> str:
-    """Return the line of an output that says most of how the run failed, "" if none says that it did.
+    """Return the line of a command's output that says most about its failure, "" if no line reports one.
 
-    Times are left out of it: two runs that fail alike say the same.
+    Durations are removed, so that two runs with one failure give one line.
     """
     match = next(
-        (
-            found
-            for patterns in (_TELLS_WHAT, _TELLS_THAT, _TELLS_HOW_MANY)
-            if (found := _lines(patterns).search(output))
-        ),
+        (found for patterns in (_SPECIFIC, _GENERAL, _COUNTS) if (found := _lines(patterns).search(output))),
         None,
     )
     if match is None:
@@ -98,37 +94,37 @@ def failing_line(output: str) -> str:
     return _TIMES.sub("", line)
 
 
-def is_telling(line: str) -> bool:
-    """Return whether a line of an output says which test, place or code is wrong."""
-    return _lines(_TELLS_WHAT).fullmatch(line) is not None or line.startswith("\u25cf ")  # as Jest begins one
+def is_specific(line: str) -> bool:
+    """Return whether a line of an output names the failing test, place or error code."""
+    return _lines(_SPECIFIC).fullmatch(line) is not None or line.startswith("\u25cf ")  # Jest's mark of a test
 
 
 def only_counts(message: str) -> bool:
-    """Return whether a line says how many things are wrong, and of none which."""
-    return _lines(_TELLS_HOW_MANY).fullmatch(message) is not None
+    """Return whether a line counts failures without naming any."""
+    return _lines(_COUNTS).fullmatch(message) is not None
 
 
-# How a host or a shell says that a command failed where nobody marks it: Codex's and others' JSON, and shells.
+# How Codex and other hosts (in JSON) and shells (in text) report that a command failed.
 _ENDED = re.compile(
     r'"exit_code":\s*[1-9]|^(?:exit code|process exited with code|command exited with code):?\s+[1-9]'
     r"|^exit code [1-9]|\bexited with (?:code|status) [1-9]|: command not found$",
     re.IGNORECASE | re.MULTILINE,
 )
 _TRACEBACK = re.compile(r"^Traceback \(most recent call last\)", re.MULTILINE)
-# What hides how a check ended, so that a status of 0 says nothing of it.
+# Operators that hide the exit status of a check, so that 0 does not mean success.
 _HIDING = re.compile(r"[|;\n]")
 _TELLING = re.compile(
     r"^.*(?:\b\w*(?:Error|Exception)\b:? |\berror(?:\[\w+\])?:|\bfatal:|\bfailed\b|not found|denied|cannot |can't ).*$",
     re.IGNORECASE | re.MULTILINE,
 )
-# What a step says that was called wrongly, or did not find what it was to work on: nothing is known of the work then.
+# Messages of a command that was called wrongly or found no input: they say nothing about the work.
 _MISUSED = re.compile(
     r"no such file or directory|file does not exist|command not found|no matches found|not a git repository"
     r"|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:flag|option|argument|command|subcommand|linter)|\busage:"
     r"|can't (?:combine|be used)|^the command is terminated|would be overwritten by",
     re.IGNORECASE,
 )
-# How a host says that a call was not made: it was refused, or one beside it failed.
+# How a host says that a call did not run: it was refused, or a parallel call failed.
 _NOT_MADE = (
     "the user doesn't want to proceed",
     "the user doesn't want to take this action",
@@ -137,15 +133,16 @@ _NOT_MADE = (
     "user rejected",
     "sibling tool call errored",
 )
-_LOOKED_AT = 20_000  # characters of a result
-_LONGEST = 300  # characters of what is kept of an error
+_LOOKED_AT = 20_000  # characters of a result that are searched
+_LONGEST = 300  # characters of an error's message
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A step that failed: what it was, how it says it failed, when and in which line of the transcript, and how it came
-    right ("": it did not).
+    """A step of a session that failed, such as a command.
 
-    It `is_open` if it says of the work that it is wrong, as checks do, and no later run of its program said otherwise.
+    `moment` and `line` are the time and the transcript's line of the last failure, and `times` counts the failures.
+    `resolved` says how it was resolved, "" if it was not. `is_open` says that a check found an error in the work, and
+    that no later run of the check succeeded.
     """
 
     step: str
@@ -158,28 +155,28 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Sequence[Event]) -> list[Failure]:
-    """Return the failures of a session, one for each step and message, in the order in which they came.
+    """Return the failures of a session in their order, one for each step and message.
 
-    A message that only counts gives way to the next one of its step.
+    A message that only counts failures is replaced by the step's next message.
     """
     found: dict[tuple[str, str], Failure] = {}
     for event, call in _results(events):
         step = steps.of_call(call)
         if is_failure(event, call):
-            said = message(event.text)
+            text = message(event.text)
             counts = (steps.key(step), "")
-            key = counts if only_counts(said) else (steps.key(step), said)
-            first = Failure(step, said, event.moment, times=0)
+            key = counts if only_counts(text) else (steps.key(step), text)
+            first = Failure(step, text, event.moment, times=0)
             old = found.get(key) or found.pop(counts, first)
-            is_open = (bool(steps.program(step)) or _reports(event.text)) and not _MISUSED.search(said)
+            is_open = (bool(steps.program(step)) or _is_report(event.text)) and not _MISUSED.search(text)
             found[key] = msgspec.structs.replace(
-                old, message=said, resolved="", times=old.times + 1, line=event.line, is_open=is_open
+                old, message=text, resolved="", times=old.times + 1, line=event.line, is_open=is_open
             )
             continue
         good = steps.of_success(call) if found else frozenset()
         programs = steps.programs(call) if any(one.is_open for one in found.values()) else frozenset()
         for key, failure in found.items():
-            if not failure.resolved and steps.came_right(failure.step, good):
+            if not failure.resolved and steps.is_covered(failure.step, good):
                 found[key] = msgspec.structs.replace(failure, resolved="the same step succeeded later", is_open=False)
             elif failure.is_open and steps.program(failure.step) in programs:
                 found[key] = msgspec.structs.replace(failure, is_open=False)
@@ -187,8 +184,10 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
-    """Return the steps that succeeded the last time they were tried: as written, and by their keys those
-    beside them."""
+    """Return the steps whose last run succeeded.
+
+    A call's main step is given as it was written, and the other commands of a call by their keys (`steps.key`).
+    """
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _results(events):
         step, is_good = steps.of_call(call), not is_failure(event, call)
@@ -199,7 +198,7 @@ def succeeded(events: Sequence[Event]) -> frozenset[str]:
 
 
 def _results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
-    """Yield the results, each with its call."""
+    """Yield each result with its call; results without a call are left out."""
     called = {event.call: event for event in events if event.kind == CALL and event.call}
     for event in events:
         if event.kind == RESULT and (call := called.get(event.call)) is not None:
@@ -207,9 +206,9 @@ def _results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
 
 
 def is_failure(result: Event, call: Event) -> bool:
-    """Return whether a result says that its call failed. One that was refused has not been made, and has not failed.
+    """Return whether a call failed, by its result; a refused call did not run, and so did not fail.
 
-    Of a command that ended well, as its host knows, the output counts only if something after it hides its status.
+    If the host reports success, a shell command's output counts only if a pipe or a later command hides its status.
     """
     if result.is_error:
         return not is_refused(result)
@@ -224,26 +223,27 @@ def is_failure(result: Event, call: Event) -> bool:
     return steps.is_doing(call) and bool(_TRACEBACK.search(text) or failing_line(text))
 
 
-def _reports(text: str) -> bool:
-    """Return whether an output is what tests or a compiler report, whatever program ran them: a script of the
-    project's."""
+def _is_report(text: str) -> bool:
+    """Return whether an output is the report of failing tests or of a compiler, whatever program ran it."""
     line = failing_line(_looked_at(text))
-    return is_telling(line) or only_counts(line)
+    return is_specific(line) or only_counts(line)
 
 
 def is_refused(result: Event) -> bool:
-    """Return whether a call was not made: the user or the host refused it."""
+    """Return whether a result says that its call did not run, because the user or the host refused it."""
     return result.is_error and any(words in result.text[:400].lower() for words in _NOT_MADE)
 
 
 def _looked_at(text: str) -> str:
-    """Return the beginning and the end of a result, where commands sum up."""
+    """Return the beginning and the end of a result, since commands print their summary last."""
     return text if len(text) <= _LOOKED_AT else f"{text[: _LOOKED_AT // 2]}\n{text[-_LOOKED_AT // 2 :]}"
 
 
 def message(text: str) -> str:
-    """Return what of an error's text tells most: what a tool says of its run, the last line that names an error, the
-    first."""
+    """Return the most informative line of an error's text, at most 300 characters.
+
+    A tool's report of a failure goes first, then the last line that names an error, then the first line.
+    """
     text = re.sub(r"</?tool_use_error>", "", _looked_at(text))
     lines = [
         line.strip()

@@ -1,4 +1,4 @@
-"""What steps of a session did to files: patches (`apply_patch` or unified diffs), and shell commands."""
+"""Read from patches (`apply_patch` or unified diffs) and shell commands what they do to files."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from memctl.light_typing import NamedTuple
 from memctl.session import shell
 from memctl.session.shell import ShellCommand
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ, WRITTEN
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import NamedTuple
 
 
 class FileAction(NamedTuple):
-    """One file, touched: its path as it was given, the folder that it is seen from, what was done, and a word on it.
+    """What a step did to one file.
 
-    `target` is set where the path may be a folder into which a file of this name was put.
+    `path` is as the step gives it, relative to the folder `cwd`. `action` is WRITTEN or an action of
+    `text.actions`, and `what` describes it, such as "moved from a.py". If `path` may be a folder, `target` is the
+    name of the file in it.
     """
 
     path: str
@@ -34,7 +36,7 @@ _NOTHING = "/dev/null"
 
 
 def patched(text: str, cwd: str) -> Iterator[FileAction]:
-    """Yield what a patch does to each file that it names."""
+    """Yield what a patch does to each of its files; `cwd` is the folder that its paths are relative to."""
     last = ""
     for match in _OURS.finditer(text):
         if match[3]:
@@ -60,7 +62,7 @@ def _rename(before: str, after: str, cwd: str) -> Iterator[FileAction]:
 _PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
 _ASSIGNED = lazy_regex(r"[A-Za-z_]\w*=")
 _SHELLS = ("bash", "sh", "zsh", "dash")
-# Options whose value is the next word, so that it is not taken for a file.
+# Options whose value is the next word, which is not a file.
 _VALUED = {
     "head": "-n -c",
     "tail": "-n -c",
@@ -75,21 +77,20 @@ _VALUED = {
     "tee": "--output-error",
     "diff": "-U",
 }
-_SAME = {  # what programs do to each file that they are given
+_SAME = {  # programs that do one thing to each of their arguments
     READ: "cat head tail less more wc sort diff cmp file stat source . cut uniq",
     DELETED: "rm unlink",
     WRITTEN: "tee touch",
 }
 _SIMPLE = {name: action for action, names in _SAME.items() for name in names.split()}
-_WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first word is none of the files
+_WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first argument is a pattern, not a file
 _NEVER = lazy_regex(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+")
 
 
 def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
-    """Yield what the commands of a text do to files; `cd` among them moves the folder for those that follow.
+    """Yield what the commands in a shell text do to files; a `cd` changes the folder of the commands after it.
 
-    Of a text that `failed`, the last command has failed or was not come to: the shell says by it how all went. Those
-    before it may have done their work.
+    If the text `failed`, its last command failed or did not run, so it is left out if it does all or nothing.
     """
     given = list(shell.commands(text))
     for number, command in enumerate(given, start=1):
@@ -105,23 +106,23 @@ def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileActio
 
 
 def _does_all_or_nothing(words: Sequence[str]) -> bool:
-    """Return whether a command that fails has done nothing: it removes, moves or copies one file, or Git does it."""
+    """Return whether a command changes nothing if it fails: it removes, moves or copies one file, or Git does it."""
     if words[:1] == ["git"]:
         return words[1:2] in (["mv"], ["rm"])
     name = words[0].rpartition("/")[2] if words else ""
     files = _files(name, words[1:])
     if len(files) != {"rm": 1, "unlink": 1, "mv": 2, "cp": 2}.get(name):
         return False
-    return not any(re.match(r"--recursive|-[a-zA-Z]*[rRa]", word) for word in words[1:])  # a folder, perhaps by half
+    return not any(re.match(r"--recursive|-[a-zA-Z]*[rRa]", word) for word in words[1:])  # a folder may be half done
 
 
 def unknown_words(text: str) -> int:
-    """Return how many words of some commands only the shell could have told."""
+    """Return the number of words in a shell text whose value only the shell knows, such as other commands' output."""
     return sum(command.unknown for command in shell.commands(text))
 
 
 def _bare(words: Sequence[str]) -> list[str]:
-    """Return a command without what only says how it is to be run."""
+    """Return a command without launchers and assignments: `sudo env A=1 rm x` is `rm x`."""
     left = list(words)
     while left and (left[0] in _PREFIXES or left[0] == "timeout" or _ASSIGNED.match(left[0])):
         first = left.pop(0)
@@ -161,12 +162,12 @@ def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator
 
 
 def _names_a_file(word: str) -> bool:
-    """Return whether a word is a file rather than the folder to search in."""
+    """Return whether a word looks like a file rather than a folder."""
     return not word.endswith(("/", ".")) and "." in word.rpartition("/")[2]
 
 
 def _files(name: str, args: Sequence[str]) -> list[str]:
-    """Return the arguments of a command that are no options and no values of options."""
+    """Return the arguments of a command that are neither options nor values of options."""
     valued = _VALUED.get(name, "").split()
     found: list[str] = []
     skip = is_rest = False
@@ -204,7 +205,7 @@ def _git(args: list[str], document: str, cwd: str) -> Iterator[FileAction]:
 
 
 def _targets(args: list[str]) -> tuple[list[str], str, bool]:
-    """Return the sources of a move or copy, where it goes, and whether that is plainly a folder."""
+    """Return the sources and the target of a move or copy, and whether the target is certainly a folder."""
     for option in ("-t", "--target-directory"):
         if option in args[:-1]:
             place = args.index(option)

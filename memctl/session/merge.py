@@ -1,8 +1,8 @@
-"""Merging a later summary into a session's page (rules.md#session-summary).
+"""Merge a later summary into a session's page (rules.md#session-summary).
 
-Two versions of a page that two clones made are merged by the rules for a later summary of the session. Which of the two
-is the later one is told by where they end, not by which side has it, so that both directions of a merge come to the
-same page. What people wrote below headings of their own is merged line by line.
+Two clones' versions of a page are merged like an earlier and a later summary. The later version is the one that ends
+later, on whichever side it is, so that both directions of a merge give one page. Text that people wrote under their own
+headings is merged line by line.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_
          "broken_lines", "duration_minutes")  # fmt: skip
 _READ_INTO = re.compile(
     f" — {re.escape(page_builder.READ_INTO)}.*?(?= — Instead of: | \\([^()]*\\)$|$)"
-)  # a model's words vary
+)  # left out of comparisons, because a model words a reason differently each time
 _SCOPE = "Scope changed: "
 _RESOLVED_LATER = "the same step succeeded in a later part"
 
 
 def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -> SessionPage:
-    """Return a page with a later summary of the same session in it; merging the same one twice changes nothing.
+    """Merge the page of a later summary (`new`) into the `old` page of one session; merging twice changes nothing.
 
-    The intent stays, files are merged per path, decisions, issues and learnings are appended, state and next steps are
-    replaced. An error is replaced if it is resolved, also by one of the steps that `succeeded` later.
+    The intent stays, files are merged per path, decisions, issues and learnings are appended, and state and next steps
+    are replaced. An open error is resolved if the new page says so, or if its step is among those that `succeeded`.
     """
     files = _merged_files(old.files, new.files)
     lines = {
@@ -51,8 +51,9 @@ def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -
         session_page.ERRORS: _merged_errors(old, new, succeeded),
     }
     for heading in (session_page.DECISIONS, SAID, session_page.ISSUES, session_page.LEARNINGS):
-        told = new.lines.get(heading, ())
-        lines[heading] = _appended(old.lines.get(heading, ()), (*_first(old, new), *told) if heading == SAID else told)
+        added = new.lines.get(heading, ())
+        first = _first_prompt(old, new) if heading == SAID else ()
+        lines[heading] = _appended(old.lines.get(heading, ()), (*first, *added))
     counts = {
         "files_accessed": sum(map(len, files.values())),
         "files_modified": len(files[session_page.CHANGED]),
@@ -66,15 +67,15 @@ def _only_scope(old: SessionPage, new: SessionPage) -> Iterable[str]:
     return lines if not old.lines.get(session_page.INTENT) else [line for line in lines if line.startswith(_SCOPE)]
 
 
-def _first(old: SessionPage, new: SessionPage) -> Iterable[str]:
-    """Return the prompt that a later part began with, if it is short: the intent is that of the first part."""
+def _first_prompt(old: SessionPage, new: SessionPage) -> Iterable[str]:
+    """Return the first prompt of a later part, if it is short, because the page's intent is the first part's prompt."""
     known = old.lines.get(session_page.INTENT, ())
     lines = new.lines.get(session_page.INTENT, ()) if known else ()
     return [line for line in lines if len(line) < SHORT_PROMPT and line not in known and not line.startswith(_SCOPE)]
 
 
 def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
-    """Return lines and those that are not among them yet."""
+    """Return the old lines, and those of the new lines that are not among them."""
     lines = {_key(line): line for line in old}
     for line in new:
         lines.setdefault(_key(line), line)
@@ -86,7 +87,10 @@ def _key(line: str) -> str:
 
 
 def _merged_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Front matter: figures are added if the new summary begins where the old one ended, else it covers the old one."""
+    """Merge front matter. Figures are added if the new part starts after the old one ended.
+
+    Otherwise the new part covers the old one, and the larger figure counts.
+    """
     is_later = bool(old.get("ended") and new.get("started")) and new["started"] >= old["ended"]
     values = {**old, **{key: value for key, value in new.items() if value is not None}}
     for key in _SUMS:
@@ -149,13 +153,13 @@ _REPLACED = (session_page.STATE, session_page.NEXT)
 
 
 def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> Merged:
-    """Merge two versions of a page that come from `base` ("" if both were added).
+    """Merge two versions of a session's page; `base` is their common ancestor, "" if both were added.
 
-    Decisions, issues, learnings and errors are joined, files merged per path; state and next steps are those of the
-    later summary, and those of the other are `lost` if it had changed them. Lists of files beside pages are joined.
-    Text by hand in conflict stands between Git's markers, or as the preferred side has it. The page keeps within its
-    budget, as `counter` counts. Versions that can't be read, or are of two sessions, are merged as lines. Raises
-    GitFailed for what Git takes for binary.
+    Decisions, issues, learnings and errors of both are kept, and files are merged per path. State and next steps are
+    those of the later version; those of the earlier one are in `Merged.lost` if it had changed them. Conflicting text
+    under people's own headings gets Git's conflict markers, unless `prefer` names a side. The result is trimmed to the
+    page's budget, as `counter` counts tokens. Versions that can't be parsed, or that are of two sessions, are merged
+    line by line. Raises GitFailed for text that Git takes for binary.
     """
     if ours == theirs or theirs == base:
         return Merged(ours)
@@ -166,7 +170,7 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
         return _lines(base, ours, theirs, prefer)
     earlier, later = sorted((one, other), key=_order)
     made = merge(earlier, later)
-    # Each replaces what it is the later summary of; only what one has said on its own gives way.
+    # The earlier version's state is lost only if it differs from the base: otherwise that version had not changed it.
     lost = [
         Lost(heading, "\n".join(earlier.lines.get(heading, ())), "\n".join(later.lines.get(heading, ())))
         for heading in _REPLACED
@@ -190,7 +194,8 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
 def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Counter) -> str:
     """Return the text of a merged page within its budget, or of a merged list of files.
 
-    A file beside a page is merged by itself: of how many files there are the page knows what the larger side said.
+    A page whose files are listed in another file takes the larger of both sides' counts, because that list is merged
+    separately.
     """
     if all(session_page.is_list(side) for side in sides):
         return session_page.render_trail(made)

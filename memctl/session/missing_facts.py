@@ -1,7 +1,7 @@
-"""The facts that a page lacks where its probes find it below a target, and a page that has them again.
+"""Add facts to a session's page if its probes show that a dimension is below its target.
 
-A page loses facts where it is made to fit its budget, or where somebody cut it. What an answer says comes before the
-budget (rules.md#session-summary): the line of the whole page that answers is put back, or else the fact itself.
+A page loses facts when it is trimmed to its budget, or when a person shortens it. Answers to probes go before the
+budget (rules.md#session-summary): the line of the untrimmed page that answers is added again, or else the fact itself.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
 
 
 def below_target(page: SessionPage, asked: Sequence[Probe]) -> list[Dimension]:
-    """Return the dimensions in which a page with all its files is below the target, of those that facts can fill."""
+    """Return the dimensions below their target that more facts can raise; the page must include all its files."""
     found = grades.dimensions(grades.exact_replies(asked, page), page, whole=True)
     return [one for one in found if one.name in _FILLED and one.is_met is False]
 
 
 def fill(fitted: FittedPage, whole: SessionPage, asked: Sequence[Probe]) -> FittedPage:
-    """Return a page that was made to fit, with what it lacks of the `whole` one where that puts it below a target."""
+    """Return a trimmed page with the facts that its probes miss, taken from the untrimmed page (`whole`).
+
+    The page is returned unchanged if every dimension meets its target.
+    """
     page = session_page.with_trail(fitted.page, fitted.trail) if fitted.trail else fitted.page
     if not below_target(page, asked):
         return fitted
@@ -49,8 +52,8 @@ def fill(fitted: FittedPage, whole: SessionPage, asked: Sequence[Probe]) -> Fitt
 
 def _line(probe: Probe, heading: str, whole: SessionPage) -> str:
     wanted = f" {comparable(probe.fact)} "
-    told = (line for line in whole.lines.get(heading, ()) if wanted in f" {comparable(line)} ")
-    return next(told, text(probe.fact, len(probe.fact)))
+    matching = (line for line in whole.lines.get(heading, ()) if wanted in f" {comparable(line)} ")
+    return next(matching, text(probe.fact, len(probe.fact)))
 
 
 def _with_rows(page: SessionPage, whole: SessionPage, missing: Iterable[Probe]) -> dict[str, tuple[TrailRow, ...]]:

@@ -1,4 +1,4 @@
-"""A summary as a page: every text on one line, without credentials."""
+"""Build a session's page from its summary: each text on one line and without credentials."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SOURCES = {PROMPT: " (by the user)", DIGEST: " (from a compaction's summary)"}
 _LONGEST = 600  # characters of an entry
 _FIGURES = ("duration_minutes", "turns", "answers", "tool_calls", "sub_agents", "compactions")
 OPEN, RESOLVED = "open", "resolved"
-IMPLIED = "(as said)"  # behind what has no label
-READ_INTO = "Because (as a model reads it): "  # before a reason that nobody gave in so many words
+IMPLIED = "(as said)"  # after a statement without a label
+READ_INTO = "Because (as a model reads it): "  # before a reason that a model inferred
 
 
 def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
-    """Return the page that a summary makes."""
+    """Return a session's page; `project` is the project's id and `now` the canonical time of the summary."""
     trail = summary.trail
     changed = (CREATED, MODIFIED, DELETED)
     everything = trail.having(*changed, READ, inside=False)
@@ -53,12 +53,12 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
 
 
 def text(given: str, longest: int = _LONGEST) -> str:
-    """Text out of a transcript as a line of Markdown."""
+    """Return a text of a transcript as one line of Markdown without credentials, cut at `longest` characters."""
     return inline(cut_at_word(redacted_line(given), longest))
 
 
 def step_of(step: str) -> str:
-    """Return the step of a failure, as its line begins."""
+    """Return a failure's step as code in Markdown: the beginning of the failure's line on a page."""
     return code(redacted_line(step))
 
 
@@ -88,12 +88,12 @@ def _row(entry: TrailEntry) -> TrailRow:
     words = "; ".join(map(redacted_line, entry.what))
     by = ", ".join(redact(name) for name in entry.by)
     what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
-    what = what.replace("\\|", "|")  # as it is read back: a cell of a table escapes its bars itself
+    what = what.replace("\\|", "|")  # rendering a table's cell escapes the bar again
     return TrailRow(_path(entry.path), entry.action, what)
 
 
 def _path(path: str) -> str:
-    """Return a path without credentials; a random word in it is a name that the path needs."""
+    """Return a path without credentials; keeps random-looking words, which file names may have."""
     return redact(path, strict=False)
 
 

@@ -1,8 +1,8 @@
-"""The pages of sessions: found in a memory, written, and written at the end of a session, which is one step.
+"""Read and write the pages of sessions.
 
-The page and the records that were accepted are in one commit. Before it is made, the session is marked as ending, with
-the commit that HEAD is at; after it, the session is forgotten. Who is interrupted in between and ends it again finds
-the commit, or the change that waits for it, by the mark.
+One commit has a session's page and the accepted records. Before the commit the session is marked as ending, with the
+commit of HEAD; after it the running session is forgotten. If ending a session is interrupted, the next attempt finds
+the commit, or the pending change, by that mark.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from memctl.write.commit import Outcome
 
 
 def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
-    """Return all pages that can be read, the session that ended last first, and the faults of the others."""
+    """Return all pages that can be parsed, the session that ended last first, and the faults of the other pages."""
     found: list[SessionPage] = []
     faults: list[Fault] = []
     for path in names(snapshot):
@@ -51,7 +51,10 @@ def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
 
 
 def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, list[Fault]]:
-    """Return a page with all its files, those that are listed beside it too, and what of it can't be read."""
+    """Parse a page's text; returns the page with all its files (None if it can't be parsed), and the faults.
+
+    Files that did not fit into the page are in a file of their own, which is read too.
+    """
     try:
         found = session_page.parse(text, path)
     except InvalidRecord as error:
@@ -68,7 +71,7 @@ def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, 
 
 
 def ended(made: SessionPage) -> tuple[str, str]:
-    """Return when a session ended, or was summed up if nobody knows, and its name: what pages are ordered by."""
+    """Return the sort key of pages: when the session ended (or was summarized, if that is unknown), and its name."""
     return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id
 
 
@@ -79,7 +82,10 @@ def names(snapshot: Snapshot) -> list[str]:
 
 
 def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
-    """Return the path and text of the page of a session, named by whatever its name begins with; raises MemctlError."""
+    """Return the path and the text of a session's page; `given` is the session's name or an unambiguous prefix.
+
+    Raises MemctlError if no session, or more than one, has such a name.
+    """
     known = {path[len(session_page.FOLDER) + 1 : -len(".md")]: path for path in names(snapshot)}
     fitting = [given] if given in known else [name for name in known if name.startswith(given)]
     if len(fitting) == 1:
@@ -89,8 +95,9 @@ def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
         except InvalidRecord as error:
             raise MemctlError(f"{snapshot.prefix}/{error}") from None
     if fitting:
-        raise MemctlError(f"{given!r} may be any of {', '.join(sorted(fitting)[:5])}", "give more of the name")
-    raise MemctlError(f"there is no summary of a session {given!r}", "`memctl session list` lists them")
+        names_text = ", ".join(sorted(fitting)[:5])
+        raise MemctlError(f"{given!r} matches several sessions: {names_text}", "give more of the name")
+    raise MemctlError(f"no summarized session is named {given!r}", "`memctl session list` lists them")
 
 
 OP = "summarize"
@@ -103,9 +110,10 @@ def plan(
     accepted: Sequence[Proposal] = (),
     asked: Sequence[Probe] = (),
 ) -> Change:
-    """Return the Change that writes a summary down, or merges it into what there is; raises MemctlError.
+    """Return the Change that writes a session's page and the accepted records.
 
-    The page answers the probes that it is `asked`.
+    An existing page is merged with the summary. The page answers the probes in `asked`, even beyond its budget. Raises
+    MemctlError if the existing page can't be read or the new one is too large.
     """
     old_texts, old = existing_page(memory, summary.id)
     writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old, asked))
@@ -125,14 +133,16 @@ def plan(
 
 
 def title(identifier: str, form: str, files: int, turns: int) -> str:
-    """Return what the commit of a session's page is called: how much the session came to. Of turns Git
-    knows nothing."""
-    told = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
-    return told if form == GIT else f"{told}, {turns:,} turn{'s' if turns != 1 else ''}"
+    """Return the title of a session's commit, such as "s1: 3 files, 12 turns"; without turns if `form` is GIT."""
+    counted = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
+    return counted if form == GIT else f"{counted}, {turns:,} turn{'s' if turns != 1 else ''}"
 
 
 def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tuple[list[Write], list[Delete]]:
-    """Return the writes and deletions that replace the files of a page; raises MemctlError if one is too large."""
+    """Return the writes and deletions that replace a page's files.
+
+    `old` are the texts of its files by path below `.memory/`. Raises MemctlError if a new file is too large.
+    """
     texts = new.texts
     for path, text in texts.items():
         if (size := len(text.encode())) > files.MAX_BYTES:
@@ -147,8 +157,10 @@ def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tupl
 def page_of(
     memory: Memory, summary: SessionSummary, old: SessionPage | None, asked: Sequence[Probe] = ()
 ) -> FittedPage:
-    """Return the page of a summary, merged with an older one, within its budget; what it is asked comes before the
-    budget."""
+    """Return the page of a summary, merged with an `old` page and trimmed to its budget.
+
+    Answers to the probes in `asked` are kept even beyond the budget.
+    """
     whole = page_builder.compose(summary, memory.config.project, memory.now)
     if old is not None:
         whole = _merge(old, whole, summary)
@@ -161,8 +173,7 @@ def page_of(
 
 
 def _merge(old: SessionPage, new: SessionPage, summary: SessionSummary) -> SessionPage:
-    """Return a page with another part of the session in it: state and next steps are those of the part that
-    ended last."""
+    """Merge the page of another part of a session; state and next steps are those of the part that ended last."""
     ends = str(new.values.get("ended") or ""), str(old.values.get("ended") or "")
     if all(ends) and ends[0] < ends[1]:
         return msgspec.structs.replace(merge.merge(new, old), more=old.more)
@@ -170,9 +181,11 @@ def _merge(old: SessionPage, new: SessionPage, summary: SessionSummary) -> Sessi
 
 
 def fit_page(memory: Memory, whole: SessionPage) -> FittedPage:
-    """Return a page within its budget. To count tokens takes 180 ms the first time, so one that surely fits is not
-    counted: ASCII has at most .75 tokens a character for any model (logs have .40 by o200k, and a model counts 1.8
-    times that)."""
+    """Return a page trimmed to its budget.
+
+    The first count of tokens takes 180 ms, so a page that certainly fits is not counted: ASCII text has at most 0.75
+    tokens per character for any model (logs have 0.40 with o200k, and some model counts 1.8 times that).
+    """
     text = session_page.render(whole)
     most = len(text) + 4 * sum(not character.isascii() for character in text)
     if most <= trim.MOST_TOKENS and not whole.trail:
@@ -181,7 +194,7 @@ def fit_page(memory: Memory, whole: SessionPage) -> FittedPage:
 
 
 def tokens(memory: Memory, text: str) -> int:
-    """Return how many tokens a page has."""
+    """Return the number of tokens of a text, for the model of the memory's configuration."""
     return _counter(memory).tokens(text)
 
 
@@ -190,9 +203,9 @@ def _counter(memory: Memory) -> Counter:
 
 
 def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], SessionPage | None]:
-    """Return the files of the page that a session has already, and the page with all its files; none if there is none.
+    """Return the texts of an existing page's files by path, and the page with all its files; ({}, None) without one.
 
-    Raises MemctlError if they can't be read.
+    Raises MemctlError if the page can't be read.
     """
     path = session_page.path_of(identifier)
     snapshot = load.disk(memory)
@@ -212,12 +225,15 @@ def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], Sess
 
 
 def mark_ending(memory: Memory, one: Running) -> None:
-    """Mark a session as ending."""
+    """Record that the end of a session is being written, with the current commit of HEAD."""
     active.keep(memory, msgspec.structs.replace(one, ending=memory.repository.branch()[1] or active.NO_COMMIT))
 
 
 def recover(memory: Memory, one: Running) -> Outcome | None:
-    """Return what an end of this session had come to that was interrupted; None if nothing of it was written."""
+    """Finish an interrupted end of a session: commits its pending change, or finds its commit.
+
+    Returns the outcome, None if nothing of the end was written.
+    """
     if not one.ending:
         return None
     with lock.hold(memory.repository.shared / "lock"):
@@ -233,16 +249,15 @@ def recover(memory: Memory, one: Running) -> Outcome | None:
 
 
 def _commits_since(memory: Memory, ending: str) -> list[Commit]:
-    """Return the commits of the memory since a session was marked; all, if HEAD had none, or that one is
-    gone by now."""
+    """Return the memory's commits since a session was marked as ending; all of them if that commit no longer exists."""
     if ending != active.NO_COMMIT:
-        with suppress(git.GitFailed):  # history was written anew, and the old one was cleared away
+        with suppress(git.GitFailed):  # history was rewritten, and the old commit pruned
             return batches.commits(memory, [memory.prefix], f"{ending}..HEAD")
     return batches.commits(memory, [memory.prefix])
 
 
 def _commits_beside(memory: Memory, one: Running) -> list[Commit]:
-    """Return the commits on the ref of sessions since a session began."""
+    """Return the commits on the ref `refs/memctl/sessions` since a session started."""
     tip = sessions_ref.now(memory)
     found = history.commits(memory.repository, [memory.prefix], tip) if tip else []
     return [made for made in found if made.date >= one.started]

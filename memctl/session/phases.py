@@ -1,7 +1,7 @@
-"""What a phase of work leaves for the next one, in its form (rules.md#phase-forms): of research the problem, findings,
-files and constraints, of planning the signatures, types, contracts and data models that were written down.
+"""Summarize a phase of work for the next phase, in a fixed form (rules.md#phase-forms).
 
-Everything is in the words of the transcript. What does not fit into the form's words is left out from its end.
+The form of research has the problem, findings, files and constraints; the form of planning has signatures, types,
+contracts and data models. All lines are quoted from the transcript; lines beyond the form's number of words are cut.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ _FIELDS = lazy_regex(r"(?i)\|[ *`]*(?:field|column|attribute|property|key)s?[ *`
 
 
 class PhaseSection(msgspec.Struct, frozen=True):
-    """One part of a form: its heading and its lines."""
+    """One section of a phase's form: its heading and its lines of text."""
 
     heading: str
     lines: tuple[str, ...]
 
 
 def form(phase: str, summary: SessionSummary, session: Session) -> list[PhaseSection]:
-    """Return the sections of a phase's form, within its words; those without a line stay, so that it shows what is
-    missing."""
+    """Return the sections of a phase's form, within its number of words; `phase` is "research" or "planning".
+
+    A section without lines stays, to show what is missing.
+    """
     made = _research(summary) if phase == RESEARCH else _planning(session.events)
     room = _MOST_WORDS[phase]
     kept = []
@@ -56,7 +58,7 @@ def form(phase: str, summary: SessionSummary, session: Session) -> list[PhaseSec
 
 
 def render(phase: str, sections: Sequence[PhaseSection]) -> str:
-    """Return a form as Markdown; signatures and the like stand in code."""
+    """Return a phase's form as Markdown; the sections of planning are code blocks."""
     parts = []
     for section in sections:
         lines = "\n".join(section.lines) if section.lines else "Nothing known."
@@ -104,7 +106,7 @@ def _planning(events: Iterable[Event]) -> list[PhaseSection]:
 
 
 def _texts(events: Iterable[Event]) -> Iterator[str]:
-    """Yield what was written of a plan: answers, prompts that are plans, and what was given for approval."""
+    """Yield the texts that may be part of a plan: answers, prompts that are plans, and plans given for approval."""
     for event in events:
         if event.agent:
             continue
@@ -115,7 +117,7 @@ def _texts(events: Iterable[Event]) -> Iterator[str]:
 
 
 def _code(text: str) -> Iterator[str]:
-    """Yield the lines of code in a text, items that name a route, and rows of tables that say fields and types."""
+    """Yield the lines of code blocks in a text, sentences that name a route, and rows of tables of fields."""
     for unit in units.units(text):
         if unit.form == units.CODE:
             yield from unit.text.split("\n")[1:-1]

@@ -1,12 +1,11 @@
-"""Probes of a summary: questions about a session whose answers are facts of its transcript and of Git.
+"""Make probes of a session: questions whose answers are facts from its transcript and from Git.
 
-The four kinds are in rules.md#session-summary. Nothing is taken from the summary that is to be judged. What was only
-put like a decision, without a label, is no fact.
+rules.md#session-summary has the four kinds. Nothing is taken from the page that is judged, and a decision without a
+label is not a fact.
 
-Those that were made when a session was summed up are kept for when its transcript is no longer at hand, in the Git
-directory that all worktrees share, beside the counters: in a page they would take the room of what they are to judge,
-and in a file of the memory they would be the summary once more. So they can be deleted at any time; then Git alone
-gives probes, of files.
+Probes are stored when a session is summarized, for when its transcript is gone. They are in the Git directory that all
+worktrees share, since in a page they would use up its budget. They may be deleted at any time; then only Git gives
+probes, about files.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ _VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """A question, the fact that an answer must hold, and of a file what became of it ("" if only that it was touched).
+    """A question about a session, and the fact that the answer must have, on one line and without credentials.
 
-    Facts are on one line and without credentials; a path is exact.
+    `kind` is one of KINDS. For a file the fact is its exact path, and `action` is what was done to it ("" if unknown).
     """
 
     kind: str
@@ -63,7 +62,7 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 def from_session(summary: SessionSummary, session: Session, places: Places) -> list[Probe]:
-    """Return the probes of a session, from what its summary was made of: the events and Git, each fact once."""
+    """Return the probes of a session, each fact once; `places` resolves the paths of its tool calls."""
     found = (
         *_recall(summary),
         *_artifacts(summary, session, places),
@@ -78,7 +77,7 @@ def _same(one: Probe) -> str:
 
 
 def from_git(changes: Iterable[FileChange]) -> list[Probe]:
-    """Return the probes that Git alone gives: the files that it has seen change."""
+    """Return probes about the files that Git saw change."""
     pairs: list[tuple[str, str]] = []
     for change in changes:
         if change.status == differences.RENAMED:
@@ -89,8 +88,11 @@ def from_git(changes: Iterable[FileChange]) -> list[Probe]:
 
 
 def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
-    """Probes of a session with those of a later part, merged like the summaries: state and next steps are the later
-    ones alone, even if it has none, the goal is the first one, of a file that was touched again there is one."""
+    """Merge the probes of a session with those of a later part, as the summaries are merged.
+
+    Probes of state and next steps are those of the later part only, the goal is that of the first, and a file that both
+    parts touched has one probe.
+    """
     found: dict[tuple[str, str, str], Probe] = {}
     for one in (*(probe for probe in old if probe.kind != CONTINUATION or not new), *new):
         name = (one.kind, one.question, "" if one.question == GOAL else _same(one))
@@ -114,12 +116,11 @@ def _recall(summary: SessionSummary) -> Iterator[Probe]:
 
 
 def _artifacts(summary: SessionSummary, session: Session, places: Places) -> Iterator[Probe]:
-    """Yield every file of the trail, and every path that a tool was given to write to, whatever the trail
-    makes of it."""
+    """Yield a probe for each file of the trail, and for each other path that a call of a tool wrote to."""
     known = {"."}
     for entry in summary.trail.entries:
         parts = entry.path.split("/")
-        known.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))  # a folder is no file that was written
+        known.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))  # folders get no probe
         yield Probe(ARTIFACT, FILES, _path(entry.path), entry.action)
     results = {event.call: event for event in session.events if event.kind == RESULT and event.call}
     for event in session.events:
@@ -163,7 +164,7 @@ def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:
 
 
 def _is_known(text: str, known: Collection[str]) -> bool:
-    """Return whether a line repeats a known fact, which may continue on its next line."""
+    """Return whether a line repeats a known fact, or the beginning of one."""
     return any(one.startswith(comparable(text)) or comparable(text).startswith(one) for one in known)
 
 
@@ -175,11 +176,11 @@ def _path(path: str) -> str:
     return printable(redact(path, strict=False))
 
 
-_MOST_KEPT = 100  # sessions of which probes are kept, the latest
+_MOST_KEPT = 100  # latest sessions whose probes are stored
 
 
 def keep_probes(memory: Memory, identifier: str, made: Sequence[Probe]) -> None:
-    """Keep the probes of a session, beside those of its earlier parts, if that folder can be written to."""
+    """Store the probes of a session, merged with those of its earlier parts; ignores a folder that is read-only."""
     file = _kept_file(memory, identifier)
     with suppress(OSError):
         both = merge_probes(kept_probes(memory, identifier), made)
@@ -189,7 +190,7 @@ def keep_probes(memory: Memory, identifier: str, made: Sequence[Probe]) -> None:
 
 
 def kept_probes(memory: Memory, identifier: str) -> list[Probe]:
-    """Return the probes that were kept of a session, none if they are gone."""
+    """Return the stored probes of a session, [] if there are none."""
     try:
         return msgspec.json.decode(_kept_file(memory, identifier).read_bytes(), type=list[Probe])
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):

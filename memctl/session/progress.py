@@ -1,9 +1,8 @@
-"""What the events of a session say of the state of its task: what it is about, how far it is, what binds, what failed.
+"""Derive the state of a session's task from its events: goal, steps, constraints, next actions, errors.
 
-A session is read in parts, and each part advances the state that the parts before it came to. A step is done if the
-agent's task list says so, if a commit names it, or if a check passed that it names. If only a sentence says so it is
-claimed. The newest next actions replace those of before. The task is the first prompt since the last list of tasks that
-was finished; the ones before it are named.
+A session is read in parts, and each part advances the state. A step is done if the agent's task list says so, if a
+commit names it, or if the step names a check that passed; if only a sentence says so, it is claimed. The newest next
+actions replace earlier ones. The goal is the first prompt since the last finished task list; earlier goals are listed.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from memctl.text.markdown import one_line
 from memctl.text.words import stems
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
-MOST_SAID = 30  # prompts that are kept; a resume shows the last twelve
-MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_CAME_OF = 15, 15, 10, 10, 20
-_MOST_STEP_WORDS = 5  # of a prompt that only asks for a step, such as "commit this and push"
-_LONGEST_GOAL = 300  # characters of a task that came before
+MOST_SAID = 30  # prompts in the state; a resume text shows the last twelve
+MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_OUTCOMES = 15, 15, 10, 10, 20
+_MOST_STEP_WORDS = 5  # in a prompt that only asks for a step, such as "commit this and push"
+_LONGEST_GOAL = 300  # characters of an earlier goal
 _LONGEST_CLAIM = 300  # characters of a sentence that may claim a step
 _VERBS = (
     r"(?:done|finished|completed?|migrated|ported|converted|implemented|fixed|added|updated|removed|deleted|renamed"
@@ -51,8 +50,11 @@ Line = Callable[[str, int], str]
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The state that a session has come to; the tasks that its agent made by their numbers, in their order; and whether
-    the list of tasks is finished, so that the next prompt begins another task."""
+    """The state of a session's task so far.
+
+    `created` are the tasks that the agent created, in the order of their numbers. `is_over` says that the task list is
+    finished, so that the next prompt may start another task.
+    """
 
     state: TaskState = TaskState()
     created: tuple[str, ...] = ()
@@ -60,8 +62,10 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of a session: its events, what was found in them, which steps failed and came right, and the files that it
-    touched, the latest first."""
+    """A part of a session: its events, and the extracts, failures, succeeded steps and files found in them.
+
+    `files` has the latest first.
+    """
 
     events: Sequence[Event]
     found: Sequence[Extract] = ()
@@ -71,12 +75,15 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def plain_line(text: str, longest: int) -> str:
-    """Return a text as a line of a state."""
+    """Return a text on one line, cut after at most `longest` characters."""
     return cut_at_word(one_line(text), longest)
 
 
 def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_line) -> Progress:
-    """Return what a session has come to after a part; `line` makes a line of a text, of some characters at most."""
+    """Return the progress after a part of a session.
+
+    `by` names who did the steps; `line` turns a text into one line of at most the given number of characters.
+    """
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     ahead = _next_by_place(part.found)
@@ -98,7 +105,7 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
 
 
 def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
-    """Return the next steps that texts name, by the moment and line of the text."""
+    """Return the stated next steps, by the time and the transcript's line of their message."""
     by_place: dict[tuple[str, int], list[str]] = {}
     for one in found:
         if one.label == labels.NEXT and is_said(one.text):
@@ -107,14 +114,14 @@ def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[st
 
 
 def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
-    said = line(text, LONGEST_LINE)
-    if not is_said(said):
+    prompt = line(text, LONGEST_LINE)
+    if not is_said(prompt):
         return before
     state = before.state
     state = msgspec.structs.replace(
         state,
-        said=newest(state.said, [said], MOST_SAID),
-        constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in binding(text)]),
+        said=newest(state.said, [prompt], MOST_SAID),
+        constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in constraints_in(text)]),
     )
     if state.goal and not (before.is_over and is_task(text)):
         return msgspec.structs.replace(before, state=state)
@@ -130,16 +137,16 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
 
 
 def is_task(prompt: str) -> bool:
-    """Return whether a prompt may begin a task: a prompt that only asks for a step of the work at hand does not."""
+    """Return whether a prompt may start a task, unlike one that only asks for a step, such as "commit this"."""
     if len(prompt.split()) > _MOST_STEP_WORDS:
         return True
     return not wishes.is_step(prompt) and wishes.has_object(prompt)
 
 
-def binding(prompt: str) -> list[str]:
-    """Return what of a prompt binds whoever works on the task: what it insists on, and its first demand."""
+def constraints_in(prompt: str) -> list[str]:
+    """Return the constraints that a prompt sets: the sentences that insist on something, and the first demand."""
     if len(prompt) > LONGEST_MISSION:
-        return []  # most of that is pasted
+        return []  # a prompt of this length is mostly pasted text
     found = [
         unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.is_insistent(unit.text)
     ]
@@ -161,7 +168,7 @@ def _after_call(before: Progress, event: Event, result: Event | None, by: str, l
 
 
 def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Progress:
-    """Return the state after a call that tells of the agent's list of tasks."""
+    """Return the progress after a call that creates, updates or replaces the agent's tasks."""
     state, created = before.state, before.created
     if tasks.is_list(event.tool):
         given = tasks.task_list(event.arguments)
@@ -188,7 +195,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
 
 
 def tasks_of(events: Sequence[Event]) -> list[Step]:
-    """Return the tasks of the main agent from its task lists, or else from its last text that lists them."""
+    """Return the main agent's tasks from its task list, or else from the last message that lists tasks."""
     made = Progress()
     for event in events:
         if event.kind == CALL and not event.agent and tasks.is_of_tasks(event.tool):
@@ -197,7 +204,7 @@ def tasks_of(events: Sequence[Event]) -> list[Step]:
 
 
 def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
-    """Return the steps with one as a list has it now, where it stood; what is done stays done."""
+    """Return the steps with one step replaced in its place, or added at the end; a done step stays done."""
     found = [step if key(one.text) == key(step.text) and one.status != DONE else one for one in before]
     return tuple(found) if any(key(one.text) == key(step.text) for one in before) else (*found, step)
 
@@ -210,13 +217,13 @@ def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:
 
 
 def _after_answer(before: Progress, event: Event, by: str, line: Line) -> Progress:
-    """Return the state after what an agent says it has done."""
+    """Return the progress after an agent's answer, whose sentences may claim steps."""
     state = before.state
     claim = Step("-", CLAIMED, event.moment, by, "said")
     for sentence in _sentences(event.text):
         what = _finished_thing(sentence)
         known = _steps_named(state, what) if what else []
-        # Of what was no step so far only a file alone is plainly a piece of work.
+        # A thing that is not a step yet becomes one only if it is a file's path.
         bare = what.strip(" `'\"")
         for text in known or ([bare] if _PATH.fullmatch(bare) else []):
             state = _with_step(state, line(text, LONGEST_LINE), claim)
@@ -229,7 +236,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _finished_thing(sentence: str) -> str:
-    """Return what a sentence says is done, "" if it says so of nothing, or not plainly."""
+    """Return the thing that a sentence says is done, "" if it names none or hedges."""
     match = _IS_DONE.search(sentence) or _HAS_DONE.search(sentence)
     if match is None or _HEDGED.search(match[0]):
         return ""
@@ -237,7 +244,7 @@ def _finished_thing(sentence: str) -> str:
 
 
 def _steps_named(state: TaskState, text: str) -> list[str]:
-    """Return the steps not done that a text names, or else the next actions, which may be a step in other words."""
+    """Return the unfinished steps that a text names, or else the next actions that it names."""
     for wanted in (state.having(PLANNED, IN_PROGRESS, CLAIMED), state.next_actions):
         if found := [one for one in wanted if names(text, one)]:
             return found
@@ -245,7 +252,7 @@ def _steps_named(state: TaskState, text: str) -> list[str]:
 
 
 def names(text: str, step: str) -> bool:
-    """Return whether a text names a step: it has all paths of the step, or else all words but the verb."""
+    """Return whether a text names a step: it has all the step's paths, or without paths all its words but the verb."""
     if paths := {match[0] for match in _PATH.finditer(step)}:
         paths_named = {match[0] for match in _PATH.finditer(text)}
         return all(any(other == path or other.endswith(f"/{path}") for other in paths_named) for path in paths)
@@ -260,16 +267,16 @@ def _with_step(state: TaskState, text: str, step: Step) -> TaskState:
 
 
 def _without_done(state: TaskState) -> TaskState:
-    """Return a state in which what is done or claimed is not also next."""
+    """Return a state whose next actions have no step that is done or claimed."""
     over = {key(text) for text in state.having(DONE, CLAIMED)}
     ahead = tuple(text for text in state.next_actions if key(text) not in over)
     return msgspec.structs.replace(state, next_actions=ahead)
 
 
 def _next(before: Progress, texts: Sequence[str]) -> Progress:
-    """Return the state after texts named what comes next: it replaces the next actions, and what is done stays done.
+    """Return the progress with new next actions.
 
-    What was claimed and comes next all the same is not done.
+    A claimed step among them becomes planned again, and a done step stays done.
     """
     state = before.state
     named = {key(text) for text in texts}
@@ -283,17 +290,17 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
     plain_texts = (text.rstrip(" .") or text for text in texts if not text.endswith((":", "?")))
     ahead = tuple(text for text in dict.fromkeys(plain_texts) if key(text) not in done)
     if not ahead and not any(key(text) in done for text in texts):
-        return before  # it was only asked
+        return before  # the texts are questions or headings
     state = msgspec.structs.replace(state, steps=again, next_actions=ahead[:MOST_LINES])
     return msgspec.structs.replace(before, state=state)
 
 
 def _with_checks(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -> TaskState:
-    """Return the state after some steps of the session came right: a step that names a check which passed is done."""
+    """Return the state in which the steps that name a passed check are done; `succeeded` are commands that passed."""
     good = {steps.key(one): one for one in succeeded if steps.program(one)}
     for step in state.steps if good else ():
         if step.status in (PLANNED, DONE):
-            continue  # what was not begun is not done by a check that passed beside it
+            continue  # a passed check does not finish a step that has not started
         words = key(step.text).replace("`", "")
         passed = next((one for name, one in good.items() if name.casefold() in words), "")
         if passed:
@@ -303,11 +310,10 @@ def _with_checks(state: TaskState, succeeded: Iterable[str], moment: str, by: st
 
 
 def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
-    """Return the state with what a part found: decisions, issues, blockers, lessons, errors, files, and what was said
-    last."""
+    """Return the state with a part's decisions, issues, blockers, lessons, errors, files and outcomes added."""
 
     def texts(kind: str) -> list[str]:
-        # What a comment in code says is no agent's word.
+        # Statements with a path are comments in code, which are not the agent's statements.
         texts = (line(one.with_reasons, LONGEST_LINE) for one in part.found if one.label == kind and not one.path)
         return [text for text in texts if is_said(text)]
 
@@ -324,7 +330,7 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
 
 
 def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
-    """Return the errors that are open still, the newest last: those of steps that came right since are gone."""
+    """Return the errors that are still open, the newest last; removes those whose step succeeded since."""
     good = steps.keys(line(one, LONGEST_LINE) for one in part.succeeded)
     fresh = {line(one.step, LONGEST_LINE): one for one in part.failures if one.is_open}
     new = [line(f"{step}: {one.message}", LONGEST_LINE) for step, one in fresh.items()]
@@ -333,9 +339,9 @@ def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
 
 
 def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
-    """Return what came of the last turns: the commits made, and the agent's last words in each turn.
+    """Return the outcomes of the last turns: commits, and the agent's last message of each turn.
 
-    How much of the work is done, the steps say, or else the last text that does.
+    Without steps, the last stated percentage of completion is added.
     """
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     found, last = [], ""
@@ -348,13 +354,13 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
             found.append(line(last, LONGEST_LINE))
             last = ""
     percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
-    told = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
+    percent = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
     before = [text for text in state.summary if not (text.endswith("% complete") and (percents or state.steps))]
-    return newest(before, [*found, *told], MOST_CAME_OF)
+    return newest(before, [*found, *percent], MOST_OUTCOMES)
 
 
 def _commit_of(call: Event, result: Event | None) -> tuple[str, str] | None:
-    """Return the commit that a call made, as far as its result names it, and its subject; None if it made none."""
+    """Return the id and subject of the commit that a call made, None if it made none; the id is "" if unknown."""
     if result is None or result.is_error:
         return None
     message = commit_message(call.arguments)

@@ -1,4 +1,4 @@
-"""Records that a session proposes: they are shown, and made only when somebody accepts them."""
+"""Propose records from a session's summary; a record is created only when a person accepts its proposal."""
 
 from __future__ import annotations
 
@@ -27,24 +27,22 @@ from memctl.write.create import Draft
 
 _TITLE = 100  # characters, the longest that a record takes
 _TAG = "session"
-# How sure it is that something was decided, by the user (True) and by the agent: with a label, and without one.
+# The importance of a decision with a label and of one without, made by the user (True) or the agent (False).
 _LABELLED, _IMPLIED = {True: 8, False: 7}, {True: 5, False: 4}
-# How long what was found is kept that nobody wrote down as a record, from which importance on; rules.md#importance.
+# When a proposed record expires, by its least importance; rules.md#importance.
 _KEPT = ((8, ""), (5, "30d"), (1, "7d"))
-_TAKEN = ("timestamp", "agent_id", "importance", "tags", "severity", "status")  # of the values that a text gives
+_TAKEN = ("timestamp", "agent_id", "importance", "tags", "severity", "status")  # fields that a labelled text may set
 _MOST_FILES = 3  # that a proposal refers to
 _FILE = re.compile(r"[\w@+-][\w./@+-]*\.\w+")
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A record that might be made: its type, title, front matter values, content, and whether it was labelled.
+    """A record that a session proposes: its type (`kind`), title, front matter values, and content by heading.
 
-    It `is_sure` if it was labelled, if the user said it and it was done or holds from now on, or if it is the state of
-    the work. What an agent puts like a decision, and a check that failed, perhaps are worth a record.
-
-    `record` is the id of the record that is there already by this title, "" if none is; `line` is where the transcript
-    says it, 0 if that is not one line.
+    `explicit` says that the statement had a label. `is_sure` holds for labelled statements, for statements of the user
+    that were carried out or hold from now on, and for the state of the work. `record` is the id of an existing record
+    with this title, "" if there is none. `line` is the statement's line in the transcript, 0 if there is no single one.
     """
 
     kind: str
@@ -57,15 +55,16 @@ class Proposal(msgspec.Struct, frozen=True):
     is_sure: bool = False
 
     def draft(self, kinds: dict[str, Kind]) -> Draft:
+        """Return the draft of the record, with the tag "session"; `kinds` are the record types by name."""
         values = {"title": self.title, "tags": [_TAG], **self.values}
         return Draft(kind=kinds[self.kind], values=values, content=dict(self.content))
 
 
 def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
-    """Return what a summary proposes; what is sure comes first. What is a record already, by its title, says which.
+    """Return the records that a summary proposes, the sure ones first.
 
-    What says nothing ("Decision: TBD") is left out, for `decide` refuses it. What is a record keeps its place: people
-    name proposals by their numbers, and those must not shift when one is accepted.
+    A proposal whose title is that of a `known` record has its id, and keeps its place: people name proposals by their
+    numbers, which must not shift when one is accepted. Empty statements ("Decision: TBD") are left out.
     """
     made = {(record.memory_type, comparable(record.title)): record.id for record in known}
     ids = set(made.values())
@@ -78,15 +77,15 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     files = [entry.path for entry in summary.trail.having(CREATED, MODIFIED, READ)]
     found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
     new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_said(one.title)}
-    told = [
+    proposals = [
         msgspec.structs.replace(one, record=made.get(key) or (one.record if one.record in ids else ""))
         for key, one in reversed(new.items())
     ]
-    return sorted(told, key=lambda one: (not one.is_sure, not one.explicit))
+    return sorted(proposals, key=lambda one: (not one.is_sure, not one.explicit))
 
 
 def _with_files(proposal: Proposal, files: Sequence[str]) -> Proposal:
-    """Return a proposal with the files of the session that its text names, so that it is found at them."""
+    """Return a proposal that refers to the session's files named in its text, at most three."""
     if "code_refs" in proposal.values:
         return proposal
     texts = [proposal.title, *(text for value in proposal.content.values() for text in _lines(value))]
@@ -125,12 +124,12 @@ def _proposal(
 
 
 def _dated(values: dict[str, Any], moment: str) -> dict[str, Any]:
-    """Values with the time at which the transcript says it, if it notes times; else a record is of its acceptance."""
+    """Return front matter values with the statement's time as the timestamp, unless they have one or it is unknown."""
     return {"timestamp": moment, **values} if moment else values
 
 
 def _with_term(values: dict[str, Any]) -> dict[str, Any]:
-    """Values with the time for which something of its importance is kept."""
+    """Return front matter values with the expiry that follows from the importance, unless they have one."""
     importance = values.get("importance")
     term = next(days for least, days in _KEPT if not isinstance(importance, int) or importance >= least)
     return {"expires_at": term, **values} if term else values
@@ -148,7 +147,7 @@ def _issue(found: Extract, where: str) -> Proposal:
 
 
 def _labelled(found: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any]]:
-    """Return the content and the values of what has a label, redacted; nothing of what has none."""
+    """Return the content and the front matter values of a labelled statement, redacted; ({}, {}) without a label."""
     made = as_record(found.statement) if found.statement else None
     if made is None:
         return {}, {}
@@ -170,7 +169,7 @@ def _labelled(found: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any
 
 
 def _redacted(text: str) -> str:
-    """Return a text of several lines as `redacted_line` has one."""
+    """Redact each line of a text, keeping its indentation."""
     return "\n".join(line[: len(line) - len(line.lstrip(" "))] + redacted_line(line) for line in text.split("\n"))
 
 
@@ -197,14 +196,14 @@ def _learning(found: Extract, where: str) -> Proposal:
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:
-    """Return the state of the work as one record, if the session mentioned it."""
+    """Return a proposal for the state of the work, [] if the session says nothing about steps or completion."""
     steps = summary.next_steps
-    told = next(
+    stated = next(
         (one for one in reversed(summary.found) if (made := one.statement) and made.kind == STATE.name and made.title),
         None,
     )
-    said = _labelled(told)[0] if told else {}
-    title = told.statement.title if told and told.statement else summary.intent
+    said = _labelled(stated)[0] if stated else {}
+    title = stated.statement.title if stated and stated.statement else summary.intent
     if not steps and not summary.tasks and summary.completion is None:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]

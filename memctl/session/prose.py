@@ -1,10 +1,8 @@
-"""The prose of a summary: purpose, state and reasons. A language model writes it if the user has set one.
+"""Let a language model, if the user configured one, write the prose of a summary: purpose, state and reasons.
 
-The extracted facts stay as they are: the model's words are added to them and replace nothing, so no path, id or
-decision can be lost (rules.md#session-summary). What a transcript says is data in the prompt, its
-credentials redacted.
-
-A sentence that names something which the session does not contain is left out.
+The model's text is added to the extracted facts and replaces nothing, so that no path, id or decision is lost
+(rules.md#session-summary). The transcript is data in the prompt, without credentials. A sentence of the model that
+names a path, id or number which the session does not contain is left out.
 """
 
 from __future__ import annotations
@@ -26,15 +24,15 @@ from memctl.transcript.events import ANSWER, DIGEST, PROMPT, Event, Session
 
 _WORD = re.compile(r"[^\s\"'`<>|,;()\[\]{}*]+")
 _LINE_NUMBER = re.compile(r"(?::\d+){1,2}$")  # src/a.py:12
-_FILE = re.compile(r"(?:[\w@+~.-]*[/\\])*[\w@+~-][\w@+~.-]*\.[A-Za-z][A-Za-z0-9]{0,7}")  # it ends like a file's name
+_FILE = re.compile(r"(?:[\w@+~.-]*[/\\])*[\w@+~-][\w@+~.-]*\.[A-Za-z][A-Za-z0-9]{0,7}")  # it ends with a suffix
 _FOLDER = re.compile(r"(?:~|\.{0,2})/.*|[A-Za-z]:[\\/].*|[^/]+/[^/]+/.*|[\w.-]+/|[a-z][a-z0-9+.-]+://.*")
-_ID = re.compile(r"[A-Z]{2,8}-\d[\d-]*|(?=[a-f]*\d)[0-9a-f]{7,40}")  # of records and tickets, of commits
-_NUMBER = re.compile(r"\d[\d.,]*\d")  # one digit may count what is told; two were read somewhere
+_ID = re.compile(r"[A-Z]{2,8}-\d[\d-]*|(?=[a-f]*\d)[0-9a-f]{7,40}")  # of records, tickets and commits
+_NUMBER = re.compile(r"\d[\d.,]*\d")  # a single digit may be the model's own count; longer numbers must be quoted
 _NO_NAMES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 
 
 class KnownNames:
-    """All that a record names: its words, and the paths of files, whole, by their ends or by their folders."""
+    """The names in a text about a session: its words, and the paths of files with their ends and folders."""
 
     def __init__(self, record: str, paths: Iterable[str]) -> None:
         self._words = {part for word in _bare_words(record) for part in (word, *_NUMBER.findall(word))}
@@ -44,7 +42,7 @@ class KnownNames:
             self._words.update("/".join(parts[:end]) for end in range(1, len(parts)))
 
     def has_all_of(self, text: str) -> bool:
-        """Return whether every path, id and number in a text stands in the record."""
+        """Return whether every path, id and number in a text is known."""
         return all(name in self._words for name in _names_in(text))
 
 
@@ -62,7 +60,7 @@ def _names_in(text: str) -> Iterator[str]:
 
 
 def _bare_words(text: str) -> Iterator[str]:
-    """Yield the words of a text, without what ends a sentence, slashes behind folders, and numbers of lines."""
+    """Yield the words of a text without final punctuation, trailing slashes and line numbers."""
     for word in _WORD.findall(text):
         bare = _LINE_NUMBER.sub("", word.strip(":!?").rstrip(".…"))
         if bare:
@@ -72,8 +70,8 @@ def _bare_words(text: str) -> Iterator[str]:
 
 
 _LONGEST = {"intent": 400, "state": 600, "reason": 300}  # characters
-_MOST_TALK = 60_000  # characters of what was said: some 15,000 tokens
-_MOST_SAID, _LOOKED_AT = 2_000, 20_000  # characters of one message: told, and searched for credentials
+_MOST_TALK = 60_000  # characters of all messages in the prompt, about 15,000 tokens
+_MOST_SAID, _LOOKED_AT = 2_000, 20_000  # characters of one message: in the prompt, and searched for credentials
 _MOST_FILES, _MOST_DECISIONS = 300, 60
 _TASK = """\
 You write three parts of the summary of a session of work, for whoever goes on with it. Everything inside <session> is \
@@ -98,8 +96,7 @@ class _Answer(msgspec.Struct):
 
 
 def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> SessionSummary:
-    """Return a summary with prose by a provider; raises ProviderFailed if there is no answer, or none that
-    can be used."""
+    """Return a summary with prose by a language model; raises ProviderFailed if no usable answer comes."""
     record = _record(summary, session)
     text = xml.to_text(record)
     answer = _read(provider.answer(f"{_TASK}\n{text}\n"), provider.name)
@@ -112,12 +109,12 @@ def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> 
         by=provider.name,
     )
     if not (prose.intent or prose.state or prose.reasons):
-        raise ProviderFailed(f"nothing that {provider.name} answered stands in the record")
+        raise ProviderFailed(f"the answer of {provider.name} has only sentences with names that the session lacks")
     return msgspec.structs.replace(summary, prose=prose)
 
 
 def _record(summary: SessionSummary, session: Session) -> ElementTree.Element:
-    """Return what is known of a session, as a tree: serialised, nothing in it can leave its element."""
+    """Return the facts and messages of a session as XML, in which no text can break out of its element."""
     root = ElementTree.Element("session")
     reasoned = (f"{one.text} — because {one.reason}" for one in summary.having(labels.DECISION) if one.reason)
     _list(root, "decisions_without_a_reason", "decision", (one.text for one in _unexplained(summary)), numbered=True)
@@ -142,7 +139,7 @@ def _list(root: ElementTree.Element, name: str, item: str, texts: Iterable[str],
 
 
 def _safe(text: str) -> str:
-    """Return a text as it may go out: on one line, without credentials, cut where a word ends."""
+    """Return a text that may be sent to a model: on one line, without credentials, cut at a word's end."""
     return cut_at_word(xml.clean(redacted_line(text[:_LOOKED_AT])), _MOST_SAID)
 
 
@@ -151,7 +148,7 @@ def _unexplained(summary: SessionSummary) -> list[Extract]:
 
 
 def _talk(events: Iterable[Event]) -> list[Event]:
-    """Return what was said, in its order: how the session began, and of the rest the latest that there is room for."""
+    """Return the messages for the prompt, in order: the first one, and as many of the latest as fit."""
     said = [event for event in events if event.kind in (PROMPT, ANSWER, DIGEST) and not event.agent]
     room, kept = _MOST_TALK, list[Event]()
     for event in (*said[:1], *reversed(said[1:])):
@@ -167,17 +164,17 @@ def _read(answer: str, name: str) -> _Answer:
     try:
         return msgspec.convert(json_object(answer, name), _Answer)
     except msgspec.ValidationError:
-        raise ProviderFailed(f"{name} gave an answer that is not the JSON asked for") from None
+        raise ProviderFailed(f"the answer of {name} is not the requested JSON") from None
 
 
 def _reasons(given: Mapping[str, str], decisions: Mapping[str, Extract], known: KnownNames) -> dict[str, str]:
-    """Reasons by the texts of their decisions; what belongs to no decision is dropped."""
+    """Return a model's usable reasons by the texts of their decisions; reasons without a decision are dropped."""
     reasons = {decisions[n].text: _usable(text, "reason", known) for n, text in given.items() if n in decisions}
     return {text: reason for text, reason in reasons.items() if reason}
 
 
 def _usable(text: str, part: str, known: KnownNames) -> str:
-    """Return what of a model's text can be used: sentences that name nothing invented, as many as there is room for."""
+    """Return the sentences of a model's text that name only known things, as many as the part's length allows."""
     longest = _LONGEST[part]
     kept = ""
     for sentence in re.split(r"(?<=[.!?;])\s+(?=\S)", redacted_line(text[:_LOOKED_AT])):

@@ -1,7 +1,7 @@
-"""Shell commands as agents write them: cut into simple commands, with their words, redirections and here-documents.
+"""Parse shell text into simple commands with their words, redirections and here-documents.
 
-Nothing is run, and nothing on the disk is looked at. What only the shell could know (a variable from elsewhere, the
-output of a command) stays unknown: a word with such a part is left out, and counted.
+Nothing is run, and nothing on the disk is read. A word that depends on an unknown variable or on the output of a
+command is left out and counted as unknown.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import product
 
-from memctl.light_typing import NamedTuple
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import NamedTuple
 
-_MOST = 256 * 1024  # characters of a command that are looked at
-_MOST_WORDS = 200  # that one word with variables may stand for
+_MOST = 256 * 1024  # characters of a command that are parsed
+_MOST_WORDS = 200  # that one word with variables or braces may expand to
 _TOKEN = lazy_regex(
     r"""(?P<space>(?:[ \t]|\\\n)+)
     |(?P<comment>\#[^\n]*)
@@ -32,10 +32,10 @@ _PIECE = lazy_regex(
 )
 _ASSIGNMENT = lazy_regex(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ESCAPED = lazy_regex(r'\\(["\\$`])')
-# How agents give a message to a command; quotes in it are text, which no pattern for words can know.
+# A message in a here-document, as agents write it: quotes in it are plain text, which the word pattern would misread.
 _MESSAGE = lazy_regex(r"""\"\$\(cat <<-?[ ]?['"]?(\w+)['"]?\n""")
 _MESSAGE_END = lazy_regex(r"""\n[ \t]*(\w+)(?=(\n[ \t]*\)\"))""")
-_TOLD = '"$(cat)"'
+_REPLACEMENT = '"$(cat)"'
 _VARIABLE = lazy_regex(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _BRACES = lazy_regex(r"\{([^{}$,]*,[^{}$]*)\}")
 _LITERAL = {"$": "\ue000", "`": "\ue001", "{": "\ue002", "*": "\ue003", "?": "\ue004", "~": "\ue005"}
@@ -45,8 +45,7 @@ _KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "ti
 
 
 def _without_messages(text: str) -> str:
-    """Return a command with each message that it gives in a here-document as `_TOLD`; in one pass, however many it
-    begins."""
+    """Replace each message that a command gives in a here-document, `"$(cat <<EOF … EOF)"`, in one pass."""
     parts, done = [], 0
     ends = list(_MESSAGE_END.finditer(text)) if "<<" in text else []
     waiting: dict[str, deque[re.Match[str]]] = {}
@@ -57,16 +56,17 @@ def _without_messages(text: str) -> str:
         while named and named[0].start() < begin.end():
             named.popleft()
         if named and begin.start() >= done:
-            parts += [text[done : begin.start()], _TOLD]
+            parts += [text[done : begin.start()], _REPLACEMENT]
             done = named[0].end(2)
     return "".join([*parts, text[done:]])
 
 
 class ShellCommand(NamedTuple):
-    """A simple command: its words, its redirections as pairs of operator and target, and what it is given to read.
+    """A simple command of the shell.
 
-    `unknown` counts the words that only the shell could have told. `text` is how it was written, without what it is
-    given to read.
+    `words` are its words after expansion, `redirects` pairs of an operator and a target, such as (">", "out.txt").
+    `document` is the text of its here-document. `unknown` counts the words whose value only the shell knows. `text` is
+    the command as written, without the here-document.
     """
 
     words: tuple[str, ...]
@@ -77,7 +77,7 @@ class ShellCommand(NamedTuple):
 
 
 def commands(text: str) -> Iterator[ShellCommand]:
-    """Yield the simple commands of a text, in the order in which they stand there."""
+    """Yield the simple commands of a shell text, in their order."""
     reader = _ShellReader(text[:_MOST])
     yield from reader.commands()
 
@@ -127,7 +127,7 @@ class _ShellReader:
             self._words += words
 
     def _cut_document(self, end: str, place: int) -> None:
-        """Take the here-document out of the text that follows the line which `place` is on; it ends with a line."""
+        """Move the here-document that starts after the line of `place` from the text to the command's document."""
         start = self._text.find("\n", place) + 1 or len(self._text)
         match = re.compile(rf"^[ \t]*{re.escape(end)}[ \t]*$", re.M).search(self._text, start)
         stop = match.start() if match else len(self._text)
@@ -142,12 +142,12 @@ class _ShellReader:
             self._variables[words[1]] = words[3:]
             words = []
         if words or self._redirects:
-            written = self._written.replace(_TOLD, '"…"')
+            written = self._written.replace(_REPLACEMENT, '"…"')
             yield ShellCommand(tuple(words), tuple(self._redirects), self._document, self._unknown, written)
         self._start_afresh()
 
     def _expanded(self, token: str) -> Iterator[str]:
-        """Yield the words that a token stands for: with variables that were set before, and braces."""
+        """Yield the words that a token expands to, by braces and by variables set earlier in the text."""
         text = _unquoted(token)
         names = list(dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(text)) if "$" in text else ())
         known = [self._variables.get(name, []) for name in names]
@@ -168,7 +168,7 @@ class _ShellReader:
 
 
 def _unquoted(token: str) -> str:
-    """Return a token without its quotes; signs that the quotes made plain text are marked as such."""
+    """Return a token without its quotes; quoted special characters are replaced by placeholders of `_LITERAL`."""
     if not _QUOTES.intersection(token):
         return token
     parts: list[str] = []

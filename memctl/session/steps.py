@@ -1,7 +1,7 @@
-"""What a call tries: its command as it was written, and which other calls try the same.
+"""Identify the step that a tool call performs, and find out when a later call succeeds at a step that failed.
 
-A later success makes good an earlier failure if it is of the same step: the same program with the same words, whatever
-its options, and however it is launched. It may also be of more: a run of all tests makes a run of one good.
+Two calls perform one step if they run one program with the same words; options and launchers (`uv run`) don't count. A
+later success also covers a failed step that was part of it: a run of all tests covers a run of one test.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript.events import Event
 
-_LONGEST = 200  # characters of a command that are quoted
-_KEY = 80  # characters of what makes two commands the same
+_LONGEST = 200  # characters of a step
+_KEY = 80  # characters of a step's key
 _ASIDE = ("cd", "export", "source", ".", "set", "echo", "printf", "pushd", "popd", "true", "sleep")
 _READERS = (
     "cat", "head", "tail", "less", "more", "grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "find", "fd", "ls",
@@ -33,7 +33,7 @@ _RUNS = (
     r"|ruff check|flake8|pylint|eslint|(?:cargo|go|dotnet|mvn|gradle|\./gradlew|swift|npm|pnpm|yarn|deno|bun|mix|make)"
     r" (?:test|build|check|vet|clippy)|(?:npm|pnpm|yarn|bun) run [\w:-]+"
 )
-# Further programs that say whether the work is good, and tasks and scripts whose names say that they do.
+# Further programs that check the work, and tasks and scripts whose names say that they do.
 _OF_CHECKS = (
     r"[\w:.-]*(?:tests?|lint|checks?|fmt|format|build|ci|vet|types?|verify|coverage|compile|deploy|publish|migrate)"
     r"(?![a-z])[\w:.-]*"
@@ -44,28 +44,27 @@ _JUDGES = (
     rf"|(?:(?:ba|z)?sh )?(?:[\w.-]+/)*{_OF_CHECKS}\.(?:sh|py|js|ts|rb)|deploy|publish"
 )
 _CHECKS = re.compile(rf"(?:{_RUNS}|{_JUDGES}|make|ninja)(?= |$)")
-_PARTED = re.compile(r"\|\||(?<!\|)\|(?!\|)|;|\n")  # what does not stop at the first command that fails
-_WHOLE = re.compile(_RUNS)  # what it does of a part, it does of all; `make` alone does not make every target
+_PARTED = re.compile(r"\|\||(?<!\|)\|(?!\|)|;|\n")  # separators that do not stop at the first failing command
+_WHOLE = re.compile(_RUNS)  # programs that without arguments check everything, as `make` does not
 
 
 def of_call(call: Event) -> str:
-    """Return what a call tries, for people: the command, exactly as it was written, or a tool and its file.
+    """Return the step of a call as people read it: a command as it was written, or a tool and its file ("Read a.py").
 
-    Of several commands it is the one that checks something, else the first that does something.
+    Of several commands it is the one that checks something, otherwise the first that does more than reading.
     """
     command = calls.command_of(call.arguments)
     if not command:
         path = next((touch.path for touch in calls.touched(call)), "")
         return f"{call.tool} {path}".strip()
-    told = [simple for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE]
-    doing = [simple for simple in told if not _is_reader(simple)]
+    found = [simple for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE]
+    doing = [simple for simple in found if not _is_reader(simple)]
     checks = [simple for simple in doing if _CHECKS.match(key(simple.text))]
-    return cut(one_line(next((simple.text for simple in (*checks, *doing, *told)), command)), _LONGEST)
+    return cut(one_line(next((simple.text for simple in (*checks, *doing, *found)), command)), _LONGEST)
 
 
 def of_success(call: Event) -> frozenset[str]:
-    """Return the keys of the steps that a successful call proves good: all of `a && b`, else what stands
-    for the call."""
+    """Return the keys of the steps that a successful call proves: all commands of `a && b`, otherwise its main step."""
     command = calls.command_of(call.arguments)
     if _PARTED.search(command):
         return frozenset({key(of_call(call))})
@@ -74,29 +73,28 @@ def of_success(call: Event) -> frozenset[str]:
 
 
 def program(step: str) -> str:
-    """Return the program of a step that checks something, without what it checks (`go test`), "" for any other step.
+    """Return the program of a step that checks the work, without its targets (`go test`), "" for any other step.
 
-    Of a task it has what all tasks of that kind do: `mise run test:unit` is `mise run test`.
+    A task's name is cut at the colon: `mise run test:unit` gives `mise run test`.
     """
     words = key(step)
     match = _CHECKS.match(words)
     if match is None:
         return ""
     if match[0] in ("make", "ninja"):
-        return " ".join(words.split()[:2])  # one target says nothing of another
+        return " ".join(words.split()[:2])  # targets of make are independent of each other
     runner, _, task = match[0].rpartition(" ")
     return f"{runner} {task.partition(':')[0]}".strip()
 
 
 def programs(call: Event) -> frozenset[str]:
-    """Return the programs of a call that check something."""
-    told = (simple.text for simple in shell.commands(calls.command_of(call.arguments)) if simple.words)
-    return frozenset(filter(None, map(program, told)))
+    """Return the programs of a call that check the work, in the form of `program`."""
+    texts = (simple.text for simple in shell.commands(calls.command_of(call.arguments)) if simple.words)
+    return frozenset(filter(None, map(program, texts)))
 
 
 def is_doing(call: Event) -> bool:
-    """Return whether a call runs more than programs that only show what stands somewhere, such as `cat` and
-    `git log`."""
+    """Return whether a call runs a program that does more than showing text, unlike `cat` and `git log`."""
     command = calls.command_of(call.arguments)
     return any(
         not _is_reader(simple) for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE
@@ -109,8 +107,10 @@ def _is_reader(simple: ShellCommand) -> bool:
 
 
 def key(step: str) -> str:
-    """Return what makes two steps the same: the program without its folder and launcher, and its words but
-    for options."""
+    """Return the key that equal steps share: the program without folder and launcher, and its words without options.
+
+    The step "uv run pytest -q tests/a.py" has the key "pytest tests/a.py".
+    """
     simple = next((one for one in shell.commands(step) if one.words), None)
     words = list(simple.words) if simple else step.split()
     line = " ".join([words[0].rpartition("/")[2] or words[0], *words[1:]]) if words else ""
@@ -118,8 +118,8 @@ def key(step: str) -> str:
     return " ".join(word for word in line.split() if not word.startswith("-"))[:_KEY] or line[:_KEY]
 
 
-def came_right(step: str, succeeded: Collection[str]) -> bool:
-    """Return whether a step is among the keys of those that succeeded, or was part of one that checks."""
+def is_covered(step: str, succeeded: Collection[str]) -> bool:
+    """Return whether a step, or a wider check that includes it, succeeded; `succeeded` are keys of steps."""
     own = key(step)
     if own in succeeded:
         return True
@@ -129,14 +129,14 @@ def came_right(step: str, succeeded: Collection[str]) -> bool:
 
 
 def keys(given: Iterable[str]) -> frozenset[str]:
-    """Return the keys of steps."""
+    """Return the keys of several steps, in the form of `key`."""
     return frozenset(map(key, given))
 
 
 def begins(line: str, succeeded: Collection[str], quotes: str = "") -> bool:
-    """Return whether a line begins with a step that came right, and ": "; `quotes` may stand around the step.
+    """Return whether a line begins with a step that succeeded, followed by ": "; the step may be within `quotes`.
 
-    Where the step ends is not known, for it may have a colon itself.
+    `succeeded` are keys of steps. Each ": " in the line may end the step, because a step may contain a colon.
     """
     parts = (line[: match.start()] for match in re.finditer(": ", line[: _LONGEST * 2]))
-    return any(came_right(part.strip(quotes + " "), succeeded) for part in parts)
+    return any(is_covered(part.strip(quotes + " "), succeeded) for part in parts)

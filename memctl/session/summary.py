@@ -1,4 +1,4 @@
-"""What came of a session, as data: intent, files, decisions, state, errors, figures (rules.md#session-summary)."""
+"""Summarize a session as data: intent, files, decisions, state, errors, figures (rules.md#session-summary)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
 _INTENT = 800  # characters of the prompt that a session began with
-SHORT_PROMPT = 300  # characters of a prompt that is kept as it is
-_LAST_WORD = 600  # characters of what the agent said last
+SHORT_PROMPT = 300  # characters below which a prompt is quoted on the page
+_LAST_WORD = 600  # characters of the agent's last message
 
 
 class SessionMetrics(msgspec.Struct, frozen=True):
-    """Figures of a session, and what tells how far the transcript can be trusted.
+    """Figures of a session.
 
-    `turns` are prompts of the user, `answers` requests to the model; tokens are as the model reported them, summed
-    over the requests; `duration_minutes` is from the first line with a time to the last one.
+    `turns` are prompts of the user, `answers` requests to the model; `tokens` are those that the model reported, summed
+    over the requests; `duration_minutes` is from the first line with a time to the last one; `broken_lines` of the
+    transcript could not be read.
     """
 
     turns: int = 0
@@ -42,7 +43,7 @@ class SessionMetrics(msgspec.Struct, frozen=True):
 
 
 class Prose(msgspec.Struct, frozen=True):
-    """What a language model wrote of a session, and which it was; `reasons` by the texts of their decisions."""
+    """What a language model wrote about a session. `by` names the model, and `reasons` are by the decisions' texts."""
 
     intent: str = ""
     state: str = ""
@@ -51,7 +52,12 @@ class Prose(msgspec.Struct, frozen=True):
 
 
 class SessionSummary(msgspec.Struct, frozen=True):
-    """A session, summed up. `started` and `ended` are canonical times, "" if nobody knows them."""
+    """The summary of a session.
+
+    `form` is the transcript's format. `started` and `ended` are canonical times, "" if unknown. `root` is the folder
+    that paths are relative to, "" for this worktree. `scope` are stated changes of scope, `found` the other extracted
+    statements. `succeeded` are steps whose last run succeeded, `tasks` the agent's task list.
+    """
 
     id: str
     agent: str
@@ -68,38 +74,42 @@ class SessionSummary(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
     succeeded: frozenset[str] = frozenset()
     tasks: tuple[Step, ...] = ()
-    records: tuple[str, ...] = ()  # ids of those that the session made or changed
-    last_word: str = ""
-    said: tuple[str, ...] = ()  # the short prompts behind the first, in the user's words
+    records: tuple[str, ...] = ()  # ids of records that the session created or changed
+    last_word: str = ""  # the agent's last message
+    said: tuple[str, ...] = ()  # the short prompts after the first
     metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
 
     def having(self, *kinds: str) -> list[Extract]:
+        """Return the extracted statements of some kinds (labels)."""
         return [one for one in self.found if one.label in kinds]
 
     @property
     def errors(self) -> list[Failure]:
-        """The failures that say something of the work: those that are open, and those that came right."""
+        """The failures that are open or were resolved; others say nothing about the work."""
         return [one for one in self.failures if one.is_open or one.resolved]
 
     @property
     def next_steps(self) -> list[str]:
-        """What comes next: the tasks that are not done, or what was last said to come next."""
+        """The next steps: the unfinished tasks, and the next steps that were stated last."""
         said = [one.text for one in _last_said(self.having(labels.NEXT))]
         open_tasks = [task.text for task in self.tasks if task.status != DONE]
         return list(dict.fromkeys([*open_tasks, *said]))
 
     @property
     def completion(self) -> int | None:
-        """How far the work is, in percent: as last said, or the share of tasks that are done; None if unknown."""
+        """The completion in percent: as last stated, otherwise the share of finished tasks; None if unknown.
+
+        A stated 100 % does not count while there are tasks: their share does.
+        """
         counted = TaskState(steps=self.tasks).completion
         said = [one.text for one in self.having(labels.STATE) if one.text.endswith("% complete")]
-        told = min(int(said[-1].split()[0]), 100) if said else None
-        return counted if told is None or (told == 100 and counted is not None) else told  # never 100 % with open steps
+        stated = min(int(said[-1].split()[0]), 100) if said else None
+        return counted if stated is None or (stated == 100 and counted is not None) else stated
 
 
 def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> SessionSummary:
-    """Return the summary of a session, with the files that are known to be touched."""
+    """Summarize a session: `trail` has the files that it touched, `identifier` is its name, `agent` the actor's."""
     found = extraction.of_events(session.events)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
     said = [event for event in session.events if event.kind == ANSWER and not event.agent]
@@ -148,7 +158,7 @@ def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
 
 
 def _last_said(steps: Sequence[Extract]) -> list[Extract]:
-    """Return the next steps that were named together last."""
+    """Return the next steps of the last message that states any; the last ten if messages have no time."""
     if not steps or not steps[-1].moment:
         return list(steps[-10:])
     return [step for step in steps if step.moment == steps[-1].moment]

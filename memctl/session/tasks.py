@@ -1,4 +1,4 @@
-"""An agent's list of tasks of its own work: what a call of a tool says of it, and what a text does."""
+"""Read an agent's own task list from its tool calls and messages."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "Tas
 
 
 def is_list(tool: str) -> bool:
-    """Return whether a call of a tool gives the whole list of tasks, so that earlier lists no longer count."""
+    """Return whether each call of a tool gives the whole task list, which replaces earlier lists."""
     return tool.lower().replace("_", "") in _WHOLE
 
 
 def is_of_tasks(tool: str) -> bool:
-    """Return whether calls of a tool tell of tasks."""
+    """Return whether a tool writes tasks: the whole list, or a single task."""
     return tool in _SINGLE or is_list(tool)
 
 
 def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
-    """Return the list that a call brings, None if it brings none."""
+    """Return the task list in a call's arguments as steps, None if there is none."""
     given = next((arguments[name] for name in ("todos", "plan") if name in arguments), None)
     if given is None:
         return None
@@ -48,21 +48,23 @@ def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
 
 
 def new_task(event: Event) -> str | None:
-    """Return the task that a call makes by a number, the next one; None if it makes none."""
+    """Return the text of the task that a call creates, None if it creates none. The task gets the next free number."""
     subject = event.arguments.get("subject") if event.tool == "TaskCreate" else None
     return one_line(subject) if isinstance(subject, str) else None
 
 
 def task_update(event: Event) -> tuple[int, Status | Literal[""] | None]:
-    """Return the number of the task that a call changes, and its status: "" if it is dropped, None if that does not
-    change."""
+    """Return the number of the task that a call changes (0 if it names none), and the new status.
+
+    The status is "" for a dropped task, and None if it does not change.
+    """
     number, status = str(event.arguments.get("taskId")), str(event.arguments.get("status") or "")
-    told = "" if status in _DROPPED else _STATUSES.get(status)
-    return int(number) if number.isdecimal() else 0, told
+    new_status = "" if status in _DROPPED else _STATUSES.get(status)
+    return int(number) if number.isdecimal() else 0, new_status
 
 
 def in_texts(events: Iterable[Event]) -> list[Step]:
-    """Return the steps of the task from the last text that lists them, with boxes or under labels."""
+    """Return the steps from the last message that lists them, with check boxes or under labels; [] if none does."""
     for event in reversed([*events]):
         if event.kind in (ANSWER, PROMPT, DIGEST) and not event.agent:
             for made in reversed(reader.read(event.text)):

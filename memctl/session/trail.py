@@ -1,9 +1,8 @@
-"""The artifact trail: every file that a session touched, with its exact path and what became of it.
+"""Build the artifact trail: each file that a session touched, with its exact path and what was done to it.
 
-Paths are never compressed, and each has a verb and a word on what changed (rules.md#session-summary). It is made from
-the tool calls, and from Git between the session's start and end.
-
-Paths are shown as seen from the worktree's top. Nothing on the disk is followed on their account.
+Paths are never shortened, and each has an action and a few words on the change (rules.md#session-summary). The trail
+comes from the tool calls, and from the changes in Git between the session's start and end. Paths are relative to the
+worktree's top; no symbolic link is followed.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Sessio
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
-_PATTERN = re.compile(r"[*?|(){}<>$\n]")  # in a word of a command: more than one file, or a program of its own
+_PATTERN = re.compile(r"[*?|(){}<>$\n]")  # a word of a command with such a character is not one file's path
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 class Places:
-    """What a transcript's paths mean: below `root`, where the repository was for the session, or outside of it.
+    """Resolves the paths of a transcript.
 
-    `root` is the worktree's top here if the session worked in it, else the folder that the session began in: it ran
-    in another clone, or on another machine.
+    `root` is the folder of the repository for the session: the top of this worktree if the session worked in it,
+    otherwise the folder that the session started in, in another clone or on another machine.
     """
 
     def __init__(self, top: Path, cwd: str) -> None:
@@ -48,11 +47,14 @@ class Places:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the session did not work in this worktree."""
+        """Whether the session worked outside of this worktree."""
         return os.path.realpath(self.root) != os.path.realpath(self._top)
 
     def locate(self, path: str, cwd: str) -> tuple[str, bool]:
-        """Return a path below the root, and True; or the whole path of something outside of it, and False."""
+        """Return a path relative to the root and True, or the absolute path and False if it is outside of the root.
+
+        `path` may be relative to the folder `cwd`, which is "" for the root.
+        """
         path, cwd = _slashes(path), _slashes(cwd) or self.root
         if path.startswith("~") or _SCHEME.match(path):
             return path, False
@@ -71,7 +73,7 @@ def _root(top: str, cwd: str) -> str:
         return cwd
     below = real.removeprefix(top.rstrip("/") + "/")
     if below != real and cwd.endswith("/" + below):
-        return cwd[: -len(below) - 1]  # the session knew the worktree by another name, through a link
+        return cwd[: -len(below) - 1]  # the session's path leads to the worktree through a symbolic link
     return cwd
 
 
@@ -80,21 +82,21 @@ def _slashes(path: str) -> str:
 
 
 _VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.CHANGED: MODIFIED}
-_LAST_WORDS = 300  # characters of a message in which it says what is looked at next
+_LAST_WORDS = 300  # last characters of a message, which may say what the agent reads next
 _LOOKS = lazy_regex(
     r"(?i)\b(?:let me|let's|i'll|i will|i need to|i want to|going to) (?:(?:now|also|first|next|then|just|quickly) )*"
     r"((?:check|look|see|read|understand|find|verify|compare|review|examine|trace|explore|inspect)\b"
     r"(?: [^\s.:]+){2,14})[.:]?\s*$"
 )
-_LOOKED_AT = 400  # characters of a result
-SAID = "word alone"  # where a file is known from that only a text names
-_MOST_WORDS = 4  # different words on one file
+_LOOKED_AT = 400  # first characters of a result, which may have an error's tag
+SAID = "word alone"  # `TrailEntry.by` of a file that only a text names
+_MOST_WORDS = 4  # descriptions of one file
 
 
 class TrailEntry(msgspec.Struct, frozen=True):
-    """One file: its path, its action (created, modified, deleted or read), and what changed, in words.
+    """One file of the trail: its path, its action (created, modified, deleted or read), and descriptions of the change.
 
-    `is_inside` says whether it lies in the repository; `by` where it is known from.
+    `is_inside` says whether it is in the repository; `by` names its sources, such as "Git" or "agent NAME".
     """
 
     path: str
@@ -105,18 +107,21 @@ class TrailEntry(msgspec.Struct, frozen=True):
 
 
 class Trail(msgspec.Struct, frozen=True):
-    """All files in the order of their last change; `unknown` words of shell commands may have been further ones."""
+    """All files that a session touched, in the order of their last change.
+
+    `unknown` counts words of shell commands whose value is unknown, and which may name further files.
+    """
 
     entries: tuple[TrailEntry, ...]
     unknown: int = 0
 
     def having(self, *actions: str, inside: bool = True) -> list[TrailEntry]:
+        """Return the files with one of some actions, inside the repository or outside of it."""
         return [entry for entry in self.entries if entry.action in actions and entry.is_inside == inside]
 
 
 def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
-    """Return the trail of a session; `base` are the files that there were before it, `changes` what Git
-    says of them."""
+    """Return the trail of a session; `base` are the files that existed before it, `changes` those that Git saw."""
     fold = _Fold(places, base)
     unknown = 0
     reasons = _reasons(session.events)
@@ -133,9 +138,9 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
 
 
 def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
-    """Yield the calls that did something, each with its result, None for one that is known to have none.
+    """Yield the calls that had an effect, each with its result (None if it has none).
 
-    A call whose result is still to come may fail yet, and has done nothing so far.
+    Leaves out refused and failed calls, and a call whose result is still to come.
     """
     results = {event.call: event for event in events if event.kind == RESULT and event.call}
     open_calls = pending_calls(events)
@@ -147,7 +152,7 @@ def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
 
 
 def _reasons(events: Sequence[Event]) -> dict[str, str]:
-    """Return what calls look for, by their ids: what the agent said right before them that it would look at."""
+    """Return the purpose of calls by their ids: what the agent said right before that it would look at."""
     found: dict[str, str] = {}
     reason = ""
     for event in events:
@@ -162,15 +167,14 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
 
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
-    """Return what a call with such a result did to files."""
+    """Yield what a call did to files, given its result."""
     return calls.touched(call, failed=result is not None and failures.is_failure(result, call))
 
 
 def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list[TouchedFile]:
-    """Return the files that events touched, each once and the latest first, with what became of them by the `whole`
-    trail.
+    """Return the files that events touched, each once and the latest first, with their actions from the `whole` trail.
 
-    What lies outside of the repository is named from the home folder, whoever's that was, or else from the root.
+    A file outside of the repository is shown relative to a home folder (`~/notes.md`), otherwise by its absolute path.
     """
     actions = {entry.path: entry.action for entry in whole.entries}
     found: dict[str, TouchedFile] = {}
@@ -179,14 +183,14 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
             path, is_inside = places.locate(touch.path, touch.cwd)
             action = actions.get(path)
             is_pattern = bool(calls.command_of(event.arguments) and _PATTERN.search(touch.path))
-            if action is not None and not is_pattern:  # a folder is none of the trail's files
+            if action is not None and not is_pattern:  # folders are not in the trail
                 shown = path if is_inside else _HOME.sub("~/", path)
                 found.setdefault(shown, TouchedFile(shown, action))
     return list(found.values())
 
 
 def is_without_effect(call: Event, result: Event | None) -> bool:
-    """Return whether a call did nothing: it was refused, or failed in a tool that does all or nothing."""
+    """Return whether a call changed nothing: it was refused, or it failed in a tool that does all or nothing."""
     if result is None or not result.is_error:
         return False
     was_not_made = failures.is_refused(result) or "<tool_use_error>" in result.text[:_LOOKED_AT]
@@ -194,7 +198,7 @@ def is_without_effect(call: Event, result: Event | None) -> bool:
 
 
 class _Fold:
-    """Gathers touches into one entry a file."""
+    """Merges what calls did to files into one entry per file."""
 
     def __init__(self, places: Places, base: Collection[str]) -> None:
         self._places = places
@@ -203,11 +207,11 @@ class _Fold:
         self.entries: dict[str, TrailEntry] = {}
 
     def take(self, event: Event, result: Event | None, reason: str = "") -> None:
-        told = result.details.get("type") if result else None  # Claude Code says whether a file was there
+        kind = result.details.get("type") if result else None  # Claude Code says whether it created the file
         for touch in touches(event, result):
             action = touch.action
-            if action == WRITTEN and told in ("create", "update"):
-                action = CREATED if told == "create" else MODIFIED
+            if action == WRITTEN and kind in ("create", "update"):
+                action = CREATED if kind == "create" else MODIFIED
             if not touch.what:
                 what = reason if action == READ else edits.of_call(event, touch.path)
                 touch = touch._replace(what=what)
@@ -229,15 +233,15 @@ class _Fold:
 
     def _put(self, path: str, is_inside: bool, action: str, what: str, by: str) -> None:
         old = self.entries.get(path, TrailEntry(path, READ, is_inside=is_inside))
-        known = () if old.action == READ != action and what else old.what  # why it was read says no more then
+        known = () if old.action == READ != action and what else old.what  # an edit replaces the reason for reading
         words = (*known, what) if what and what not in known else known
         makers = (*old.by, by) if by and by not in old.by else old.by
         if action != READ:
-            self.entries.pop(path, None)  # what was changed last stands last
+            self.entries.pop(path, None)  # entries are in the order of the last change
         self.entries[path] = TrailEntry(path, after(old.action, action), words[-_MOST_WORDS:], is_inside, makers)
 
     def take_git(self, changes: Iterable[FileChange]) -> None:
-        """What Git knows is right: a file that it had before was not created, one that is gone was deleted."""
+        """Add the changes that Git saw, which override what the calls say."""
         for change in changes:
             if change.status == differences.RENAMED:
                 self._settle(change.before, DELETED, f"moved to {change.path}")
@@ -246,8 +250,10 @@ class _Fold:
                 self._settle(change.path, _VERBS[change.status], "")
 
     def take_said(self, made: Statement, *, is_only_said: bool) -> None:
-        """What a text says under labels was done to a file and why: of a file that is known, or of any if there is
-        nothing else to know files from."""
+        """Add what a labelled statement says about a file.
+
+        A file that no call touched is added only if the session has no calls at all (`is_only_said`).
+        """
         if made.kind not in (labels.CHANGE, labels.READ) or not made.title:
             return
         path, is_inside = self._places.locate(made.title, "")

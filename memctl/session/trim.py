@@ -1,4 +1,4 @@
-"""Keeping a page within its budget: words get shorter, the list of files moves to a file of its own, paths stay."""
+"""Trim a session's page to its budget: shorten texts, and move the list of files to a file of its own."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
 
 
 class FittedPage(msgspec.Struct, frozen=True):
-    """A page within its budget; `trail` is the same with all its files, if the page has no room for them."""
+    """A page within its budget; `trail` is the page with the list of all files, None if the page itself has room."""
 
     page: SessionPage
     trail: SessionPage | None = None
 
     @property
     def texts(self) -> dict[str, str]:
-        """The files of the trimmed page: path below `.memory/` -> text."""
+        """The texts of the page and of its list of files, by path below `.memory/`."""
         made = {session_page.path_of(self.page.id): session_page.render(self.page)}
         if self.trail is not None:
             made[session_page.trail_of(self.page.id)] = session_page.render_trail(self.trail)
@@ -33,10 +33,10 @@ class FittedPage(msgspec.Struct, frozen=True):
 
 
 def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> FittedPage:
-    """Return a page within a number of tokens, as far as labelled decisions leave that possible.
+    """Trim a page to `most` tokens, as far as its labelled decisions allow.
 
-    Talk gets shorter first. Then the files go to a list of their own, where each keeps its exact path and words, and
-    the page keeps as many of those that were changed last as there is room for. Decisions are shortened last.
+    Issues, learnings and errors are shortened first. Then the files move to a list of their own, which keeps each path
+    and description, and the page lists as many of the latest changes as fit. Decisions are shortened last.
     """
     values = {key: value for key, value in whole.values.items() if key != session_page.TRAIL}
     made = _shorten(msgspec.structs.replace(whole, values=values), counter, most, _TALK_FIRST)
@@ -56,8 +56,10 @@ def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted
 
 
 def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> SessionPage:
-    """Return a page within its budget without a file beside it being made: only one that has such a file leaves files
-    out."""
+    """Trim a page to `most` tokens without moving its files to a list of their own.
+
+    Only a page that already has such a list leaves files out.
+    """
     made = _shorten(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
     if not made.trail or _size(made, counter) <= most:
         return made
@@ -65,7 +67,7 @@ def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Sess
 
 
 def _with_files(made: SessionPage, changed: Sequence[TrailRow], counter: Counter, most: int) -> SessionPage:
-    """Return a page with as many of the files that were changed last as it has room for."""
+    """Return a page that lists as many of the latest changed files as fit into `most` tokens."""
 
     def having(count: int) -> SessionPage:
         rows = tuple(changed[len(changed) - count :])
@@ -86,7 +88,7 @@ def _shorten(
         if size <= most:
             break
         shorter = shorten(made)
-        if shorter != made:  # to count a long list of files takes 10 ms
+        if shorter != made:  # counting the tokens of a long list of files takes 10 ms
             made, size = shorter, _size(shorter, counter)
     return made
 
@@ -103,7 +105,7 @@ def _short_words(length: int) -> Callable[[SessionPage], SessionPage]:
 
 
 def _each_line(change: Callable[[str], str], *headings: str) -> Callable[[SessionPage], SessionPage]:
-    """Change the lines below some headings; one that becomes "" goes."""
+    """Return a function that changes the lines under some headings of a page; a line that becomes "" is removed."""
 
     def shorten(made: SessionPage) -> SessionPage:
         lines = {
@@ -131,7 +133,7 @@ def _cut(line: str, length: int) -> str:
 
 
 _TALK = (session_page.ISSUES, session_page.LEARNINGS, session_page.ERRORS)
-# What goes first is what can be found again: how errors were resolved, then words on files, then what was only implied.
+# What can be found elsewhere is removed first: resolved errors, descriptions of files, statements without a label.
 _TALK_FIRST = (
     _short_lines(300, *_TALK),
     _each_line(lambda line: "" if line.startswith(RESOLVED) else line, session_page.ERRORS),

@@ -1,1 +1,1 @@
-"""The repository's own files, level 4: which of them a task needs, what they import, what is in a large one."""
+"""The repository's own files: which of them a task needs, what they import, and summaries of large ones."""

@@ -1,4 +1,4 @@
-"""What is to be known of a file's content, found once for each content and kept in the cache by its blob."""
+"""Facts about the repository's files, computed once per content and cached by Git's blob id."""
 
 from __future__ import annotations
 
@@ -24,20 +24,24 @@ from memctl.text import sensitive_files, words
 from memctl.tokens.families import kind_of_text
 
 Progress = Callable[[int, int], None]
-LATER = "it is large, and not looked at yet: the next run goes on with it"
-TOO_LARGE, GONE = f"larger than {MAX_BYTES:,} bytes", "it is not there any more, or can't be read"
-_LARGE = 200_000  # bytes: what people write is smaller, and of what programs write a file of 2 MB takes 0.6 s
-_SECONDS = 2.0  # of the processor's time, for the large files of a run
-_AT_ONCE = 200  # files that are read before what was found in them is kept
+LATER = "it is large and has not been read yet; the next run reads it"
+TOO_LARGE, GONE = f"larger than {MAX_BYTES:,} bytes", "it does not exist any more, or can't be read"
+_LARGE = 200_000  # bytes; files that people write are smaller, and a generated file of 2 MB takes 0.6 s
+_SECONDS = 2.0  # of processor time for the large files of one run
+_AT_ONCE = 200  # files that are read before their facts are written to the cache
 _MOST_IMPORTS, _MOST_NAMES, _MOST_WORDS = 500, 500, 200  # of one file
 _NAME = re.compile(r"[\w$]+")
 _TODO = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 
 
 class FileFacts(msgspec.Struct, frozen=True, array_like=True):
-    """What a content says: bytes, lines, kind of text; why it never enters ("" if it may); open TODOs; imports as
-    `imports` writes them; the names it defines; the words of these names and of what it says it is for; what it
-    declares if it is a manifest; whether a program wrote it."""
+    """Facts about the content of one file.
+
+    `size` is in bytes, `kind` a kind of text of `tokens.families` such as "python". `refusal` says why the file may
+    never enter a model's context, "" if it may. `todos` counts TODO comments. `imports` have the form of
+    `imports.in_code`. `names` are the definitions, and `words` those of the names and of the file's description.
+    `declared` are pairs of `manifests.declarations`.
+    """
 
     size: int
     lines: int = 0
@@ -52,7 +56,7 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Content(msgspec.Struct, frozen=True):
-    """The content that a file has now: its blob, and what was found in it."""
+    """The current content of a file: Git's blob id ("" if it could not be read), and its facts."""
 
     blob: str
     facts: FileFacts
@@ -64,7 +68,7 @@ _DECODE = msgspec.msgpack.Decoder(FileFacts).decode
 
 
 def of_content(path: str, content: bytes) -> FileFacts:
-    """Return everything that is to be known of a content; the path says how to read it."""
+    """Compute the facts of a file's content; the path's name and suffix say how to parse it."""
     if sensitive_files.is_binary(content):
         return FileFacts(len(content), refusal=sensitive_files.BINARY)
     text = clean_newlines(content.decode(errors="replace"))
@@ -87,7 +91,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
 
 
 def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the imports and the defined names in a text of code."""
+    """Return the imports and the defined names in code."""
     if imports.is_parsed(suffix):
         pieces = [
             (list(imports.in_piece(suffix, piece)), list(definitions.in_piece(suffix, piece)))
@@ -107,11 +111,10 @@ def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def gather(
     top: Path, files: FilesOnDisk, cache: Cache, known: Mapping[source_facts.Key, bytes], progress: Progress | None
 ) -> dict[str, Content]:
-    """Return the contents of all files by path: as `known` from the cache or, where nobody has looked at them yet, by
-    reading.
+    """Return the contents of all files of the worktree by path; reads those whose facts are not in `known`.
 
-    10,000 files take about 0.1 s if they are known. Those that are gone from below `top`, or can't be read, have a
-    refusal and no blob; so have large ones for which there is no time in this run.
+    `known` are encoded facts from the cache. A file that is missing or can't be read has a refusal and no blob, and so
+    has a large file for which this run has no time left. 10,000 known files take about 0.1 s.
     """
     unchanged = files.unchanged()
     found: dict[str, Content] = {}
@@ -147,7 +150,7 @@ def gather(
 def of_revision(
     files: FilesInGit, cache: Cache, known: Mapping[source_facts.Key, bytes], progress: Progress | None
 ) -> dict[str, Content]:
-    """Return the contents that all files of a revision have, by path; too large ones have a refusal."""
+    """Return the contents of all files of a revision by path; a file that is too large has a refusal."""
     blobs = files.blobs(files.names())
     found = {
         path: Content(blob, _DECODE(known[key]))
@@ -171,7 +174,7 @@ def of_revision(
 def _looked_at(
     top: Path, files: FilesOnDisk, path: str, known: Mapping[source_facts.Key, bytes], *, is_late: bool
 ) -> Content:
-    """Return the content of a file; if it is late, only one that was looked at before."""
+    """Return the content of a file; with `is_late` a content without cached facts is not read, and has a refusal."""
     unchanged = files.unchanged()
     try:
         content = files.read([path]).get(path)
@@ -195,7 +198,10 @@ def _size(file: Path) -> int:
 
 
 def _sort(path: str) -> str:
-    """What, beside its content, says how a file is read: a manifest's name, or the suffix, `js+` where it is parsed."""
+    """Return the part of the cache key that depends on the path: a manifest's name or a suffix, such as "js".
+
+    A suffix whose language has a parser ends in "+", because a parser finds other facts than a reader of lines.
+    """
     name = path.rpartition("/")[2]
     if name in manifests.NAMES or "." not in name:
         return name

@@ -1,4 +1,4 @@
-"""Which files a text is about: by what they say, by how it names them, and by what the memory says of them."""
+"""Find the repository's files that match a query: by their text, their names, and the records that refer to them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ _Files = TypeVar("_Files", FilesOnDisk, FilesInGit)
 
 
 class FileSources(msgspec.Struct, Generic[_Files], frozen=True):
-    """The repository's files, of the worktree or of a revision: their contents by path, and those that never enter a
-    model's context, with why. What looks as if it held a credential is among both: it may be named."""
+    """The repository's files, of the worktree or of a revision.
+
+    `contents` are the files that may be named, by path. `refusals` are those that never enter a model's context, each
+    with the reason. A file that seems to contain a credential is in both: its name may be shown, its text may not.
+    """
 
     files: _Files
     contents: dict[str, Content]
@@ -34,7 +37,7 @@ class FileSources(msgspec.Struct, Generic[_Files], frozen=True):
 
 
 class FileHit(msgspec.Struct, frozen=True):
-    """A file that a query is about: how much from 0 to 1, and what gave that: pairs of points and why."""
+    """A file that matches a query: its score from 0 to 1, and pairs of points and the reason for them."""
 
     path: str
     score: float
@@ -42,7 +45,7 @@ class FileHit(msgspec.Struct, frozen=True):
 
 
 def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -> FileSources[FilesOnDisk]:
-    """Read what is to be known of all files of the worktree."""
+    """Read the facts of all files of the worktree."""
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
@@ -54,10 +57,12 @@ def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -
 def read_revision(
     memory: Memory, snapshot: Snapshot, commit: str, progress: Progress | None = None
 ) -> FileSources[FilesInGit]:
-    """Read what is to be known of all files of a revision. Raises MemctlError in a partial clone, which may not have
-    them: nothing is fetched."""
+    """Read the facts of all files of a revision.
+
+    Raises MemctlError in a partial clone, which may lack the files: nothing is fetched.
+    """
     if memory.repository.is_partial:
-        raise MemctlError("a partial clone may not have the files of a revision", "leave out --at", USAGE)
+        raise MemctlError("this partial clone may lack files of a revision", "leave out --at", USAGE)
     files, cache = FilesInGit(memory, commit), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.of_revision(files, cache, known, progress)
@@ -68,14 +73,14 @@ def read_revision(
 
 
 def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: Progress | None = None) -> FileMatches:
-    """Return how well what files say matches a query."""
+    """Return how well the text of each file matches a query."""
     blobs = {path: content.blob for path, content in sources.contents.items() if content.blob}
     secret = [path for path in blobs if path in sources.refusals]
     return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)
 
 
 def mentions(snapshot: Snapshot, sources: FileSources[_Files], query: str, now: str) -> task.Mentions:
-    """Return how a query, and the records and sections that match it, name files."""
+    """Return the files that a query names, or that matching records and sections refer to."""
     names = frozenset(sources.contents)
     return task.strongest(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
 
@@ -83,8 +88,10 @@ def mentions(snapshot: Snapshot, sources: FileSources[_Files], query: str, now: 
 def search(
     memory: Memory, snapshot: Snapshot, query: str, commit: str = "", progress: Progress | None = None
 ) -> list[FileHit]:
-    """Return the files of the worktree or of a commit that a query is about, best first, as `files --task` ranks them
-    but for when they were changed."""
+    """Return the files that match a query, the best first; `commit` is "" for the worktree.
+
+    The score is that of `memctl files --task` without the points for recent changes and imports.
+    """
     if commit:
         return _rank(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)
     return _rank(memory, snapshot, read(memory, snapshot, progress), query, progress)
@@ -108,8 +115,10 @@ def _rank(
 def _without_refused(
     found: dict[str, Content], ignore_files: Mapping[str, str], closed: Mapping[str, str]
 ) -> tuple[dict[str, Content], dict[str, str]]:
-    """Return the files that may be named, and those that may not enter a model's context, with why; `closed` are kept
-    from the reader."""
+    """Return the files that may be named, and the reasons by path why files may not enter a model's context.
+
+    `closed` are the files that an owner keeps from this reader, with the reasons.
+    """
     refusals = {path: why for path, why in closed.items() if path in found}
     refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
     refusals |= {path: sensitive_files.SECRET_NAME for path in found if sensitive_files.has_secret_name(path)}

@@ -1,4 +1,4 @@
-"""Files that a program wrote, such as lock files and generated code: of these an outline is loaded, never the whole."""
+"""Recognize files that a program wrote, such as lock files and generated code, of which only outlines are loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCK_NAMES = re.compile(
     r"|.+\.lock\.(?:json|ya?ml|hcl|toml)|Package\.resolved|packages\.lock\.json|gradle\.lockfile|conda-lock\.yml",
     re.IGNORECASE,
 )
-# What generators write at the top: https://go.dev/s/generatedcode, `@generated` of Facebook's and Rust's tools, words.
+# The marks of generators: https://go.dev/s/generatedcode, `@generated` of Facebook's and Rust's tools, and sentences.
 _MARK = re.compile(
     r"\bcode generated .{0,200}\bdo not edit|@generated\b|\bdo not (?:edit|modify).{0,80}\bgenerated\b"
     r"|\b(?:auto-?|automatically |machine[- ])generated\b.{0,200}\bdo not (?:edit|modify|change)"
@@ -25,24 +25,24 @@ _MARK = re.compile(
     r"|\bgenerated (?:by|from|with) .{0,200}\bdo not (?:edit|modify|change)",
     re.IGNORECASE | re.DOTALL,
 )
-_HEAD = 1_000  # characters in which a generator says so
-_MINIFIED = 1_000  # characters of a line, on average, that nobody wrote by hand
+_HEAD = 1_000  # first characters, in which a generator's mark is looked for
+_MINIFIED = 1_000  # average characters per line above which nobody wrote the text by hand
 _ATTRIBUTE = b"linguist-generated"
 
 
 def in_text(text: str) -> bool:
-    """Return whether a text says that a program wrote it, or is minified code."""
+    """Return whether a text has a generator's mark near its beginning, or is minified code."""
     lines = text.count("\n") + 1
     return len(text) > _MINIFIED * lines or _MARK.search(text[:_HEAD]) is not None
 
 
 def is_lock(path: str) -> bool:
-    """Return whether a file is called as those in which a package manager keeps what it has chosen."""
+    """Return whether a path has the name of a package manager's lock file, such as "uv.lock"."""
     return _LOCK_NAMES.fullmatch(path.rpartition("/")[2]) is not None
 
 
 class Generated:
-    """Knows which files of a repository a program wrote; `by_text` are those of which their text says so."""
+    """The generated files of a repository; `by_text` are the files whose text has a generator's mark."""
 
     def __init__(self, repository: Repository, names: Collection[str], by_text: Collection[str]) -> None:
         self._repository = repository
@@ -50,14 +50,14 @@ class Generated:
         self._by_text = by_text
 
     def reason(self, path: str) -> str:
-        """Return why a file is taken to be written by a program, "" if it is not."""
+        """Return why a file counts as generated, "" if it does not."""
         if is_lock(path):
             return LOCK
         return GENERATED if path in self._by_text or path in self._by_attribute else ""
 
     @cached_property
     def _by_attribute(self) -> frozenset[str]:
-        """The files that .gitattributes calls `linguist-generated`, as GitHub understands it."""
+        """The files with GitHub's attribute `linguist-generated` in .gitattributes."""
         top = self._repository.top
         files = [top / name for name in self._names if name.rpartition("/")[2] == ".gitattributes"]
         if not any(_ATTRIBUTE in _read(file) for file in (*files, self._repository.common_dir / "info/attributes")):

@@ -1,4 +1,4 @@
-"""`.memctlignore`: files that Git has and that no model needs, by patterns as in `.gitignore`, in any folder."""
+"""Read `.memctlignore` files: patterns as in `.gitignore` for tracked files that no model needs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NAME = ".memctlignore"
 
 
 def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the ignore files by path, in all folders below `top` that hold any of some files; Git may ignore them
-    itself.
+    """Return the texts of all `.memctlignore` files by path, in the folders of `names` and those above them.
 
-    Raises MemctlError for one that can't be read: what it leaves out would enter.
+    Git itself may ignore a `.memctlignore`. Raises MemctlError for one that is too large or not a regular file, since
+    skipping it would let the files that it excludes into a model's context.
     """
     folders = {""}
     for name in names:
@@ -33,7 +33,8 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
             status = os.lstat(top / path)
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
                 raise MemctlError(
-                    f"{path} is not a regular file, or too large", "replace it by a small regular file, or remove it"
+                    f"{path} is not a regular file or is too large",
+                    "replace it with a small regular file, or remove it",
                 )
             found[path] = (top / path).read_bytes().decode(errors="replace")
         except FileNotFoundError:
@@ -42,9 +43,9 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the files that some ignore files leave out, each with the path of the one that does.
+    """Return the files that ignore files exclude, each with the path of the ignore file.
 
-    `texts` are the ignore files by path. The nearest has the last word, as with `.gitignore`.
+    `texts` are the ignore files by path. The nearest one overrides those above it, as with `.gitignore`.
     """
     patterns: list[str] = []
     origins: list[str] = []
@@ -59,7 +60,7 @@ def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str,
 
 
 def _anchored(folder: str, text: str) -> Iterator[str]:
-    """Yield the patterns of an ignore file in a folder, as the same file at the top would have them."""
+    """Yield the patterns of an ignore file, rewritten from its folder to the top of the repository."""
     for line in text.replace("\r\n", "\n").split("\n"):
         if not line.strip() or line.startswith("#"):
             continue

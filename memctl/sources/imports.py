@@ -1,4 +1,4 @@
-"""What a file of code imports, as its text says it: parsed where there is a parser, else read from its lines."""
+"""Find the imports in code: with a parser where one is installed, otherwise line by line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TYPED_SUFFIXES = ("ts", "mts", "cts", "tsx")
 
 
 def in_code(suffix: str, text: str) -> Iterator[str]:
-    """Yield the imports in code (with LF line ends) in their order, those inside functions too.
+    """Yield the imports in code (with LF line ends) in their order, including those inside functions.
 
     Each language has its own form:
 
@@ -46,7 +46,7 @@ def in_code(suffix: str, text: str) -> Iterator[str]:
 
 
 def is_parsed(suffix: str) -> bool:
-    """Return whether the imports of code with a suffix are found by its parser, not in its lines."""
+    """Return whether imports in files with this suffix are found by a parser rather than line by line."""
     return suffix in (*SCRIPT, *GO) and definitions.has_parser(suffix)
 
 

@@ -1,7 +1,7 @@
-"""Which files are loaded ahead: the verdict on each, and as many of the best as fit (rules.md#files-for-a-task).
+"""Choose the files to load before a task starts (rules.md#files-for-a-task).
 
-What scores 70 has the verdict to be loaded ahead. What fits into 70 % of the active context is filled from the best
-file on down to a least score, and whatever is left out is named.
+A file with a score of 70 or more has the verdict "preload". Files are loaded from the best one down to a least score,
+until 70 % of the active context is full; each file that is left out gets a reason.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from memctl.tokens.count import Count
 PRELOAD, JUST_IN_TIME, ON_DEMAND = "preload", "just-in-time", "on demand"
 NO_ROOM = "it does not fit beside the others"
 JUST_IN_TIME_SCORE = 40
-LARGE = 10_000  # tokens of a file of which only an outline is loaded ahead
-OUTLINE = 500  # tokens of that; rules.md#files-for-a-task
-_FULL = 0.80  # of the window: if more is in use, nothing is loaded ahead
-_ACTIVE, _FILLED = 0.50, 0.70  # the active context's share of the window, and what of that is filled
-_RESERVED = {"tool_outputs": 0.15, "expansion": 0.10, "buffer": 0.05}  # what the rest of that is for
+LARGE = 10_000  # tokens above which only an outline of a file is loaded
+OUTLINE = 500  # tokens of an outline; rules.md#files-for-a-task
+_FULL = 0.80  # share of the window in use above which no file is loaded
+_ACTIVE, _FILLED = 0.50, 0.70  # the active context's share of the window, and the files' share of the active context
+_RESERVED = {"tool_outputs": 0.15, "expansion": 0.10, "buffer": 0.05}  # the other shares of the active context
 
 
 class ScoredFile(msgspec.Struct, frozen=True):
@@ -33,8 +33,11 @@ class ScoredFile(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A scored file with its tokens, the verdict, and why it is not loaded ahead: "" if it is. `outline` says why only
-    an outline of it ever is, "" if it is all of it."""
+    """A scored file with its tokens and its verdict: PRELOAD, JUST_IN_TIME or ON_DEMAND.
+
+    `left_out` says why the file is not loaded, "" if it is. `outline` says why only an outline of it is ever loaded, ""
+    if the whole file is.
+    """
 
     path: str
     content: Content
@@ -50,12 +53,15 @@ class Choice(msgspec.Struct, frozen=True):
 
     @property
     def cost(self) -> int:
-        """The tokens that it takes to load what is loaded of it."""
+        """The tokens to load: those of the file, or at most 500 if only its outline is loaded."""
         return min(self.tokens.tokens, OUTLINE) if self.outline else self.tokens.tokens
 
 
 class LoadBudget(msgspec.Struct, frozen=True):
-    """Tokens: the model's window, what of it is in use, what files may take; and the least score of what is loaded."""
+    """The room for files in a model's window: the window, its tokens in use, and the budget for files, all in tokens.
+
+    `least` is the lowest score with which a file is loaded.
+    """
 
     window: int
     used: int
@@ -68,19 +74,19 @@ class LoadBudget(msgspec.Struct, frozen=True):
 
 
 def budget_of(window: int) -> int:
-    """Return the tokens that files may take of a window: 70 % of the active half of it."""
+    """Return the tokens of a window that files may use: 70 % of its active half."""
     return int(window * _ACTIVE * _FILLED)
 
 
 def reserve_of(window: int) -> dict[str, int]:
-    """Return the tokens of the active half of a window that files leave free, by what for."""
+    """Return the tokens of a window's active half that files leave free, by purpose, such as {"buffer": 5000}."""
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
 def verdict(score: float, outline: str, room: LoadBudget) -> str:
-    """Return how all of a file should be loaded (rules.md#files-for-a-task).
+    """Return when to load a whole file: PRELOAD, JUST_IN_TIME or ON_DEMAND (rules.md#files-for-a-task).
 
-    What is large or generated is held back that would be loaded ahead; it does not come nearer if nobody needs it.
+    A file with a reason for an outline (large, or generated) is never preloaded as a whole.
     """
     if room.is_crowded:
         return JUST_IN_TIME
@@ -97,10 +103,10 @@ def choose(
     shown: int,
     generated: Callable[[str], str],
 ) -> Iterator[Choice]:
-    """Yield the files, in their order, with what becomes of each.
+    """Yield a Choice for each file, in the order given.
 
-    Counted are those that may be loaded, and the first `shown` ones; of the rest the tokens are an estimate.
-    `generated` says of a path why a program wrote that file, "" if none did.
+    Tokens are counted for the first `shown` files and for those that may be loaded, and estimated for the others.
+    `generated` returns why the file at a path counts as generated, "" if it does not.
     """
     left = room.budget
     for number, file in enumerate(files):

@@ -1,4 +1,4 @@
-"""What package.json, tsconfig.json and go.mod say of how imports are to be understood."""
+"""Read from package.json, tsconfig.json and go.mod how imports are resolved."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ _LAST_COMMA = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\"?)|,(?=\s*[}\]])")
 
 
 def declarations(name: str, text: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of what a manifest declares: MODULE of go.mod, PACKAGE, ENTRY of package.json, ALIAS of tsconfig.
+    """Return what a manifest declares, as pairs of a kind and a value: ("module", "example.com/lamp").
 
-    The value of an ALIAS is a pattern, a line end, and where it leads below the configuration's folder.
+    go.mod declares a MODULE, package.json a PACKAGE and ENTRY files, tsconfig.json an ALIAS for each path. The value of
+    an ALIAS is a pattern, a line feed, and the target relative to the manifest's folder. Unreadable text declares
+    nothing.
     """
     if name not in NAMES or len(text) > _LARGEST:
         return ()
@@ -42,7 +44,7 @@ def _package(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _aliases(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the `paths` of a configuration; with a `baseUrl` everything below it can be imported too."""
+    """Return the `paths` of a tsconfig.json as aliases; a `baseUrl` adds one for everything below it."""
     options = values.get("compilerOptions")
     if not isinstance(options, dict):
         return []

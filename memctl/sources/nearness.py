@@ -1,4 +1,4 @@
-"""How near a file is to the active ones in the graph of imports."""
+"""Measure how near files are to the active ones in the graph of imports."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import msgspec
 from memctl.sources.facts import Content
 from memctl.sources.resolve import Resolver
 
-# Points; rules.md#files-for-a-task. An active file itself is nearer than what it depends on.
+# Points by rules.md#files-for-a-task: the limit, imported by an active file, imported by such a file, importing one.
 MOST, DIRECT, SECOND, IMPORTING = 20, 20, 10, 15
 
 
 class Near(msgspec.Struct, frozen=True):
-    """Points from 0 to 20, each relation that gave some, and whether it is named as active or such a file needs it."""
+    """How near a file is to active files: points from 0 to 20, and each relation that gave some.
+
+    `is_needed` holds for a file that a person named as active, and for the files that it imports.
+    """
 
     points: float
     why: tuple[str, ...]
@@ -27,12 +30,12 @@ def nearness(
     given: Collection[str] = (),
     likely: Mapping[str, float] | None = None,
 ) -> dict[str, Near]:
-    """Return the files that have to do with active ones: these, what they import, what that imports, and who imports
-    them.
+    """Return how near files are to the active ones, by path; files without a relation are left out.
 
-    Points of several relations are added, up to 20. `given` are the active files that somebody named as such. `likely`
-    are files that a task may be about, each with how likely from 0 to 1: what they import, and who imports them, gets
-    that share of the points of one relation.
+    Related are the active files, the files that they import, those that these import, and those that import an active
+    file. Points of several relations add up to at most 20. `given` are the active files that a person named. `likely`
+    are files that a task may be about, with a likelihood from 0 to 1; their direct neighbours get that share of the
+    points of one relation.
     """
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:
@@ -67,7 +70,7 @@ def nearness(
 
 
 def _near_likely(targets: Mapping[str, set[str]], likely: Mapping[str, float]) -> dict[str, tuple[float, str]]:
-    """Return the files next to likely ones, each with its points for the nearest and which that is."""
+    """Return the neighbours of likely files, each with the most points that one of these gives, and the reason."""
     found: dict[str, tuple[float, str]] = {}
 
     def add(path: str, points: float, why: str) -> None:

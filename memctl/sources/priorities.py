@@ -25,12 +25,14 @@ from memctl.store.memory import Memory
 from memctl.text.globs import is_pattern
 from memctl.tokens.count import Counter
 
-_LIKELY = 5  # files that a task is about most: what they import, or who imports them, is near
+_LIKELY = 5  # files that match a task best, whose imports and importers get points
 
 
 class FileRequest(msgspec.Struct, frozen=True):
-    """What files are wanted for: the task's text, active files as named by a person in a folder, globs of those that
-    count at all (() for all), and how many of the best are shown, whose tokens are to be counted.
+    """A request for the files that a task needs.
+
+    `task` is its text, `active` are files as a person named them, relative to `folder`; `globs` limit the files (() for
+    all). `shown` is the number of best files to show, whose tokens are counted rather than estimated.
     """
 
     task: str = ""
@@ -41,7 +43,11 @@ class FileRequest(msgspec.Struct, frozen=True):
 
 
 class Priorities(msgspec.Struct, frozen=True):
-    """Files, best first; the active ones; those that never enter, and those whose text is not searched, with why."""
+    """Ranked files, the best first, and the active ones.
+
+    `refused` are pairs of a file that never enters a model's context and the reason; `unsearched` are pairs of a file
+    whose text was not searched and the reason.
+    """
 
     files: tuple[Choice, ...]
     active: tuple[str, ...]
@@ -57,7 +63,10 @@ def priorities(
     counter: Counter,
     progress: Progress | None = None,
 ) -> Priorities:
-    """Rank the files of the worktree; those with a higher score first, then by path."""
+    """Rank the files of the worktree by score, then by path, and choose those that fit into the room.
+
+    Raises MemctlError for an active file that does not exist or may not enter a model's context, and for a bad glob.
+    """
     sources, now = file_search.read(memory, snapshot, progress), memory.now
     contents = sources.contents
     dirty = frozenset(path for path, blob in sources.files.unchanged().items() if not blob and path in contents)
@@ -100,7 +109,7 @@ def priorities(
 
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
-    """Return the files that a task is most likely about, each with how likely from 0 to 1."""
+    """Return the five files that match a task best, each with a likelihood from 0 to 1."""
     shares = {path: sum(points for points, _ in by_task(each)) / RELEVANCE for path, each in known.items()}
     best = sorted(shares, key=lambda path: (-shares[path], path))[:_LIKELY]
     return {path: shares[path] for path in best if shares[path]}
@@ -109,7 +118,10 @@ def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
 def _active_files(
     wish: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]
 ) -> set[str]:
-    """Return the active files that a person named; raises MemctlError for one that is none, or that never enters."""
+    """Return the active files that a person named.
+
+    Raises MemctlError for a name without a file, and for a file that never enters a model's context.
+    """
     names = frozenset(contents) | refusals.keys()
     found = {file_named(names, memory.repository.top, wish.folder, text) for text in wish.active}
     for path in sorted(found & refusals.keys()):
@@ -118,15 +130,17 @@ def _active_files(
 
 
 def _matching(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
-    """Return the files that count; raises MemctlError for what is not a glob."""
+    """Return the names that match one of the globs, all without globs; raises MemctlError for a path without `*`."""
     for glob in globs:
         if not is_pattern(glob):
-            raise MemctlError(f"{glob!r} is not a glob", "give one as in .gitignore, such as `src/**/*.py`", USAGE)
+            raise MemctlError(
+                f"{glob!r} is not a glob", "write a pattern as in .gitignore, such as `src/**/*.py`", USAGE
+            )
     return repository_paths.matching(names, globs) if globs else names
 
 
 def _issues(snapshot: Snapshot, names: frozenset[str]) -> dict[str, list[str]]:
-    """Return the open issues by the files that they name: a folder names none of what is in it."""
+    """Return the ids of open issues by the files that they refer to; a reference to a folder counts for no file."""
     found: dict[str, list[str]] = {}
     for record in Filters(types=("issue",)).keep(snapshot.records):
         for reference in record.code_refs if record.is_open else ():

@@ -1,4 +1,4 @@
-"""When files were last changed, as far as it is of interest: the last week, and the last five operations."""
+"""Find when files were last changed, within the last week or the last operations."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from memctl.pages import repository_paths
 from memctl.store.place import FOLDER
 from memctl.text import timestamps
 
-OPERATIONS = 5  # of which changes give points; rules.md#files-for-a-task
-DAYS = 7  # after which there are no points for recency
-LOOKED_AT = 200  # operations that are counted for a task: of older ones hardly any points would be left
-_COMMITS = 1_000  # that are looked at, at most
+OPERATIONS = 5  # the latest operations, whose changes give points; rules.md#files-for-a-task
+DAYS = 7  # after which a change gives no points for recency
+LOOKED_AT = 200  # operations that are read for a task; older ones would give hardly any points
+_COMMITS = 1_000  # that are read at most
 
 
 class Recent(msgspec.Struct, frozen=True):
-    """The moments of last change by path (canonical UTC), of the last week; the files of the last five operations; how
-    many operations ago each was changed, 0 if that is in no commit yet.
+    """Recently changed files.
 
-    An operation is a commit of anything but the memory; what is not committed yet is the latest of them.
+    `moments` are the times of the last change by path (canonical UTC), within the last week. `operations` are the files
+    of the last five operations, and `ago` says how many operations ago a file was changed, 0 if that is not committed.
+    An operation is a commit that changes more than the memory; all uncommitted changes are one operation.
     """
 
     moments: dict[str, str]
@@ -33,9 +34,9 @@ class Recent(msgspec.Struct, frozen=True):
 
 
 def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS) -> Recent:
-    """Return what was changed of late: of what is `dirty` the file says when, of the rest the commits of HEAD.
+    """Return the recently changed files: `dirty` ones by their time on the disk, others by the commits of HEAD.
 
-    Looked at are the commits of the last week, and at least so many operations.
+    Reads the commits of the last week, and at least `looked_at` operations.
     """
     since = timestamps.days_before(now, DAYS)
     found = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
@@ -54,23 +55,23 @@ def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: 
 
 
 def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the files that were changed last, each with when and by what: those in no commit yet, then by commits of
-    HEAD.
+    """Return the `number` files that were changed last, as pairs of a path and the time and subject of the commit.
 
-    With globs only the files that they cover. Files of one commit are in the order in which they were written to disk.
+    Uncommitted files come first, with "in no commit yet". Files of one commit are sorted by their time on the disk, the
+    newest first. `globs` limit the files.
     """
 
-    def wanted(paths: Iterable[str]) -> list[str]:
+    def newest_first(paths: Iterable[str]) -> list[str]:
         own = _own(paths)
         covered = repository_paths.matching(own, globs) if globs else sorted(own)
         return sorted(covered, key=lambda path: _modified(repository.top / path), reverse=True)
 
-    dirty = wanted(change.path for change in differences.changed_in_worktree(repository))
+    dirty = newest_first(change.path for change in differences.changed_in_worktree(repository))
     found = dict.fromkeys(dirty, "in no commit yet")
     for commit in history.latest(repository, _COMMITS):
         if len(found) >= number:
             break
-        for path in wanted(commit.paths):
+        for path in newest_first(commit.paths):
             found.setdefault(path, f"{commit.date}, {commit.subject}")
     return list(found.items())[:number]
 

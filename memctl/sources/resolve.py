@@ -1,4 +1,4 @@
-"""From an import to the repository's files that it means; what comes from elsewhere means none."""
+"""Resolve imports to files of the repository; an import of an external package resolves to none."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from memctl.pages.outline import suffix_of
 from memctl.sources.imports import NAME
 from memctl.sources.manifests import ALIAS, ENTRY, MODULE, PACKAGE
 
-_Finder = Callable[[str, str], Sequence[str]]  # of a folder and what is imported there, the files that it means
-Declared = Mapping[str, Sequence[tuple[str, str]]]  # by the path of the manifest
+_Finder = Callable[[str, str], Sequence[str]]  # from a folder and an import in it to the files
+Declared = Mapping[str, Sequence[tuple[str, str]]]  # from a manifest's path to pairs of `manifests.declarations`
 _SCRIPT_SUFFIXES = (
     *("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs", ".json", ".vue", ".svelte"),
     *("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.cjs", "/index.mts", "/index.d.ts"),
@@ -21,19 +21,19 @@ _COMPILED = {
     ".jsx": (".tsx",),
     ".mjs": (".mts",),
     ".cjs": (".cts",),
-}  # written for what it becomes
-_RUST_ROOTS = ("lib.rs", "main.rs", "mod.rs")  # whose modules are beside them, not in a folder of the file's name
-_ROOTS = ("src", "lib", "python")  # folders from which Python's modules are named, beside the top and package roots
+}  # an import may name the compiled file, while the repository has the source
+_RUST_ROOTS = ("lib.rs", "main.rs", "mod.rs")  # their modules are beside them, not in a folder of the file's name
+_ROOTS = ("src", "lib", "python")  # folders that Python's modules are imported from, beside the top and package roots
 
 
 def code_suffix(path: str) -> str:
-    """Return the suffix of a file of code whose imports can be read, or ""."""
+    """Return a path's suffix, such as "py", if imports in its language can be read; otherwise ""."""
     suffix = suffix_of(path)
     return suffix if suffix in LANGUAGES else ""
 
 
 class Resolver:
-    """Knows the files of a repository and what its manifests declare."""
+    """Resolves imports with the names of all files of a repository and the declarations of its manifests."""
 
     def __init__(self, names: Collection[str], declared: Declared) -> None:
         self._names = frozenset(names)
@@ -58,10 +58,13 @@ class Resolver:
                 self._by_ending.setdefault(posixpath.basename(name), []).append(name)
 
     def targets(self, path: str, imports: Iterable[str]) -> set[str]:
-        """Return the files that the imports of the file at `path` mean: a Go package is all of its files."""
+        """Return the files that the file at `path` imports; an import of a Go package means all of its files.
+
+        `imports` have the form of `imports.in_code`.
+        """
         suffix, folder = code_suffix(path), posixpath.dirname(path)
         if suffix in RUST and posixpath.basename(path) not in _RUST_ROOTS:
-            folder = path.removesuffix(".rs")  # where the modules within it are
+            folder = path.removesuffix(".rs")  # the folder of its submodules
         find = self._finders.get(suffix, self._script)
         found: set[str] = set()
         for imported in imports:
@@ -85,7 +88,7 @@ class Resolver:
                 if len(found) == 1:
                     return found
                 return (min(found, key=lambda path: (-_common_length(path, folder), len(path), path)),)
-        is_script = posixpath.join(folder, "__init__.py") not in self._names  # what is beside a script can be imported
+        is_script = posixpath.join(folder, "__init__.py") not in self._names  # a script can import the files beside it
         return self._python_file([folder, *bare.split(".")], names) if is_script else ()
 
     def _python_file(self, parts: Sequence[str], names: Sequence[str]) -> Sequence[str]:
@@ -114,7 +117,7 @@ class Resolver:
         if name == "*":
             folders = (each for paths in self._by_ending.values() for each in paths)
             return [each for each in folders if f"/{posixpath.dirname(each)}".endswith(f"/{below}")]
-        # What is imported of a class has the class's name before its own.
+        # An import of a class's member has the class's name before the member's.
         wanted = (f"{each}.{suffix}" for each in (f"{below}/{name}", below) for suffix in JAVA)
         return next((found for each in wanted if (found := self._nearest(folder, each))), ())
 
@@ -126,7 +129,7 @@ class Resolver:
         return self._nearest(folder, posixpath.normpath(name).lstrip("./"))
 
     def _nearest(self, folder: str, ending: str) -> Sequence[str]:
-        """Return the file whose path ends so; of several, the one that is nearest to a folder."""
+        """Return the file whose path has this ending; if several have it, the one nearest to the folder."""
         named = self._by_ending.get(posixpath.basename(ending), ())
         found = [name for name in named if f"/{name}".endswith(f"/{ending}")]
         return (min(found, key=lambda path: (-_common_length(path, folder), len(path), path)),) if found else ()
@@ -148,8 +151,7 @@ class Resolver:
         return self._rust_file(folder, rest, 0)
 
     def _rust_file(self, folder: str, parts: Sequence[str], least: int) -> Sequence[str]:
-        """Return the file of the module that a path below a module's folder leads to; its last parts may be names in
-        there."""
+        """Return the file of a module, given by its parts below a folder; the last parts may be names in the module."""
         for end in range(len(parts), least - 1, -1):
             module = "/".join(filter(None, (folder, *parts[:end])))
             endings = (f"{module}.rs", *(f"{module}/{name}" for name in _RUST_ROOTS))
@@ -188,12 +190,12 @@ class Resolver:
 
 
 def _crate(root: str) -> str:
-    """Return the name by which Rust knows the crate with a root module at lamp-oil/src/lib.rs."""
+    """Return the name of the crate with a root module: `lamp_oil` for lamp-oil/src/lib.rs."""
     return posixpath.basename(posixpath.dirname(posixpath.dirname(root))).replace("-", "_")
 
 
 def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
-    """Return the files of Python by the dotted names by which they can be imported, as seen from any likely root."""
+    """Return Python files by the dotted names that can import them from any likely root."""
     python = [name for name in names if name.endswith((".py", ".pyi"))]
     packages = {
         posixpath.dirname(name) for name in python if posixpath.basename(name) in ("__init__.py", "__init__.pyi")
@@ -218,20 +220,23 @@ def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
 
 
 def _above(path: str) -> list[str]:
-    """Return the folders that a file is in, "" for the top."""
+    """Return the folders that contain a file, from the top ("") down."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(len(parts))]
 
 
 def _common_length(path: str, folder: str) -> int:
-    """Return how much a file's path and a folder's have in common."""
+    """Return the length of the common path of a file's folder and another folder, in characters."""
     return len(posixpath.commonpath([posixpath.dirname(path), folder]))
 
 
 def _declarations(
     declared: Declared,
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str, list[str]]], list[tuple[str, str, str]]]:
-    """Go modules and their folders; packages, folders and entries; aliases: folder, pattern, target. Nearest first."""
+    """Return Go modules (name, folder), packages (name, folder, entries) and aliases (folder, pattern, target).
+
+    The longest, and so most specific, comes first in each list.
+    """
     modules, packages, aliases = [], [], []
     for path, pairs in sorted(declared.items()):
         root = posixpath.dirname(path)

@@ -1,7 +1,7 @@
-"""The score of a file for a task: relevance, recency and dependency (rules.md#files-for-a-task).
+"""Score a file for a task by relevance, recency and dependency (rules.md#files-for-a-task).
 
-Each part is scaled to 0-100 before it is weighed. Points that are already out of 50, 30 and 20 would never come to the
-70 at which a file is loaded ahead.
+Each part is scaled to 0-100 before it is weighted. The plain points (at most 50, 30 and 20), weighted once more, would
+never reach the 70 at which a file is loaded ahead.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from memctl.text import timestamps
 
 RELEVANCE, RECENCY, DEPENDENCY = 50, 30, 20  # points at most
 PRELOAD_SCORE = 70  # the score from which a file is loaded ahead
-UNCOMMITTED_SCORE = 40  # what a file that is being changed has at least, whatever the task: it is loaded if it fits
+UNCOMMITTED_SCORE = 40  # the least score of a file with uncommitted changes, so that it is loaded if it fits
 _WEIGHTS = ((RELEVANCE, 0.50), (RECENCY, 0.30), (DEPENDENCY, 0.20))
 MODIFIED, UNRESOLVED, CORE, UTILITY = 15, 10, 20, 5
-# With a task its words decide, and what knows nothing of it counts a third. Recency goes by commits then: histories
-# differ in how much happens in a week. Chosen on one half of what `bench.file_ranking` measures; there hardly anything
-# changes if the weights are 75, 15 and 10, if words and names have 25 points each, if recency is half after 10 commits.
+# With a task, its words decide, and signs that do not depend on the task count a third. Recency then counts commits,
+# because projects differ in how much happens in a week. Chosen on one half of the data of `bench.file_ranking`, where
+# hardly anything changes with weights of 75, 15 and 10, with 25 points each for words and names, or with recency halved
+# after 10 commits.
 TEXT, NAMED = 30, 20
 _REST = 1 / 3
 _HALF = 30  # commits after which recency is half
@@ -34,7 +35,7 @@ _CORE = re.compile(
     r"|[^/]+\.(?:proto|graphql|gql|prisma|avsc|xsd|sql|thrift))|(?:.*/)?(?:config|schemas?|settings)/[^/]+",
     re.IGNORECASE,
 )
-# What others, or tests, are made of is not this project's architecture.
+# Configuration of tests, examples and vendored code is not this project's architecture.
 _ELSEWHERE = re.compile(
     r"(?:.*/)?(?:tests?|testing|fixtures?|testdata|__tests__|specs?|examples?|samples?|vendor|third_party|node_modules"
     r"|\.[^/]+\.example)/.*",
@@ -48,10 +49,14 @@ _UTILITY = re.compile(
 
 
 class FileKnowledge(msgspec.Struct, frozen=True):
-    """What is known of a file beside its path: how a task names it; when it was changed (canonical UTC, "" for long
-    ago), whether in the last operations, and how many of them ago (None: many, 0: in no commit yet); its open TODOs,
-    the open issues that name it, how near it is to active files; how well what it says matches the task, from 0 to 1,
-    and which words of the task it has.
+    """The signs by which a file is scored.
+
+    - `mention`: how the task names it.
+    - `changed`: when it was changed (canonical UTC, "" for more than a week ago), `is_modified`: whether in the last
+      five operations, and `ago`: how many operations ago (None for many, 0 for an uncommitted change).
+    - `todos`, `issues`: the number of its TODOs, and the ids of open issues that refer to it.
+    - `near`: how near it is to active files.
+    - `match`, `words`: how well its text matches the task, from 0 to 1, and the words of the task that it has.
     """
 
     mention: FileMention | None = None
@@ -66,7 +71,7 @@ class FileKnowledge(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """From 0 to 100, the points of its parts (at most 50, 30 and 20), and what gave points: pairs of these and why."""
+    """A file's score from 0 to 100, the points of its parts (at most 50, 30 and 20), and pairs of points and reason."""
 
     score: float
     relevance: float
@@ -76,7 +81,10 @@ class Score(msgspec.Struct, frozen=True):
 
 
 def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) -> Score:
-    """Score a file; each part has its points capped. What is needed for sure scores enough to be loaded ahead."""
+    """Score a file. The points of each part are capped; a needed file scores at least 70, so that it is loaded ahead.
+
+    `now` is canonical UTC; `for_task` chooses the weights for a request with a task's text.
+    """
     relevance = [*by_task(known), *_beside(path, known, for_task=for_task)]
     recency = _by_commits(known.ago) if for_task else _recency(known.changed, now)
     dependency = [(float(known.near.points), "; ".join(known.near.why))] if known.near else []
@@ -95,8 +103,7 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
 
 
 def by_task(known: FileKnowledge) -> list[tuple[float, str]]:
-    """Return the points that a task gives to a file, at most 50: for what the file says, and for how the
-    task names it."""
+    """Return the points that a task gives to a file, each with its reason: up to 30 for its text, 20 for its name."""
     found: list[tuple[float, str]] = []
     if known.match:
         words = f"it says {', '.join(known.words)}" if known.words else "it says words of the task"
@@ -107,8 +114,10 @@ def by_task(known: FileKnowledge) -> list[tuple[float, str]]:
 
 
 def _beside(path: str, known: FileKnowledge, *, for_task: bool) -> list[tuple[float, str]]:
-    """Return what else makes a file relevant; with a task, what does not speak of it counts by how well the file
-    matches."""
+    """Return the points for relevance that do not come from the task's words, each with its reason.
+
+    With a task they are multiplied by how well the file matches the task.
+    """
     found: list[tuple[float, str]] = []
     if known.is_modified:
         found.append((MODIFIED * _REST if for_task else MODIFIED, "changed in the last five operations"))
@@ -135,7 +144,6 @@ def _by_commits(ago: int | None) -> list[tuple[float, str]]:
 
 
 def _recency(changed: str, now: str) -> list[tuple[float, str]]:
-    """Return the points of the first age that a change is not older than; one of the future, by some other clock, is
-    new."""
+    """Return the points for the age of a change, with the reason; a time in the future, by another clock, is new."""
     hours = timestamps.days_between(changed, now) * 24 if changed else _AGES[-1][0] + 1
     return next(([(points, f"changed in the {name}")] for limit, points, name in _AGES if hours <= limit), [])

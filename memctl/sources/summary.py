@@ -1,7 +1,7 @@
-"""The view of a large file in a few hundred tokens, made of whole lines and without a model.
+"""Summarize a large file in a few hundred tokens, from whole lines and without a model.
 
-Of a file of more than 10,000 tokens first a summary of 500 tokens is given, and the file itself only if that is not
-enough (rules.md#files-for-a-task).
+A model first gets 500 tokens of a file with more than 10,000, and the file itself only if the summary is not enough
+(rules.md#files-for-a-task).
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ from memctl.tokens.families import kind_of_text
 
 _LARGEST = 64 << 20  # bytes: a log of 5 MB takes about a second
 BUDGET = OUTLINE
-UNREAD = f"it has more than {_LARGEST >> 20} MB, or is gone"
-_HINT = "the whole file is for whoever may see it, outside of a model's context"
+UNREAD = f"it is larger than {_LARGEST >> 20} MB, or does not exist any more"
+_HINT = "open the file itself, outside of a model's context"
 
 
 class FileSummary(msgspec.Struct, frozen=True):
-    """The view of a file: its text with its tokens, what the file itself has, how many lines a fuller one would add."""
+    """The summary of a file.
+
+    `text` and `tokens` are of the summary; `size` (bytes), `lines` and `of_file` (tokens) are of the file. `left_out`
+    is the number of lines that a larger budget would add to the summary.
+    """
 
     path: str
     text: str
@@ -42,14 +46,14 @@ class FileSummary(msgspec.Struct, frozen=True):
 
 
 def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> FileSummary:
-    """Return the view of one of the repository's files, never of more tokens than the budget.
+    """Summarize one of the repository's files in at most `budget` tokens.
 
-    Raises MemctlError for a file that never enters a model's context, or that has no summary in so few tokens.
+    Raises MemctlError for a file that may not enter a model's context, and for a budget that is too small.
     """
     content = snapshot.files.read([path], _LARGEST).get(path)
     text = clean_newlines((content or b"").decode(errors="replace"))
     if reason := UNREAD if content is None else sensitive_files.refusal(path, content, text):
-        raise MemctlError(f"there is no summary of {path}: {reason}", _HINT)
+        raise MemctlError(f"can't summarize {path}: {reason}", _HINT)
     kind = kind_of_text(path, text)
     page = _page(path, text, len(content or b""), counter.count(text, kind))
 
@@ -65,7 +69,7 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Fil
 
 
 class _Page(msgspec.Struct, frozen=True):
-    """All that a summary of a file may have: its head, which it always has, and rows."""
+    """The material of a file's summary: its head, which is always shown, and the rows to choose from."""
 
     path: str
     about: str
@@ -75,15 +79,18 @@ class _Page(msgspec.Struct, frozen=True):
     of_file: Count
 
     def choose(self, number: int) -> frozenset[int]:
-        """Return the places of the `number` rows that matter most."""
+        """Return the indexes of the `number` most important rows."""
         return frozenset(sorted(range(len(self.rows)), key=lambda place: self.rows[place].rank)[:number])
 
     def count_missing(self, chosen: Collection[int]) -> int:
-        """Return how many lines are left out."""
+        """Return the number of lines that are not among the chosen rows."""
         return sum(1 for place, row in enumerate(self.rows) if place not in chosen and not row.is_rest)
 
     def text(self, number: int) -> str:
-        """Return the head, the `number` rows that matter most in the file's order, and what is left out."""
+        """Return the summary's text: the head, the `number` most important rows in the file's order, and a last line.
+
+        The last line says how many lines are left out, and which command loads the whole file.
+        """
         chosen, group = self.choose(number), ""
         figures = f"{self.lines:,} lines, {self.size:,} bytes, {self.of_file.tokens:,} tokens ({self.of_file.source})"
         found = [f"# {self.path}", figures, *([self.about] if self.about else [])]

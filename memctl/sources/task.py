@@ -1,4 +1,4 @@
-"""How much a task is about each file: by its path, by what it defines, by what the memory says of it."""
+"""Find the files that a task is about: by path, by definitions, and by the records and sections that refer to them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from memctl.search import ranking
 from memctl.sources.facts import Content
 from memctl.text import words
 
-# Shares of a full mention. A file that a task names is meant, and one that is called as a word of it most likely; words
-# that it shares with a path may mean something else. From ACTIVE on a file is taken to be what the task is about.
+# Shares of a full mention. A file whose path is in the task is meant, and a file whose name is one of its words most
+# likely; a word that only occurs in a path may mean something else. From ACTIVE on a file counts as active.
 FULL, CALLED, ONE_OF_MANY, IN_FOLDER = 1.0, 0.9, 0.8, 0.6
 ACTIVE = FULL
 _PATH_WORDS, _NAME_WORDS, _RECORD, _SECTION = 0.8, 0.5, 0.8, 0.4
-_FEW = 3  # files that a name may mean at once, and still mean each of them
-_SHORTEST = 4  # letters of a word that a file can be meant by
-_RECORDS = 10  # that match best
-_MOST_BELOW = 200  # files below one folder that a task or a record names; more would say nothing
+_FEW = 3  # files that share a name, up to which the name counts in full for each of them
+_SHORTEST = 4  # letters of a word that counts as a file's name
+_RECORDS = 10  # the best matching records, whose references are followed
+_MOST_BELOW = 200  # files in a folder that is named; a larger folder says nothing about its files
 _LONGEST = 20_000  # characters of a task
 _TOKEN = re.compile(r"§4\.[^\s`'\"()]+|[\w$@.\\/+-]+")
 _LINE = re.compile(r":\d+(?:-\d+)?$")
@@ -32,7 +32,7 @@ _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
 
 
 class FileMention(msgspec.Struct, frozen=True):
-    """That a task is about a file: from 0 to 1 of a full mention, and how one can tell."""
+    """How surely a task is about a file, from 0 to 1 (named by its path), and the reason."""
 
     share: float
     why: str
@@ -42,7 +42,7 @@ Mentions = dict[str, FileMention]
 
 
 def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
-    """Return the files that the words of a task are about."""
+    """Return the files that a task names: by path, by a definition in them, or by words of their paths."""
     found: Mentions = {}
     task = task[:_LONGEST]
     tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
@@ -57,9 +57,9 @@ def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
 
 
 def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
-    """Return the files that records and sections which match a task refer to or cover.
+    """Return the files that matching records refer to, and those that matching sections cover.
 
-    A record counts by how well it matches, and by how many of the task's words it has.
+    A record's share depends on how well it matches the task, and on how many of the task's words it has.
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])
@@ -92,7 +92,7 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
 
 
 def strongest(*several: Mentions) -> Mentions:
-    """For each file the strongest mention of it."""
+    """Merge mentions: returns the strongest mention of each file."""
     found: Mentions = {}
     for each in several:
         for path, mention in each.items():
@@ -116,9 +116,9 @@ def _below(names: Iterable[str], folder: str) -> list[str]:
 
 
 def _add_paths(found: Mentions, names: frozenset[str], token: str) -> bool:
-    """Return what a word of a task names that looks like a path, a file's name or the dotted name of a module.
+    """Add the files that a word names as a path, a file's name or a module's dotted name.
 
-    Returns whether it surely names files.
+    Returns whether the word names a file without doubt.
     """
     reference = token.removeprefix("§4.")
     if reference not in names and re.search(r"\w[./]\w", token) is None:
@@ -134,7 +134,7 @@ def _add_paths(found: Mentions, names: frozenset[str], token: str) -> bool:
 
 
 def _add_definitions(found: Mentions, contents: Mapping[str, Content], tokens: Iterable[str], task: str) -> None:
-    """The files that define what a task names: `pay_all`, `CardClient`, `Cart.total()`."""
+    """Add the files that define a name in the task, such as `pay_all`, `CardClient` or `Cart.total()`."""
     named = {part for token in tokens for part in re.split(r"[./\\]", token) if _MIXED.search(part)}
     named |= set(re.findall(r"\b(\w{3,})\(", task)) | set(re.findall(r"`(\w{3,})`", task))
     defining: dict[str, list[str]] = {}
@@ -146,7 +146,7 @@ def _add_definitions(found: Mentions, contents: Mapping[str, Content], tokens: I
 
 
 def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> None:
-    """The files whose paths, names or purpose share words with a task; a word that few files have weighs more."""
+    """Add the files whose path, definitions or description share words with a task; a rare word weighs more."""
     wanted = _telling_words(task)
     if not wanted:
         return
@@ -175,7 +175,7 @@ def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> N
 
 
 def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]) -> None:
-    """The files whose names, without the suffix, are words of a task that few files are called by."""
+    """Add the files whose name, without the suffix, is a word of the task, if at most three files have that name."""
     called: dict[str, list[str]] = {}
     for path in paths:
         stem = path.rpartition("/")[2].partition(".")[0].lower()
@@ -186,7 +186,7 @@ def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]
 
 
 def _telling_words(task: str) -> dict[str, str]:
-    """Return the telling words of a task, by the forms in which they may occur elsewhere."""
+    """Return the words of a task without stop words, by each form in which a word may occur (plural, -ed, -ing)."""
     found: dict[str, str] = {}
     for word in words.words_of(task):
         if word not in words.STOP_WORDS and len(word) > 1 and not word.isdigit():

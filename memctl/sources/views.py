@@ -1,4 +1,4 @@
-"""The lines that a summary of a file may have, by its kind, each with how much it matters."""
+"""List the lines that may be in a file's summary, by the kind of file, each with its importance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memctl.sources import imports
 from memctl.text import fit
 from memctl.text.phrases import quantity
 
-Rank = tuple[int, ...]  # the least one matters most
+Rank = tuple[int, ...]  # the lowest is the most important
 _DATA = ("yaml", "yml", "toml")
 _EDGE, _SHAPES = 20, 20  # first lines, last lines, and shapes of lines in the summary of a text
 _LONGEST_VALUE = 60  # characters of a value in data that is shown
@@ -29,9 +29,9 @@ _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 
 
 class ViewRow(msgspec.Struct, frozen=True):
-    """A line of a view: how much it matters, its group, its text.
+    """A line of a file's summary: its rank (the lowest is the most important), the heading of its group, its text.
 
-    With `is_rest` it is what may follow in the line before, and matters less than that.
+    With `is_rest` the text continues the row before, which is then more important.
     """
 
     rank: Rank
@@ -41,7 +41,7 @@ class ViewRow(msgspec.Struct, frozen=True):
 
 
 def rows(path: str, text: str) -> list[ViewRow]:
-    """Return the lines that a summary of a text with LF line ends may have, in their order."""
+    """Return the lines that a summary of a file may have, in the file's order; `text` has LF line ends."""
     suffix = suffix_of(path)
     if definitions.is_outlined(suffix):
         return _code(suffix, path, text)
@@ -75,7 +75,7 @@ def _code(suffix: str, path: str, text: str) -> list[ViewRow]:
 
 
 def _spans(markers: list[Marker], lines: int) -> list[int]:
-    """Return how many lines each marker has, up to the next one that is not within it."""
+    """Return the number of lines of each definition, up to the next one that is not inside it."""
     ends = [lines + 1] * len(markers)
     open_ones: list[int] = []
     for number, marker in enumerate(markers):
@@ -86,7 +86,7 @@ def _spans(markers: list[Marker], lines: int) -> list[int]:
 
 
 def _markdown(text: str) -> Iterator[ViewRow]:
-    """Yield the headings, each with the first sentence below it."""
+    """Yield the headings, each with the first sentence below it, and the first sentence of the text."""
     last: Marker | None = None
     for block in outline.blocks(text):
         if block.level:
@@ -101,7 +101,7 @@ def _markdown(text: str) -> Iterator[ViewRow]:
 
 
 def _json(value: Any) -> Iterator[ViewRow]:
-    """Yield the keys of an object and of those in it; of an array, the first item."""
+    """Yield the keys of an object and of the objects in it; for an array, those of its first item."""
     if isinstance(value, list):
         yield ViewRow((0, 0), "Content", _shape(value))
         value = value[0] if value else None
@@ -124,7 +124,7 @@ def _shape(value: Any, key: str = "") -> str:
 
 
 def _value(key: str, value: str) -> str:
-    """Return a value as a summary shows it; a long one, or one that is secret by its key, is left out."""
+    """Return a value to show in a summary: "…" if it is long, or if its key is that of a secret."""
     return value if len(value) <= _LONGEST_VALUE and not _SECRET.search(key) else "…"
 
 
@@ -133,7 +133,7 @@ _BLOCK = re.compile(r"[|>][+-]?\d?\s*(?:#.*)?$")
 
 
 def _yaml(text: str) -> Iterator[ViewRow]:
-    """Yield the keys at the left edge, and those one step in."""
+    """Yield the keys without indentation, and those indented by one step."""
     step, skipped = 0, -1
     for number, line in enumerate(text.split("\n"), 1):
         indent = len(line) - len(line.lstrip(" "))
@@ -182,8 +182,7 @@ _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+
 
 
 def _lines(text: str) -> Iterator[ViewRow]:
-    """Yield how a text begins and ends, and which shapes of lines are the most frequent: numbers, ids, quotes left
-    aside."""
+    """Yield the first and last lines of a text, and its most frequent lines, in which numbers, ids and quotes match."""
     lines = [line for line in text.split("\n") if line.strip()]
     for number, line in enumerate(lines[:_EDGE]):
         yield ViewRow((number, 0), "It begins", outline.plain(line[:_LONGEST_LINE]))

@@ -32,7 +32,7 @@ AGENT, IMPORTANCE, TAGS, MOMENT, PROJECT, NUMBER, SEVERITY, SECTION = (
 )  # fmt: skip
 VALUES = (AGENT, IMPORTANCE, TAGS, MOMENT, PROJECT, NUMBER, SEVERITY, SECTION)
 
-# The field of a statement, by the statement's kind, that a label stands for within it.
+# By kind of statement, the field of a record for each role that a label has within it.
 FIELDS: dict[str, dict[str, str]] = {
     DECISION: {
         DECISION: "decision",

@@ -34,7 +34,7 @@ _RULE = re.compile(r"\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)+[ \t:-]*")
 _CELL = re.compile(r"(?<!\\)\|")
 _BRACKETED = re.compile(r"\[(?:[^\[\]]{1,60} [-\u2013\u2014] )?([A-Z][^\[\]:]{2,60})\]")
 _LOWEST = 7  # the level of a heading that is a line in brackets: below all of Markdown's
-_AROUND = "*_` \t:"  # what may stand around a label in a cell
+_AROUND = "*_` \t:"  # marks around a label in a cell
 _TICKS = "\u2713\u2714\u2611\u2705"
 _MOST_MARKS = 8
 _LONGEST = 2_000  # characters of a row of a table
@@ -207,8 +207,8 @@ def role_of(line: str) -> str:
     return found.role if found else ""
 
 
-LABELLED, WITHIN_A_LINE = 1.0, 0.9  # how sure: a label before a line, one in the middle of it
-# A label in the middle of a line stands where a sentence begins, in capitals or with one, and has a colon.
+LABELLED, WITHIN_A_LINE = 1.0, 0.9  # certainty of a label at the beginning of a line, and of one within it
+# A label within a line is at the beginning of a sentence, starts with a capital and ends with a colon.
 _INLINE = lazy_regex(
     r"(?:(?<=[.!?;)])[ \t]+|(?<=[\u2014\u2013(])[ \t]*)(?=(?:\*\*|__)?(?:TODO|FIXME|NEXT"
     r"|Next(?: (?:actions?|steps?|up))?|Up next|DECISION|Decision|BLOCKER|Blocker|Blocked by"

@@ -95,7 +95,7 @@ class OpenStatement:
         self.fields: list[tuple[str, Passage]] = []
         self.done: list[str] = []
         self.left: list[str] = []
-        self.more: list[Passage] = []  # what stands under labels that nobody knows
+        self.more: list[Passage] = []  # the text under unknown labels
 
     def has(self, name: str) -> bool:
         """Return whether the statement has a passage for the field `name`."""

@@ -37,7 +37,7 @@ _POINTS_BACK = re.compile(
 _NEXT_STEP = re.compile(r"\W*(?:let me|let's|i'll|i will|now let)\b", re.IGNORECASE)
 _NARROWEST = 72  # characters
 _PARAGRAPH = 40  # lines in which the width of one is looked for
-_MOST_ITEMS = 4  # that stand behind the sentence that announces them
+_MOST_ITEMS = 4  # that are joined to the sentence before them
 _LOOKED_BACK = 12  # characters, more than an abbreviation has
 
 

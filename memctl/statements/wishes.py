@@ -18,7 +18,7 @@ from memctl.text.words import STOP_WORDS, words_of
 CONSTRAINT = "constraint"
 _LONGEST_PROMPT = 3_000  # characters; more is pasted
 _LONGEST_ASSENT, _LONGEST = 120, 400  # characters of an assent, and of a sentence
-_LAST, _BEGINNING = 6, 40  # sentences in which an offer stands; characters that say what is to be done
+_LAST, _BEGINNING = 6, 40  # the last sentences, which may have an offer; the first characters, which name the action
 _OBJECT = 2  # words that say something, at least
 
 # What is done on the way: it leaves nothing that holds later.
@@ -115,7 +115,7 @@ _PROPOSAL = lazy_regex(
     r"|we (?:can|could|should)|the fix(?: is|:)"
     r"|instead of|rather than|by default|option \w\b|simplest|consolidate|becomes straightforward|approach)\b"
 )
-# What stands for something that is said elsewhere, or only that something is to be done.
+# Words that refer to something named elsewhere, or only say that something has to be done.
 _EMPTY_WORDS = """
 add also anything approach better both change create do everything file first fix follow go happening here implement
 just let lets make me now ok okay one plan please recommendation recommendations repo simplify somehow something

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memctl.errors import MemctlError
-from memctl.light_typing import NamedTuple
+from memctl.text.light_typing import NamedTuple
 
 
 class Shell(NamedTuple):

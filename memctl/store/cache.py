@@ -29,7 +29,7 @@ _READING = 3  # raise it when something is read out of a file of the repository 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
 # What says which values are stored: the tables, the types of records and references, what is read out of a text.
-_RECORD = [f"record/{name}.py" for name in ("record", "parser", "kinds", "mentions")]
+_RECORD = [f"record/{name}.py" for name in ("record", "parser", "kinds", "mentions", "pages")]
 _SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
 
 

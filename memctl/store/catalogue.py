@@ -76,6 +76,14 @@ class StoredCatalogue:
             self._open[place] = dict(self._database.execute(asked, (place,)))
         return self._open[place].get(memory_type, 0)
 
+    def statuses(self) -> list[tuple[str, str, str, int]]:
+        status = "CASE WHEN is_archived THEN 'archived' ELSE status END"
+        asked = f"type, {status}, coalesce(severity, ''), count(*) FROM records WHERE type NOT NULL GROUP BY 1, 2, 3"
+        return self._database.execute(f"SELECT {asked}").fetchall()
+
+    def shared_ids(self) -> list[str]:
+        return self._column("id", "id NOT NULL GROUP BY id HAVING count(*) > 1")
+
     def places(self) -> dict[str, int]:
         asked = "SELECT place, count(*) FROM records WHERE is_open AND type != ? GROUP BY place"
         return dict(self._database.execute(asked, (HANDOFF.name,)))
@@ -145,6 +153,9 @@ class StoredCatalogue:
     def recorded(self) -> list[int]:
         return self._column("recorded", "recorded NOT NULL ORDER BY recorded")
 
+    def recorded_since(self, moment: int) -> int:
+        return int(self._column("count(*)", "recorded > ?", moment)[0])
+
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         return self._mentions
 
@@ -155,6 +166,13 @@ class StoredCatalogue:
         rows = self._database.execute("SELECT path, mentions FROM records WHERE mentions NOT NULL ORDER BY path")
         decode = self._decoder(list[Mention])
         return {path: decode(stored) for path, stored in rows}
+
+    def mentioning(self, text: str) -> list[str]:
+        from memctl.record.mentions import Mention
+
+        asked = "SELECT path, mentions FROM records WHERE mentions NOT NULL AND instr(mentions, ?) ORDER BY path"
+        rows, decode = self._database.execute(asked, (text.encode(),)), self._decoder(list[Mention])
+        return [path for path, stored in rows if any(one.text == text for one in decode(stored))]
 
     def severe(self, place: str) -> list[Record]:
         return self._records("is_open AND place = ? AND type = 'issue' AND severity IN ('critical', 'high')", place)

@@ -32,9 +32,9 @@ class FileRecord:
 
 
 def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str, list[FileRecord]]:
-    """Return the open records that refer to some files of the repository or to a folder above them, by the name of the
-    file, the weightiest first. Records that have expired at `now`, a canonical time, are not open; old proposals are
-    left out.
+    """Return the open records that refer to files of the repository or to a folder above them, by the file's name.
+
+    The most important come first. Records that have expired at `now`, a canonical time, and old proposals are left out.
 
     `private` is the folder with the memory's cache. The cache is not brought up to date, so the caller has to compare;
     without one, or with one of another version, there are none until the next command makes it anew.

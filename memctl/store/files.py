@@ -245,22 +245,23 @@ def _open_private(file: str, flags: int) -> int:
 
 def remove_leftovers(folder: Path) -> None:
     """Delete the temporary files of a write that was killed. Only for the holder of the lock."""
-    for path in _temporaries(folder):
+    for path in _temporaries(listed(folder)):
         os.unlink(folder / path)
 
 
-def leftovers(folder: Path) -> list[str]:
-    """Return the paths of temporary files that no write is at any more: none takes a minute."""
+def leftovers(folder: Path, paths: Iterable[str]) -> list[str]:
+    """Return those of the paths below a folder that are temporary files that no write is at any more: none takes a
+    minute."""
     before, found = time.time() - 60, []
-    for path in _temporaries(folder):
+    for path in _temporaries(paths):
         with suppress(FileNotFoundError):  # a write has just put it in its place
             if os.lstat(folder / path).st_mtime < before:
                 found.append(path)
     return sorted(found)
 
 
-def _temporaries(folder: Path) -> list[str]:
-    return [path for path in _listed(folder, "") if _TEMPORARY in path and is_temporary(path)]
+def _temporaries(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if _TEMPORARY in path and is_temporary(path)]
 
 
 def is_temporary(path: str) -> bool:
@@ -268,18 +269,18 @@ def is_temporary(path: str) -> bool:
     return path.rpartition("/")[2].startswith(_TEMPORARY)
 
 
-def names(folder: Path, below: str) -> list[str]:
-    """Return the paths of all files below a folder of the memory ("" for all of it), sorted; links are not followed.
+def names(paths: Iterable[str]) -> list[str]:
+    """Return those of the paths from `listed` that are no temporary files, sorted.
 
     Bytes of a name that are not UTF-8 are written as `\\xe9`, as Git's are.
     """
-    found = [path for path in _listed(folder, below) if _TEMPORARY not in path or not is_temporary(path)]
+    found = [path for path in paths if _TEMPORARY not in path or not is_temporary(path)]
     return sorted(path if path.isascii() else _as_git_writes(path) for path in found)
 
 
-def _listed(top: Path, below: str) -> list[str]:
-    """Return the paths of all that is not a folder, below a folder of the memory: a third of the time that `os.walk`
-    takes."""
+def listed(top: Path, below: str = "") -> list[str]:
+    """Return the paths of all that is not a folder below a folder of the memory ("" for all of it), links among it:
+    in a third of the time of `os.walk`."""
     found, todo = list[str](), [below]
     while todo:
         inside = todo.pop()

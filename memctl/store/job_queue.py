@@ -16,9 +16,9 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.light_typing import Any, NamedTuple
 from memctl.store.place import JOBS
 from memctl.store.session_dir import SessionDir
+from memctl.text.light_typing import Any, NamedTuple
 
 MOST_TRIES = 3
 _LOCK = "lock"

@@ -117,7 +117,14 @@ class _Disk:
         return self._reader.readable(path)
 
     def names(self, folder: str) -> list[str]:
-        return files.names(self._memory.folder, folder)
+        return files.names(files.listed(self._memory.folder, folder) if folder else self._listed)
+
+    def leftovers(self) -> list[str]:
+        return files.leftovers(self._memory.folder, self._listed)
+
+    @cached_property
+    def _listed(self) -> list[str]:
+        return files.listed(self._memory.folder)
 
     def texts(self) -> StoredTexts:
         from memctl.store.stored_texts import StoredTexts  # what only reads records need not wait for it
@@ -209,6 +216,9 @@ class _WithSessions:
             if self._there is None or not path.startswith(sessions_ref.FOLDERS):
                 raise
             return self._there.read(path)
+
+    def leftovers(self) -> list[str]:
+        return self._source.leftovers()
 
     def names(self, folder: str) -> list[str]:
         found = self._source.names(folder)

@@ -103,6 +103,9 @@ class InGit:
         start = f"{folder}/" if folder else ""
         return sorted(path for path in self._entries if path.startswith(start))
 
+    def leftovers(self) -> list[str]:
+        return []
+
     def texts(self) -> StoredTexts:
         from memctl.store.stored_texts import StoredTexts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git.repository import find_top, open_repository
-from memctl.light_typing import TYPE_CHECKING
+from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.git.status import StatusProcess

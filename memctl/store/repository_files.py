@@ -10,6 +10,7 @@ from functools import cached_property
 
 from memctl.git import git, index, trees
 from memctl.git.repository import Repository
+from memctl.git.status import RACY, mark
 from memctl.git.trees import TreeEntry
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -35,6 +36,9 @@ class FilesInGit:
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
         return self.blobs(paths)
+
+    def mark(self, paths: Iterable[str]) -> bytes:
+        return self._commit.encode()
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         wanted = self.blobs(paths)
@@ -93,6 +97,19 @@ class FilesOnDisk:
         others = self.blobs(path for path in there if path not in self._hashed)
         found = {path: self._hashed.get(path) or others.get(path) for path in asked}
         return {path: blob for path, blob in found.items() if blob}
+
+    def mark(self, paths: Iterable[str]) -> bytes:
+        before, top = time.time_ns() - RACY, self._repository.top
+        found = []
+        for file in (self._repository.git_dir / "index", *(top / path for path in paths)):
+            try:
+                now, changed = mark(file)
+            except OSError:
+                now, changed = b"", 0
+            if changed >= before:
+                return b""
+            found.append(now)
+        return b"\n".join(found)
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit

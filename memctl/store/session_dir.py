@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.light_typing import TYPE_CHECKING
+from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.git.repository import Repository

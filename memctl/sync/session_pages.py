@@ -18,6 +18,7 @@ from memctl.store.sessions_ref import REF
 from memctl.sync import merge_tree
 from memctl.sync.result import SyncResult
 from memctl.text import credentials
+from memctl.text.phrases import some
 from memctl.write import commit, redact_file
 
 _MESSAGE = "a commit's message"
@@ -164,8 +165,7 @@ def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Pu
 def _held_back(found: Publishable) -> str:
     """Return the warning that names the files which are not pushed, with the reasons; "" if there are none."""
     named = [f"{path} ({why})" for path, why in sorted(found.held_back.items())]
-    more = [f"and {len(named) - _SHOWN:,} more"] if len(named) > _SHOWN else []
-    return f"pages of sessions that are not pushed: {', '.join([*named[:_SHOWN], *more])}" if named else ""
+    return f"pages of sessions that are not pushed: {some(named, _SHOWN)}" if named else ""
 
 
 def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:

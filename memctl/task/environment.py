@@ -20,11 +20,13 @@ from memctl.record.task_state import Environment, TouchedFile
 from memctl.store.memory import Memory
 from memctl.task.progress import newest_files
 from memctl.text.actions import CREATED, DELETED, MODIFIED
+from memctl.text.fit import cut
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity, some
 
 MOST_DIRTY = 500  # files that differ from HEAD, in a checkpoint
 _MOST_COMMITS = 500
-_NAMED, _WIDTH = 5, 120
+_NAMED, _WIDTH = 5, 120  # items that a line of drift names, and characters of each
 _ACTIONS = {
     differences.ADDED: CREATED,
     differences.CHANGED: MODIFIED,
@@ -43,7 +45,8 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
     @property
     def line(self) -> str:
         """The difference on one line, with the first few of the files or commits."""
-        return f"{self.what}: {_name_some(self.items)}" if self.items else self.what
+        names = some([cut(one_line(item), _WIDTH) for item in self.items], _NAMED)
+        return f"{self.what}: {names}" if names else self.what
 
 
 def current(memory: Memory) -> Environment:
@@ -106,8 +109,7 @@ def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[En
         yield EnvironmentDrift("head", f"{then[:10]}, which was HEAD, is not in the history of HEAD ({at})")
     since = [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]
     if since:
-        number = f"{len(since)} commit{'s' if len(since) > 1 else ''}"
-        number += " or more" if len(found) >= _MOST_COMMITS else ""
+        number = quantity(len(since), "commit") + (" or more" if len(found) >= _MOST_COMMITS else "")
         yield EnvironmentDrift("commits", f"{number} since", tuple(f"{one.commit[:10]} {one.subject}" for one in since))
 
 
@@ -152,9 +154,3 @@ def _names(path: str) -> Iterator[bytes]:
     yield os.fsencode(path)
     if "\\x" in path:
         yield re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), os.fsencode(path))
-
-
-def _name_some(items: Sequence[str]) -> str:
-    """Return the first items, each cut to a length, and the number of others."""
-    more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
-    return ", ".join(one if len(one) <= _WIDTH else f"{one[:_WIDTH]}…" for one in map(one_line, items[:_NAMED])) + more

@@ -21,6 +21,7 @@ from memctl.store.memory import Memory
 from memctl.text.credentials import describe, find, redact
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
+from memctl.text.phrases import some
 
 _LONGEST_NAME = 40
 MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compression-triggers
@@ -88,9 +89,8 @@ def note_handoff(
 
     `more` are further fields of the event. Yields a warning if the event can't be added.
     """
-    rest = [f"{len(sections) - _SECTIONS} more"] if len(sections) > _SECTIONS else []
-    about = f"{identifier} was {became}" + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
-    values = {"event_type": HANDED, "action_taken": " and ".join([about, *rest]), "target_agent": target, **more}
+    about = f"{identifier} was {became}" + (f": {some(sections, _SECTIONS)}" if sections else "")
+    values = {"event_type": HANDED, "action_taken": about, "target_agent": target, **more}
     try:
         emit(memory, workflow(memory, ""), values)
     except MemctlError as error:

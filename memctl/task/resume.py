@@ -20,6 +20,7 @@ from memctl.task.resume_text import ResumeText
 from memctl.text.actions import DELETED
 from memctl.text.fit import LIMIT
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.phrases import quantity
 
 _WHY = {
     "goal": "what the work is for (--task)",
@@ -29,7 +30,7 @@ _WHY = {
 }
 
 
-class MissingField(msgspec.Struct, frozen=True):
+class StateGap(msgspec.Struct, frozen=True):
     """A field that a state lacks, why it is needed, and whether nobody can go on without it."""
 
     what: str
@@ -40,7 +41,7 @@ class MissingField(msgspec.Struct, frozen=True):
         return f"{self.what}: {self.why}"
 
 
-def missing_fields(state: TaskState) -> list[MissingField]:
+def missing_fields(state: TaskState) -> list[StateGap]:
     """Return all that a state lacks for somebody to resume it from the state alone; [] for a finished task.
 
     A state has to say its purpose, inputs, outcome and constraints, and must not refer to what only its author knows
@@ -49,25 +50,25 @@ def missing_fields(state: TaskState) -> list[MissingField]:
     if state.next_actions and state.is_finished:
         return []
     begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
-    found = [] if is_said(state.goal) else [MissingField("goal", _WHY["goal"], essential=True)]
+    found = [] if is_said(state.goal) else [StateGap("goal", _WHY["goal"], essential=True)]
     if not any(map(is_said, (*begun, *state.planned))):
         why = "what comes next (--next); nothing is planned or in progress either"
-        found.append(MissingField("next_actions", why, essential=True))
+        found.append(StateGap("next_actions", why, essential=True))
     elif not any(map(is_said, begun)):
-        found.append(MissingField("in_progress", "where to begin (--doing, --next): there are only plans"))
+        found.append(StateGap("in_progress", "where to begin (--doing, --next): there are only plans"))
     # The files worked on are inputs, too.
     inputs = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
     needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
-    found += [MissingField(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_said, texts))]
+    found += [StateGap(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_said, texts))]
     return [*found, *_hidden(state)]
 
 
-def _hidden(state: TaskState) -> Iterator[MissingField]:
+def _hidden(state: TaskState) -> Iterator[StateGap]:
     for name in ("goal", "inputs", "success_criteria", "constraints", "next_actions"):
         value = getattr(state, name)
         for text in (value,) if isinstance(value, str) else value:
             if words := hidden_reference(text):
-                yield MissingField(name, f"what {words!r} refers to")
+                yield StateGap(name, f"what {words!r} refers to")
 
 
 _HIDDEN = lazy_regex(
@@ -94,7 +95,7 @@ class Resumption(msgspec.Struct, frozen=True):
     """
 
     checkpoint: Checkpoint
-    missing: list[MissingField]
+    missing: list[StateGap]
     drift: list[EnvironmentDrift]
     newer: Version | None
     twins: list[str]
@@ -158,7 +159,7 @@ def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
     stream = event_stream.read(memory)
     waiting = events.since_checkpoint(stream.events, saved.workflow_id)
     if since := events.lines([event for event in waiting if event.timestamp >= saved.saved_at]):
-        more = f"{len(since)} event{'s' if len(since) > 1 else ''} since"
+        more = f"{quantity(len(since), 'event')} since"
         yield EnvironmentDrift("events", more, since)
     numbers = [event.sequence for event in stream.events]
     if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):

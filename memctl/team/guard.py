@@ -62,8 +62,7 @@ def refuse_manual_edits(memory: Memory, change: Change) -> None:
 def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
     """Return the files of a change that the agent at work may not write, by their sections before and after the
     change."""
-    state, agent, now = _state(memory), memory.actor, memory.now
-    if state is None or not forbidding_ownerships(state, agent, now):
+    if (state := _restricting(memory)) is None:
         return []
     from memctl.store.file_sections import parent_on_disk, sections
 
@@ -71,46 +70,35 @@ def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
     texts += [(delete.path, delete.old) for delete in change.deletes]
     found: dict[str, DeniedFile] = {}
     for path, text in texts:
-        held = deciding_ownership(state, sections(path, text, lambda marker: parent_on_disk(memory, marker)), now)
-        if held and not held.lets_write(agent):
+        markers = sections(path, text, lambda marker: parent_on_disk(memory, marker))
+        if held := state.forbidding(markers, memory.actor, memory.now):
             found.setdefault(path, DeniedFile(path, held))
     return list(found.values())
 
 
 def forbidden_records(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
     """Return the records that the agent at work may not write: path -> the ownership that forbids it, in words."""
-    state, agent, now = _state(memory), memory.actor, memory.now
-    if state is None or not forbidding_ownerships(state, agent, now):
+    if (state := _restricting(memory)) is None:
         return {}
     from memctl.store.file_sections import around, parent_on_disk
 
     parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers
     found = {}
     for record in records:
-        held = deciding_ownership(state, around(record.section or "", parent), now)
-        if held and not held.lets_write(agent):
+        if held := state.forbidding(around(record.section or "", parent), memory.actor, memory.now):
             found[record.path] = held.description
     return found
 
 
-def _state(memory: Memory) -> State | None:
-    """Return the coordination state; None if there is none, so that nobody owns a section."""
+def _restricting(memory: Memory) -> State | None:
+    """Return the coordination state if an ownership in it keeps the agent at work from writing, else None."""
     commit = memory.repository.tip(ref(memory))
     if not commit:
         return None
     from memctl.team import ref_state  # most memories have one agent
 
-    return ref_state.at(memory, commit).state
-
-
-def forbidding_ownerships(state: State, agent: str, now: str) -> list[Ownership]:
-    """Return the ownerships that keep an agent from writing at the time `now`."""
-    return [held for held in state.section_ownership_map.values() if held.is_live(now) and not held.lets_write(agent)]
-
-
-def deciding_ownership(state: State, markers: tuple[str, ...], now: str) -> Ownership | None:
-    """Return the first live ownership among sections, given innermost first; None if none of them is owned."""
-    return next((held for marker in markers if (held := state.live(marker, now))), None)
+    state = ref_state.at(memory, commit).state
+    return state if state.restricts(memory.actor, memory.now) else None
 
 
 def _ask(memory: Memory, item: DeniedFile) -> str:

@@ -21,7 +21,7 @@ from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
 _CRITICAL = "critical"
-# Seconds since what stands beside a piece of work was done. Of 117 pieces of a project's work (300 issues of beads),
+# Seconds since related work was done. Of 117 pieces of a project's work (300 issues of beads),
 # each looked for among those that could be begun when it was finished (mostly 37), 21 % were among the first five with
 # what goes on from yesterday's work first, 12 % by weight alone.
 _LATELY = 24 * 3_600
@@ -93,11 +93,9 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
     if assigned:
         return f"assigned to {', '.join(assigned)}"
     page = snapshot.outline.find(record.place) if record.place and state.section_ownership_map else None
-    for marker in (record.place, (page.section or "") if page else ""):
-        held = state.live(marker, memory.now)
-        if held is not None:
-            is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
-            return f"{held.owner_agent_id} owns {marker}" if is_closed else ""
+    if held := state.innermost((record.place, (page.section or "") if page else ""), memory.now):
+        is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
+        return f"{held.owner_agent_id} owns {held.section_id}" if is_closed else ""
     other = record.agent_id
     return f"{other} is at it" if is_started(record) and other != memory.actor and other in state.active_agents else ""
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.git.repository import Repository
-from memctl.light_typing import TYPE_CHECKING
 from memctl.team import coordination_ref
+from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -37,7 +37,7 @@ def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
         return None
 
     def why(markers: tuple[str, ...]) -> str:
-        held = next((held for marker in markers if (held := state.live(marker, now))), None)
+        held = state.innermost(markers, now)
         return "" if held is None or held.lets_read(agent) else f"is read by {held.readers} only; {held.description}"
 
     return why

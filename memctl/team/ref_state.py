@@ -113,15 +113,31 @@ def update_locked(
     """
     for _ in range(_TRIES):
         seen = read(memory)
-        step = next_step(memory, seen, plan, terms)
-        outcome = StateOutcome(step, seen.state)
-        if not terms.dry_run and outcome.is_changed:
-            outcome = msgspec.structs.replace(outcome, commit=commit_step(memory, seen, step, terms.reason))
-        if prepare:
-            prepare(outcome)
+        outcome = try_step(memory, seen, plan, terms, prepare)
         if not outcome.commit or move(memory, outcome.commit, seen.commit, is_locked=is_locked):
             return outcome
     raise MemctlError(f"{ref(memory)} keeps being moved by other processes", "try again")
+
+
+def try_step(
+    memory: Memory,
+    seen: ReadState,
+    plan: Plan,
+    terms: Terms,
+    prepare: Prepare | None,
+    lost: tuple[str, ...] = (),
+    theirs: str = "",
+) -> StateOutcome:
+    """Return what a plan makes of a state, stored as a commit that no ref has yet, after `prepare` has seen it.
+
+    Without a change, and in a dry run, there is no commit. Raises MemctlError if the plan or `prepare` refuses.
+    """
+    outcome = StateOutcome(next_step(memory, seen, plan, terms), seen.state, lost=lost, theirs=theirs)
+    if outcome.is_changed and not terms.dry_run:
+        outcome = msgspec.structs.replace(outcome, commit=commit_step(memory, seen, outcome.step, terms.reason))
+    if prepare:
+        prepare(outcome)
+    return outcome
 
 
 def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:

@@ -54,8 +54,8 @@ def fetch_and_merge(
         return fetch_and_merge_locked(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
 
 
-def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
-    """Change the coordination state of this clone and of a remote, both or neither.
+def update(memory: Memory, remote: str | None, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
+    """Change the coordination state of this clone and of a remote, both or neither; without one (None) of this clone.
 
     Raises MemctlError if the plan refuses, if the version is not the expected one, or if the remote can't be changed.
     Whatever this clone has and the remote lacks is pushed too. If the process dies right after the push, the remote has
@@ -67,7 +67,7 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched:
 
 def update_locked(
     memory: Memory,
-    remote: str,
+    remote: str | None,
     plan: Plan,
     terms: Terms,
     prepare: Prepare | None = None,
@@ -79,19 +79,15 @@ def update_locked(
 
     `prepare` is called with the outcome before each push, and may refuse.
     """
+    if remote is None:
+        return ref_state.update_locked(memory, plan, terms, prepare)
     lost: list[str] = []
     tips: set[str] = set()
     for number in range(_TRIES):
         taken = fetch_and_merge_locked(memory, remote, dry_run=terms.dry_run, is_fetched=is_fetched and number == 0)
         lost += taken.lost
         tips.add(taken.theirs)
-        step = ref_state.next_step(memory, taken.seen, plan, terms)
-        outcome = StateOutcome(step, taken.seen.state, lost=tuple(lost), theirs=taken.theirs)
-        if outcome.is_changed and not terms.dry_run:
-            commit = ref_state.commit_step(memory, taken.seen, step, terms.reason)
-            outcome = msgspec.structs.replace(outcome, commit=commit)
-        if prepare:
-            prepare(outcome)
+        outcome = ref_state.try_step(memory, taken.seen, plan, terms, prepare, tuple(lost), taken.theirs)
         commit = outcome.commit or taken.seen.commit
         if terms.dry_run or commit == taken.theirs:
             return outcome
@@ -101,7 +97,7 @@ def update_locked(
             return outcome
         time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
-        raise MemctlError(f"{remote} got {len(tips) - 1} changes by others meanwhile", "try again")
+        raise MemctlError(f"others changed the state of {remote} {len(tips) - 1} times meanwhile", "try again")
     raise MemctlError(
         f"{remote} has refused {_TRIES} pushes, although nobody else has pushed",
         f"a killed process may have left {coordination_ref.ref(memory)}.lock there; delete it",

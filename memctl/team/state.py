@@ -6,7 +6,7 @@ The names of the fields are those of rules.md#coordination and rules.md#ownershi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -145,6 +145,19 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         found = self.section_ownership_map.get(section)
         return found if found and found.is_live(now) else None
 
+    def innermost(self, markers: Iterable[str], now: str) -> Ownership | None:
+        """Return the first live ownership among sections, given innermost first; None if none of them is owned."""
+        return next((held for marker in markers if (held := self.live(marker, now))), None)
+
+    def forbidding(self, markers: Iterable[str], agent: str, now: str) -> Ownership | None:
+        """Return the innermost live ownership among sections if it keeps an agent from writing, else None."""
+        held = self.innermost(markers, now)
+        return held if held and not held.lets_write(agent) else None
+
+    def restricts(self, agent: str, now: str) -> bool:
+        """Return whether any ownership keeps an agent from writing."""
+        return any(held.is_live(now) and not held.lets_write(agent) for held in self.section_ownership_map.values())
+
     def with_(self, **values: Any) -> State:
         """Return a copy of the state with some fields replaced."""
         return msgspec.structs.replace(self, **values)
@@ -229,7 +242,7 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
         for time in (ownership.acquired_at, ownership.expires_at):
             if time is not None and timestamps.CANONICAL.fullmatch(time) is None:
                 raise ValueError(f"{section}: {time!r} is not a time")
-        if not ownership.owner_agent_id.isprintable():  # it stands in refusals, which agents read
+        if not ownership.owner_agent_id.isprintable():  # refusals contain it, and agents read them
             raise ValueError(f"{section}: {ownership.owner_agent_id!r} is not a name")
         if ownership.section_id != section:
             raise ValueError(f"{section}: is about {ownership.section_id}")

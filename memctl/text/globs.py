@@ -23,7 +23,7 @@ _CLASSES = {
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": "!-/:-@\\[-`{-~", "space": " \t-\r",
     "upper": "A-Z", "xdigit": "0-9a-fA-F",
 }  # fmt: skip
-_FOLDERS = lazy_regex(r"\*{2,}(?=/|\Z)")  # `**`, where it stands for folders
+_FOLDERS = lazy_regex(r"\*{2,}(?=/|\Z)")  # `**` where it matches folders
 _RANGE = lazy_regex(r"-(?!\])(?:\\(.)|([^\\]))", re.DOTALL)
 _MEMBER = lazy_regex(r"\[:(?P<named>[^\]]*):\]|\\(?P<kept>.)|(?P<plain>[^\\])", re.DOTALL)
 _ANY_FOLDERS, _ANY, _SLASH = "(?:[^/]+/)*?", "[^/]*?", "/"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from memctl.light_typing import TYPE_CHECKING, NamedTuple
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -43,8 +43,8 @@ class HeadedPart(NamedTuple):
     body: str
 
     @property
-    def opening(self) -> str:
-        """The lines of the heading, "" if the part has none."""
+    def heading_text(self) -> str:
+        """The heading as it is written, with its line ends; "" for the part before the first heading."""
         return self.text[: len(self.text) - len(self.body)]
 
     @property

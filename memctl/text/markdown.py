@@ -23,7 +23,7 @@ _OPENING = lazy_regex(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")  # what would b
 _LINKING = lazy_regex(r"^.*\]\(.*", re.MULTILINE)
 _TARGET = lazy_regex(r"(?<!\\)\]\([^()\s]*\)")
 _LINK = lazy_regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-# `[x]: where` would say for the whole document where `[x]` leads, wherever it stands.
+# `[x]: target` anywhere sets the target of `[x]` for the whole document.
 _DEFINITION = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
 _ESCAPED = r"\1\\["
 

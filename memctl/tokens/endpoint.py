@@ -25,7 +25,7 @@ _BASE = "https://api.anthropic.com"
 _VERSION = "2023-06-01"
 _TIMEOUT = 30.0  # seconds
 _LONGEST_ANSWER = 65_536  # bytes; a count has about twenty
-_LONGEST_MESSAGE = 300  # characters of a server's complaint
+_HINT = "without --source anthropic, tokens are counted on this machine, with an error band"
 
 
 class _Counted(msgspec.Struct):
@@ -43,7 +43,7 @@ class Endpoint:
             )
         self.model = model.strip()
         self._key = http_post.key(
-            environ.get("ANTHROPIC_API_KEY", ""), "ANTHROPIC_API_KEY", "set it to a key of yours; " + _hint()
+            environ.get("ANTHROPIC_API_KEY", ""), "ANTHROPIC_API_KEY", f"set it to a key of yours; {_HINT}"
         )
         base = environ.get("ANTHROPIC_BASE_URL", "").strip() or _BASE
         self._url = f"{http_post.address(base, 'ANTHROPIC_BASE_URL')}/v1/messages/count_tokens"
@@ -68,34 +68,19 @@ class Endpoint:
     def _ask(self, text: str) -> int:
         body = {"model": self.model, "messages": [{"role": "user", "content": text}]}
         headers = {"x-api-key": self._key, "anthropic-version": _VERSION}
-        where = urlsplit(self._url).netloc
+        host = urlsplit(self._url).netloc
         try:
             answer = http_post.post(self._url, msgspec.json.encode(body), headers, _TIMEOUT, _LONGEST_ANSWER)
             return msgspec.json.decode(answer, type=_Counted).input_tokens
         except HTTPError as error:
             with error:
-                raise self._refused(where, error.code, error.read(_LONGEST_ANSWER)) from None
+                hint = "correct ANTHROPIC_BASE_URL" if http_post.is_redirect(error.code) else _HINT
+                answer = error.read(_LONGEST_ANSWER)
+            raise MemctlError(http_post.describe_refusal(host, error.code, answer, self._key), hint) from None
         except msgspec.MsgspecError:
-            raise MemctlError(f"{where} gave an answer that is not a token count", _hint()) from None
+            raise MemctlError(f"{host} gave an answer that is not a token count", _HINT) from None
         except (URLError, HTTPException, OSError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise MemctlError(f"{where} can't be reached: {self._without_key(str(reason))}", _hint()) from None
-
-    def _refused(self, where: str, code: int, answer: bytes) -> MemctlError:
-        if 300 <= code < 400:
-            return MemctlError(
-                f"{where} redirects to another address ({code}), which must not get the key",
-                "correct ANTHROPIC_BASE_URL",
-            )
-        message = self._without_key(http_post.reason(answer))
-        return MemctlError(f"{where} refused ({code}): {message[:_LONGEST_MESSAGE]}", _hint())
-
-    def _without_key(self, message: str) -> str:
-        return " ".join(message.replace(self._key, "(the key)").split())
-
-
-def _hint() -> str:
-    return "without --source anthropic, tokens are counted on this machine, with an error band"
+            raise MemctlError(http_post.describe_failure(host, error, self._key), _HINT) from None
 
 
 def _refuse_secrets(text: str) -> None:

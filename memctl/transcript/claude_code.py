@@ -102,10 +102,10 @@ class SessionReader:
         return self._events[before:]
 
     def _of_queue(self, fields: Mapping[str, Any], around: dict[str, Any]) -> Iterator[Event]:
-        """Yield what the user typed while the agent worked, once the agent has it.
+        """Yield a prompt that the user typed while the agent worked, once the agent gets it.
 
-        The host notes when it is queued, and when it leaves the queue: to the agent that works (`remove`), as a prompt
-        with a line of its own (`dequeue`), or back to the user (`popAll`).
+        The host notes when a prompt is queued, and when it leaves the queue: to the working agent (`remove`), as a
+        prompt with a line of its own (`dequeue`), or back to the user (`popAll`).
         """
         operation = fields.get("operation")
         if operation == "enqueue":
@@ -141,7 +141,7 @@ class SessionReader:
 
 
 def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
-    """Yield the events of a line with a message; without what the host has added to a prompt."""
+    """Yield the events in a line with a message, without what the host added to a prompt."""
     details = line.fields.get("toolUseResult")
     of_result = {**around, "details": details} if isinstance(details, dict) else around
     for block in blocks_of(line.role, line.message.get("content")):
@@ -280,7 +280,7 @@ def read_parts(
 
 
 class _Open:
-    """What is not settled yet of one transcript: calls without results, and where the answer with the first begins."""
+    """The calls without a result of one transcript, and the offset where the answer with the first of them begins."""
 
     def __init__(self) -> None:
         self.calls = PendingCalls()
@@ -296,7 +296,7 @@ class _Open:
 
 
 class _PartBuilder:
-    """One part in the making."""
+    """Builds one part of a session's transcripts."""
 
     def __init__(self, offsets: dict[str, int], waiting: str) -> None:
         self.offsets = offsets
@@ -317,7 +317,7 @@ class _PartBuilder:
         return _OF_USER.search(line) is not None and b"tool_result" not in line
 
     def _waits(self) -> bool:
-        """Return whether the result of a call is still to come."""
+        """Return whether a call has no result yet."""
         return any(one.calls.ids for one in self._open.values())
 
     def without_open_calls(self) -> _PartBuilder:

@@ -99,7 +99,7 @@ def read(text: str) -> Session:
 
 
 def _turns(text: str) -> Iterator[tuple[str, str]]:
-    """Who speaks (PROMPT or ANSWER), and what is said; nothing if the text does not tell."""
+    """Yield the turns of a conversation: PROMPT or ANSWER, and its text; nothing if the text names no speakers."""
     marks = list(_SPEAKER.finditer(text))
     for mark, end in _to_the_next(marks, text):
         said = text[mark.end() : end].strip("\n")
@@ -119,13 +119,13 @@ def _turns(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _to_the_next(marks: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Yield each mark with where what it begins ends: at the next one."""
+    """Yield each mark with the offset of the next one, or of the end of the text."""
     for mark, following in zip_longest(marks, marks[1:]):
         yield mark, following.start() if following else len(text)
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """A call, where in the text it stands, and what is shown of its result (None: nothing)."""
+    """A tool call, its offset in the text, and the part of its result that the text shows (None: no result)."""
 
     offset: int
     tool: str
@@ -134,7 +134,10 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _events(text: str, before: int) -> Iterator[Event]:
-    """Yield an answer, and after it the calls that it shows or tells of; `before` is how many events there were."""
+    """Yield an answer, then the calls in it with their results.
+
+    `before` is the number of events before, for the calls' ids.
+    """
     yield Event(ANSWER, text)
     calls = sorted([*_calls_in(text.split("\n")), *_accounted(text)], key=lambda call: call.offset)
     for number, call in enumerate(calls, start=before):
@@ -145,7 +148,7 @@ def _events(text: str, before: int) -> Iterator[Event]:
 
 
 def _calls_in(lines: list[str]) -> Iterator[_Call]:
-    """Yield the calls that a copied terminal shows, with what it shows below them."""
+    """Yield the calls that a copied terminal shows, each with the output below it."""
     offset = 0
     fenced = False
     for number, line in enumerate(lines):
@@ -163,7 +166,7 @@ def _calls_in(lines: list[str]) -> Iterator[_Call]:
 
 
 def _below(lines: list[str], start: int, until: re.Pattern[str]) -> str | None:
-    """Return the lines from `start` on that are the output of the call above them."""
+    """Return the lines of output from `start` on, up to a line that matches `until`."""
     end = start
     while end < len(lines) and not any(sign.match(lines[end]) for sign in (until, _TYPED, _MARKED)):
         end += 1
@@ -171,7 +174,7 @@ def _below(lines: list[str], start: int, until: re.Pattern[str]) -> str | None:
 
 
 def _accounted(text: str) -> Iterator[_Call]:
-    """Yield what sentences say was done to files."""
+    """Yield the calls that sentences in the past tense report, such as "Created src/a.py"."""
     for match in (*_ACTIVE.finditer(text), *_PASSIVE.finditer(text)):
         tool = next(tool for tool in _SAID if match[tool])
         for path in re.findall(_FILE, match["files"]):
@@ -184,13 +187,13 @@ def _accounted(text: str) -> Iterator[_Call]:
 
 
 def _is_doubted(text: str, offset: int) -> bool:
-    """Return whether a sentence has said by an offset that what follows was perhaps not done, or not here."""
+    """Return whether a sentence says before an offset that what follows was perhaps not done, or not here."""
     before = re.split(r"[.!?]\s|\n", text[max(offset - _SENTENCE, 0) : offset])
     return _DOUBTED.search(before[-1]) is not None
 
 
 def _is_path(given: str) -> bool:
-    """Return whether a word is surely a file's name: in quotes it may be anything else, and so may `client/server`."""
+    """Return whether a word is certainly a file's path; a word in quotes, or one such as `client/server`, is not."""
     name = given.strip('`"')
     folder, _, last = name.rpartition("/")
     ending = last.rpartition(".")[2] if "." in last else ""

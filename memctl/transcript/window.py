@@ -182,7 +182,7 @@ class WindowReader:
         messages: list[dict[str, Any]] = []
         lines: list[list[int]] = []
         used = calls = 0
-        waiting = dict(self._results)  # a call that stands there twice has its result once
+        waiting = dict(self._results)  # a repeated call gets its result once
         for group in self._groups:
             kept, results = [], []
             for block, number in group.blocks:

@@ -1,9 +1,10 @@
-"""Management of a context window, as a library: each part is usable alone (rules.md#window-manager).
+"""A library that manages a context window; each part of it can be used alone (rules.md#window-manager).
 
-Each folder here is one part; `tests/test_architecture.py` has their order. The orchestrator puts them behind five
-hooks, with its settings in `config`, the parts made from these in `subsystems`, and every decision in `audit`.
+Each folder here is one part, and `tests/test_architecture.py` lists which part may import which. `orchestrator` has the
+manager, which calls the parts from five hooks; `config` has its settings, `subsystems` makes the parts from these, and
+`audit` logs every decision.
 
-This is the only door: commands and hooks import what `__init__.pyi` names, and nothing else outside does.
+Commands and hooks import only the names that `__init__.pyi` lists; no other module outside imports from here.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = sorted(_LISTED)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name: whoever wants one of them does not pay for the rest."""
+    """Import a public name when it is first used, so that its user does not load all other modules."""
     if name not in _LISTED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _LISTED[name]

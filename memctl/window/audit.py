@@ -1,7 +1,7 @@
-"""The audit log of a window: every decision with what was before and what came of it (rules.md#window-manager).
+"""The audit log of a window: each decision, with the state before and after it (rules.md#window-manager).
 
-As a file it is JSON Lines and outlives the process: a line is appended whole or not at all, and when the file is full
-it is put aside under a number. A function or a logger may take decisions instead. Credentials are redacted.
+The log is a file of JSON Lines, and outlives the process. A line is appended whole or not at all; a full file is
+renamed to `NAME.1`. Decisions may go to a function or to a logger instead. Credentials are redacted.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One decision: when, in which turn and window, what was decided and why, and the state before and after.
+    """One decision: its time, turn and window, what was decided and why, and the state before and after.
 
-    `event` is what it is about, such as `step`, `tool_result`, `budget` or `status`. Of a step `wanted` is how many
-    tokens were to be freed when it began, `target` how many were to be left, and `blocks` what it changed: each with
-    its id, type, tool, turn, tokens before and after, and its score under the `policy`.
+    `event` is the subject, such as `step`, `tool_result`, `budget` or `status`. A decision on a step has `wanted`, the
+    tokens that were to be freed when the step began; `target`, the tokens that were to be left; and `blocks`, the
+    blocks that it changed, each with its id, type, tool, turn, tokens before and after, and its score under `policy`.
     """
 
     timestamp: str
@@ -51,7 +51,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AuditSink:
-    """Gives decisions to a function; `now` gives the time."""
+    """Passes decisions to the function `take`; `now` returns the time that they are stamped with."""
 
     def __init__(self, take: Callable[[Decision], None], now: Callable[[], str]) -> None:
         self.missed = 0  # decisions that `attempt` could not write down since the last one that it could
@@ -60,20 +60,23 @@ class AuditSink:
         self._why_missed = ""
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
-        """Write a decision down, and return it as written. `more` are fields of Decision. Raises MemctlError."""
+        """Write a decision, and return it as it was written; `more` are other fields of Decision.
+
+        Raises MemctlError for a field with a wrong type, and if the log can't be written.
+        """
         given = {"timestamp": self._now(), "event": event, "decision": decision, **more}
         try:
             made = msgspec.convert(_clean(msgspec.to_builtins(given, enc_hook=str, str_keys=True)), Decision)
         except (msgspec.ValidationError, RecursionError) as error:
-            why = describe(error) if isinstance(error, msgspec.ValidationError) else "it is nested too deep"
+            why = describe(error) if isinstance(error, msgspec.ValidationError) else "its values are nested too deep"
             raise MemctlError(f"this is not a decision: {why}", exit_code=USAGE) from None
         self._take(made)
         return made
 
     def attempt(self, event: str, decision: str, **more: Any) -> None:
-        """Write a decision down if it is taken: an agent's run does not end for a full disk.
+        """Write a decision, and raise no error if that fails: a full disk does not end an agent's run.
 
-        How many are missing is written down before the next one that is taken.
+        Decisions that could not be written are counted in `missed`; the count is written before the next decision.
         """
         try:
             if self.missed:
@@ -86,10 +89,10 @@ class AuditSink:
 
 
 class AuditLog(AuditSink):
-    """Appends decisions to a file; `now` gives the time. Many processes may write to the same file.
+    """Appends decisions to a file, to which several processes may write; `now` returns the time.
 
-    The file takes `most_bytes` at most, and `most_files - 1` older ones lie beside it as `NAME.1` (the latest) and so
-    on. A decision that is larger than a file is refused.
+    A file that would exceed `most_bytes` is renamed to `NAME.1`, and older ones to `NAME.2` and so on; `most_files` are
+    kept. A single decision that exceeds `most_bytes` is refused.
     """
 
     def __init__(
@@ -113,8 +116,10 @@ class AuditLog(AuditSink):
             raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
 
     def read(self) -> Iterator[Decision]:
-        """Yield the decisions that are kept, oldest first; a line that can't be read is passed over. Raises
-        MemctlError."""
+        """Yield the decisions in the log, oldest first; a line that can't be read is skipped.
+
+        Raises MemctlError for a file that can't be read.
+        """
         for file in self._files()[::-1]:
             try:
                 with open(file, "rb") as stream:
@@ -144,10 +149,10 @@ Audit = AuditSink | str | PathLike[str] | Callable[[Decision], None] | logging.L
 
 
 def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
-    """Return what takes decisions: a log, the path of one, a function, or a logger of the standard library, at its
-    level INFO.
+    """Return a sink for decisions: a given sink, or one that writes to a file, a function or a logger.
 
-    Raises MemctlError for anything else.
+    A path becomes an AuditLog; a logger of the standard library gets each decision as JSON, at level INFO. Raises
+    MemctlError for any other value.
     """
     if isinstance(given, AuditSink):
         return given
@@ -159,7 +164,7 @@ def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
     if callable(given):
         return AuditSink(given, now)
     hint = "give the path of a file, a function of a Decision, or a logging.Logger"
-    raise MemctlError(f"audit is {type(given).__name__}, which takes no decisions", hint, USAGE)
+    raise MemctlError(f"audit is {type(given).__name__}, which can't take decisions", hint, USAGE)
 
 
 def _clean(value: Any, name: str = "") -> Any:
@@ -179,7 +184,7 @@ def _clean(value: Any, name: str = "") -> Any:
 
 
 class Tally(msgspec.Struct):
-    """How often an action was done and how often it was refused, with the tokens that it wanted and freed."""
+    """Counts for one kind of step: how often it ran, how often it was refused, tokens wanted and tokens freed."""
 
     times: int = 0
     refused: int = 0
@@ -188,8 +193,11 @@ class Tally(msgspec.Struct):
 
 
 class Worth(msgspec.Struct):
-    """What went of a kind of block under a policy: how many, their tokens, the mean of their scores, and how many of
-    them were asked for again, with the mean of theirs."""
+    """What was evicted of one kind of block under one policy, to judge the policy's weights.
+
+    `blocks` and `tokens` count what went, and `score` is the mean of its scores. `again` counts the blocks that the
+    agent asked for again, and `score_again` is the mean of theirs; means are None where no score is known.
+    """
 
     blocks: int = 0
     tokens: int = 0
@@ -199,7 +207,7 @@ class Worth(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """What a log of decisions comes to, by events, by steps, and by policy and kind of block."""
+    """The sums of an audit log: its decisions by event, by step, and by policy and kind of block."""
 
     decisions: int
     turns: int
@@ -212,7 +220,9 @@ class Summary(msgspec.Struct):
 
 
 def summary(decisions: Iterable[Decision]) -> Summary:
-    """Sum decisions up, so that weights can be tuned by what was asked for again."""
+    """Sum up decisions, with how often evicted content was asked for again: the weights of policies are tuned by
+    that.
+    """
     found = Summary(
         0, 0, {}, {}, {}, {}, {"asked": 0, "used": 0, "refused": 0}, {"whole": 0, "summed up": 0, "again": 0}
     )

@@ -1,8 +1,8 @@
-"""The settings of a window: one YAML file, or `window:` in `.memory/config.yaml`.
+"""The settings of a window, from a YAML file or from `window:` in `.memory/config.yaml`.
 
-All keys are optional; where the defaults come from: rules.md#window-manager. No file is written that nobody named. A
-key that is not known is an error that names the nearest one: a weight misspelled would otherwise be left at its default
-in silence.
+All keys are optional; the defaults are those of rules.md#window-manager. An unknown key is an error whose hint is the
+nearest known key: a misspelt weight would else keep its default unnoticed. A file is written only if a setting names
+it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ def _inside(path: str) -> None:
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When zones begin, of how many steps the velocity is the mean, and the tokens that a turn usually adds.
+    """The settings of the pressure monitor: where zones begin, and how growth is measured.
 
-    The forecast of turns until red is shrunk to the last; 0 leaves it to what is known.
+    `velocity_window` is a number of steps, of which the velocity is the mean. `usual_growth` is the tokens that a turn
+    usually adds, which the forecast of turns until red takes into account; 0 is unknown.
     """
 
     thresholds: Thresholds = Thresholds()
@@ -53,11 +54,11 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes first, and what does not.
+    """The settings of eviction: the policy with its numbers, and what must stay.
 
-    Results of `exclude_tools` and the last `keep_last` results are left as they are by every step, and so is what is of
-    a protected type; unless at least `clear_at_least` tokens go, nothing goes: each change of what was sent before
-    costs a host's cache of prompts.
+    Every step leaves alone blocks of `protected_types`, the results of `exclude_tools`, and the last `keep_last`
+    results. If fewer than `clear_at_least` tokens would go, none go, because each change of earlier messages costs the
+    host's prompt cache.
     """
 
     policy: EvictionPolicy = EvictionPolicy.HYBRID
@@ -70,11 +71,11 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is made smaller, and from which utilisation on by which step of the cascade.
+    """The settings of compression: from which utilisation on which step runs, and what a model is told.
 
-    A compaction is not made below `compaction_utilization_threshold`, whatever the cascade says. Notes are kept in
-    `notes_file` if one is named. `system_prompt` takes the place of a model's default instructions, and the rules of
-    `preserve` say what else it is to keep.
+    The conversation is never compacted below `compaction_utilization_threshold`, even if `cascade` has a lower number.
+    `notes_file` is where notes are stored, "" for none. `system_prompt` replaces a model's default instructions; the
+    rules in `preserve` are added to them.
     """
 
     summarization_threshold_tokens: Tokens = 500
@@ -95,7 +96,7 @@ _DEFAULT = profile(DEFAULT).allocations
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The fraction of the window that each component gets; they sum to 1."""
+    """The fraction of the window that each component gets. The fractions sum to 1, or ValueError is raised."""
 
     system_prompt: Fraction = _DEFAULT[BudgetComponent.SYSTEM_PROMPT]
     tool_definitions: Fraction = _DEFAULT[BudgetComponent.TOOL_DEFINITIONS]
@@ -108,12 +109,12 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         check_sum(self)
 
     def by_component(self) -> Allocations:
-        """As TokenBudgetManager takes them."""
+        """Return the fractions by component, which is the form that TokenBudgetManager takes."""
         return {BudgetComponent(name): share for name, share in msgspec.structs.asdict(self).items()}
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the window is shared: by the name of a profile of components, or by `allocations`, which go before it."""
+    """The settings of the budget: the name of a profile, or own `allocations`, which replace it."""
 
     profile: str = DEFAULT
     allocations: Shares = Shares()
@@ -126,14 +127,14 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise ValueError(error.with_hint) from None
 
     def by_component(self) -> Allocations:
-        """As TokenBudgetManager takes them."""
+        """Return the fractions of the window by component: the own allocations, or those of the profile."""
         return profile(self.profile).allocations if self.allocations == Shares() else self.allocations.by_component()
 
 
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the state is kept from one window to the next, and from which utilisation on it is saved.
+    """The settings of what passes to the next window: files for the state, and the utilisation at which it is saved.
 
-    No file is written that is not named; with a memory the files are copies of its checkpoints.
+    "" is no file. With a memory the state is in its checkpoints, and the files are copies.
     """
 
     state_file: str = ""
@@ -148,7 +149,7 @@ class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which metrics may alarm, and from where on."""
+    """The settings of alarms: the metrics that may alarm, and their limits."""
 
     metrics: tuple[str, ...] = tuple(METRICS)
     alerts: AlertThresholds = AlertThresholds()
@@ -160,7 +161,11 @@ class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All settings of a window; `max_context_tokens` is what can be filled, `audit_file` takes decisions."""
+    """All settings of a window.
+
+    `max_context_tokens` are the tokens that can be filled before the host compacts; `audit_file` is where decisions are
+    logged, "" for none.
+    """
 
     max_context_tokens: Tokens = DEFAULT_WINDOW
     audit_file: str = ""
@@ -177,12 +182,18 @@ class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def parse(text: str, name: str) -> WindowConfig:
-    """Read a file's settings; raises MemctlError with the file's name and the line or the key."""
+    """Return the settings in a YAML text; `name` is the file's.
+
+    Raises MemctlError that names the file and the line or the key.
+    """
     return from_values(read_yaml(text, name), name)
 
 
 def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
-    """Settings out of a larger file, such as `window:` of `.memory/config.yaml`; raises MemctlError."""
+    """Return the settings in a mapping, such as `window:` of `.memory/config.yaml`; `name` is what errors call it.
+
+    Raises MemctlError that names the key.
+    """
     _refuse_unknown(values, WindowConfig, name, "")
     try:
         return msgspec.convert(_given(values), WindowConfig)

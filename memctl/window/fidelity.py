@@ -1,8 +1,8 @@
-"""How much a compressed context keeps of the original, by a set of questions (rules.md#window-health).
+"""How much a compressed context keeps of the original, measured by questions (rules.md#window-health).
 
-With a judge, a model answers each question from both contexts and says whether the answers agree. Without one the
-questions' facts are looked for. Contexts are never cut, but read in pieces; a verdict is `yes` or `no` and nothing that
-merely holds those letters; without a question there is no score, not 1.0.
+A judge, which is a model, answers each question from both contexts and says whether the answers agree; a verdict is
+`yes` or `no`, and not a sentence that has these letters. Without a judge the facts of each question are searched in
+both contexts. Contexts are read whole, long ones in pieces. Without questions the score is None, not 1.0.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Ask = Callable[[str, str], str]  # a system prompt and a prompt -> the answer
 
 
 class Answering(Protocol):
-    """Whatever answers a prompt, such as a provider that the user has set up."""
+    """Something that answers a prompt, such as a provider that the user has set up."""
 
     def answer(self, prompt: str) -> str: ...
 
@@ -74,8 +74,11 @@ _COMPARE = (
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question, and what shows that it can still be answered: `facts`, each as it is written, or `said`, a sentence
-    that may be put in other words. With neither only a model can judge it."""
+    """A question about a context, with the facts or the sentence by which its answer is recognised.
+
+    Each of `facts` must be in the context literally; `said` is a sentence that may be there in other words. A question
+    with neither can only be judged by a model.
+    """
 
     ask: str
     category: str = ""
@@ -92,10 +95,11 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GradedQuestion(msgspec.Struct, frozen=True):
-    """What became of a question: whether the compressed context answers it as the original does, and why not.
+    """A question with its verdict: whether the compressed context answers it as the original does.
 
-    `kept` is None if nobody knows, and the question does not count: the original does not answer it either,
-    or there is no judge for it. `note` says which; `lost` are facts that went; the answers are a judge's.
+    `kept` is None if there is no verdict, and the question does not count: the original does not answer it, or it needs
+    a judge and there is none. `note` says why. `lost` are the facts that are missing; `original` and `compressed` are
+    the answers that a judge gave from either context.
     """
 
     question: Question
@@ -107,7 +111,10 @@ class GradedQuestion(msgspec.Struct, frozen=True):
 
 
 class Fidelity(msgspec.Struct, frozen=True):
-    """The share of the questions that count which are kept; None if none counts. `method` is JUDGE or FACTS."""
+    """The result of a comparison: the share of questions kept (0 to 1), None if no question counts.
+
+    `method` is JUDGE or FACTS; `calls` is how often a judge was asked.
+    """
 
     score: float | None
     method: str
@@ -116,16 +123,17 @@ class Fidelity(msgspec.Struct, frozen=True):
 
     @property
     def counted(self) -> int:
+        """The number of questions that have a verdict."""
         return sum(answer.kept is not None for answer in self.answers)
 
 
 def evaluate(
     original: str, compressed: str, questions: Sequence[Question], judge: Ask | None = None, *, piece: int = PIECE
 ) -> Fidelity:
-    """Compare two contexts, whole, by questions; `piece` is how many characters the judge reads at once.
+    """Compare two contexts by questions, with a `judge` (a model) or by searching the questions' facts.
 
-    A judge is asked twice for each question and once more to compare, and more where a context has several pieces.
-    What looks like a credential is redacted before it is sent.
+    A judge is asked twice for each question and once to compare the answers; a context longer than `piece` characters
+    is given to it in pieces, each a further call. Credentials are redacted before anything is sent.
     """
     argument_checks.texts(original=original, compressed=compressed)
     if judge is None:
@@ -137,8 +145,8 @@ def evaluate(
     return _scored(answers, JUDGE, panel.calls)
 
 
-def asked_of(provider: Answering) -> Ask:
-    """Return a judge that is a provider: it takes both prompts as one."""
+def judge_by(provider: Answering) -> Ask:
+    """Return a judge that asks a provider, with system prompt and prompt as one text."""
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
 
@@ -257,9 +265,10 @@ def _pieces(text: str, longest: int) -> Iterator[str]:
 
 
 def parse_questions(text: str, name: str) -> list[Question]:
-    """Read a file of questions: YAML with a list `questions`, of texts or of `ask`, `category`, `facts`, `said`.
+    """Return the questions in a YAML text: a list `questions`, of texts or of mappings.
 
-    Raises MemctlError that names the file, and the line or the question.
+    The keys of a mapping are `ask`, `category`, `facts` and `said`. Raises MemctlError that names the file, and the
+    line or the number of the question.
     """
     values = read_yaml(text, name, "it has a list `questions`")
     given = values.pop("questions", None)
@@ -286,9 +295,9 @@ def _question(given: object, name: str) -> Question:
 
 
 def generate_questions(session: Session, most: int = MOST) -> list[Question]:
-    """Questions about what of a session must survive (`essentials`), up to `most` of a kind: of many the last.
+    """Return questions about what a compression of a session must not lose, at most the last `most` of each kind.
 
-    Sub-agents have windows of their own, and are not asked about. A text that names no speakers counts as the user's.
+    What sub-agents did is left out, since their windows are their own. A text without speakers counts as the user's.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
@@ -316,7 +325,7 @@ def _can_tell(question: Question) -> bool:
 
 
 def terms(sentence: str) -> set[str]:
-    """Return the words of a sentence that say something, in lower case."""
+    """Return the meaningful words of a sentence, in lower case."""
     words = (word.lower() for word in _WORD.findall(sentence))
     ignored = STOP_WORDS | _SAYING
     return {word for word in words if word not in ignored and (len(word) > 2 or word.isdigit())}

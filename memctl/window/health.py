@@ -1,7 +1,7 @@
-"""A window's health: six metrics a turn, alarms when they begin, and trends (rules.md#window-health).
+"""A window's health: six metrics measured each turn, alarms, and trends (rules.md#window-health).
 
-Several alarms are raised only when something lasts: LASTING turns, or compressions, in a row. Rates are of a turn and
-not of the whole run, in which no change shows; what was not measured is None and not perfect; the clock is passed in.
+Some alarms begin only after LASTING turns, or compressions, in a row. A rate is of a turn or of a few: in the mean of a
+whole run no change shows. A metric that was not measured is None, and not perfect.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class AlertLevel(Enum):
-    """How much an alert matters; INFO is for what has left its healthy range and does not alarm yet."""
+    """How serious an alert is; INFO marks a metric outside its healthy range that does not alarm yet."""
 
     INFO = "info"
     WARNING = "warning"
@@ -42,7 +42,7 @@ class AlertLevel(Enum):
 
 
 class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """From where on metrics alarm."""
+    """The limits beyond which metrics alarm."""
 
     utilization_critical: Fraction = 0.90
     eviction_rate_warning: Annotated[float, msgspec.Meta(ge=0)] = 5
@@ -52,10 +52,11 @@ class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A window's health after a turn; None is what was not measured in it, which is neither good nor bad.
+    """A window's health after one turn; None marks a metric that was not measured.
 
-    `utilization`, `fidelity_score` and `tool_result_bloat` are fractions; `eviction_rate` is blocks of this turn,
-    `burn_rate` the mean of tokens a turn; `compression_ratio` is original by compressed tokens, below 1 if it grew.
+    `utilization`, `fidelity_score` and `tool_result_bloat` are fractions from 0 to 1. `eviction_rate` is the number of
+    blocks evicted in the turn, `burn_rate` the mean tokens a turn, and `compression_ratio` original by compressed
+    tokens: below 1 if a compression made the text longer.
     """
 
     timestamp: str = ""
@@ -69,13 +70,16 @@ class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     tool_result_bloat: float | None = None
 
     def value(self, metric: str) -> float | None:
-        """Return a metric by its name in METRICS."""
+        """Return a metric's value by its name in METRICS, None if it was not measured."""
         found: float | None = getattr(self, metric)
         return found
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """An alarm: how much it matters, of which metric, its value and the limit, and what to do."""
+    """An alarm: its level, its metric with value and limit, a message, and the action to take.
+
+    `kind` is `capacity`, `degradation` or `anomaly`.
+    """
 
     level: AlertLevel
     metric: str
@@ -87,12 +91,15 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 class HealthMetric(msgspec.Struct, frozen=True):
-    """A metric: what it measures, its healthy range (None: open), what to do about an alarm, and what before that
-    (`ahead`) if it is something else.
+    """The definition of a metric: what it measures, its healthy range, when it alarms, and the action to take.
 
-    `kind` is what an alarm tells of: `capacity`, `degradation`, or an `anomaly`, which may be a fault in the agent. It
-    alarms beyond a `limit` of AlertThresholds, above it or below, as measured `turns` times in a row; `of_measured`
-    counts only the turns in which it was measured. `says` may name the value and the limit.
+    The healthy range is from `least` to `most`, None for an open end. `action` helps against an alarm, and `ahead`
+    against a value that only left the range (by default the same). `kind` is what an alarm indicates: `capacity`,
+    `degradation`, or `anomaly`, which may be a fault in the agent.
+
+    The metric alarms when it was above the `limit` (a field of AlertThresholds), or below it unless `is_above`, for
+    `turns` values in a row; with `of_measured` turns without a value are skipped. `says` is the message, with places
+    for `{value}` and `{limit}`.
     """
 
     name: str
@@ -110,11 +117,11 @@ class HealthMetric(msgspec.Struct, frozen=True):
     of_measured: bool = False
 
     def alert(self, level: AlertLevel, says: str, value: float, limit: float) -> Alert:
-        """Return an alarm; `says` may name the value and the limit."""
+        """Return an alarm of this metric; `says` is its message, with places for `{value}` and `{limit}`."""
         return Alert(level, self.name, says.format(value=value, limit=limit), value, limit, self.kind, self.action)
 
     def judge(self, history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-        """Return the alarm at the last of some snapshots, None if there is none."""
+        """Return the alarm that this metric raises at the last snapshot of a history, None if it raises none."""
         if not self.limit:
             return self._spike(history)
         values = [snapshot.value(self.name) for snapshot in history]
@@ -138,7 +145,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
         return self.alert(self.level, says, value, SPIKE * usual)
 
     def watch(self, value: float | None) -> Alert | None:
-        """Return what has left its healthy range, whether it alarms or not, as INFO."""
+        """Return an alert of level INFO if a value is outside of the healthy range, else None."""
         is_low = self.least is not None and value is not None and value < self.least
         if value is None or not (is_low or (self.most is not None and value > self.most)):
             return None
@@ -155,7 +162,7 @@ METRICS = {
     metric.name: metric
     for metric in (
         HealthMetric(
-            "utilization", "tokens of those that fit", None, 0.60, "capacity", "compact at once, save a checkpoint",
+            "utilization", "share of the tokens that fit", None, 0.60, "capacity", "compact at once, save a checkpoint",
             "plan what may go, and where a checkpoint is due", "utilization_critical",
             "utilization {value:.1%}, above {limit:.0%} for 3 turns: the window overflows next",
             AlertLevel.CRITICAL, turns=LASTING,
@@ -166,12 +173,12 @@ METRICS = {
             turns=LASTING,
         ),
         HealthMetric(
-            "compression_ratio", "original by compressed tokens", 3, 15, "degradation", "redesign the prompt",
+            "compression_ratio", "original / compressed tokens", 3, 15, "degradation", "redesign the prompt",
             limit="compression_ratio_min", is_above=False, turns=LASTING, of_measured=True,
             says="the last 3 compressions came to less than {limit:g}x, this one to {value:.1f}x",
         ),
         HealthMetric(
-            "burn_rate", "tokens a turn, the mean of 20", None, None, "anomaly", "look for a loop that runs away",
+            "burn_rate", "tokens a turn, the mean of 20", None, None, "anomaly", "look for a runaway loop",
         ),
         HealthMetric(
             "fidelity_score", "what a compression kept", 0.85, None, "degradation", "add preservation rules",
@@ -189,7 +196,7 @@ METRICS = {
 def alerts(
     history: Sequence[HealthSnapshot], limits: AlertThresholds | None = None, metrics: Sequence[str] = tuple(METRICS)
 ) -> list[Alert]:
-    """Return the alarms that hold at the last of some snapshots, the gravest first."""
+    """Return the alarms at the last snapshot of a history, the most serious first."""
     if not history:
         return []
     limits = limits or AlertThresholds()
@@ -198,12 +205,15 @@ def alerts(
 
 
 def watch(snapshot: HealthSnapshot, metrics: Sequence[str] = tuple(METRICS)) -> list[Alert]:
-    """Return what has left its healthy range, whether it alarms or not, as INFO."""
+    """Return an alert of level INFO for each metric of a snapshot that is outside of its healthy range."""
     return [alert for name in metrics if (alert := METRICS[name].watch(snapshot.value(name)))]
 
 
 class Trend(msgspec.Struct, frozen=True):
-    """A metric's course: its direction, the slope per turn, the mean, and of how many values."""
+    """The course of a metric: RISING, FALLING, STABLE or INSUFFICIENT, its slope per turn, and its mean.
+
+    `samples` is the number of values; the mean of none is None.
+    """
 
     direction: str
     slope: float
@@ -212,8 +222,10 @@ class Trend(msgspec.Struct, frozen=True):
 
 
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
-    """Return the course of some points (turn, value): a straight line by least squares, since by the first and the last
-    value alone one odd value would be a trend. It rises or falls if the slope is two standard errors from none.
+    """Return the course of points (turn, value), by a straight line of least squares.
+
+    The line is taken because by the first and the last value alone one odd value would be a trend. The course rises or
+    falls if its slope differs from 0 by two standard errors.
     """
     count = len(points)
     mean_y = sum(y for _, y in points) / count if count else None
@@ -230,10 +242,10 @@ def trend(points: Sequence[tuple[float, float]]) -> Trend:
 
 
 class ContextHealthMonitor:
-    """Collects a snapshot after each turn.
+    """Collects a snapshot of a window's health after each turn, and raises alarms.
 
-    `now` gives the time for it; `on_alert` is called when an alarm begins, not while it lasts. `metrics` are those that
-    may alarm, by their names in METRICS; `questions` are what a compressed context is asked.
+    `now` returns the time for a snapshot. `on_alert` is called when an alarm begins, and not again while it lasts.
+    `metrics` are the names, of those in METRICS, that may alarm; `questions` are for `evaluate_fidelity`.
     """
 
     def __init__(
@@ -262,28 +274,32 @@ class ContextHealthMonitor:
 
     @property
     def history(self) -> tuple[HealthSnapshot, ...]:
-        """The last snapshots, oldest first."""
+        """The last `max_history` snapshots, oldest first."""
         return tuple(self._history)
 
     def record_eviction(self, count: int = 1) -> None:
-        """Note that blocks were evicted in this turn; 0 says that eviction ran and took nothing."""
+        """Count evicted blocks for this turn; 0 records that an eviction ran and found none."""
         argument_checks.numbers(count=count)
         self._evicted = (self._evicted or 0) + count
 
     def record_compression(self, original_tokens: int, compressed_tokens: int) -> None:
-        """Note a compression in this turn, in tokens; of several the ratio is that of their sums."""
+        """Record the tokens of a compression in this turn; the ratio of several is that of their sums."""
         argument_checks.numbers(original_tokens=original_tokens, compressed_tokens=compressed_tokens)
         before, after = self._compressed or (0, 0)
         self._compressed = (before + original_tokens, after + compressed_tokens)
 
     def record_fidelity(self, score: float | None) -> None:
-        """Note how much a compression in this turn kept, as `fidelity` measured it; of several the worst counts."""
+        """Record the fidelity of a compression in this turn (0 to 1, None for not measured); the worst of several
+        counts.
+        """
         if score is not None:
             argument_checks.numbers(score=score)
             self._fidelity = score if self._fidelity is None else min(score, self._fidelity)
 
     def evaluate_fidelity(self, original: str, compressed: str, judge: Ask | None = None) -> Fidelity:
-        """Ask both contexts the questions, as `fidelity.evaluate` does, and note the score for this turn."""
+        """Compare two contexts by the monitor's questions (see `fidelity.evaluate`), and record the score for this
+        turn.
+        """
         from memctl.window import fidelity
 
         found = fidelity.evaluate(original, compressed, self.questions, judge)
@@ -297,7 +313,10 @@ class ContextHealthMonitor:
         *,
         window_id: int = 1,
     ) -> HealthSnapshot:
-        """Return the snapshot of the turn that ends; what a missing subsystem would have measured is None."""
+        """Return the snapshot of the turn that ends, and begin the next turn.
+
+        Metrics of a monitor or budget that is not given are None.
+        """
         self._turn += 1
         results = budget.budgets[BudgetComponent.TOOL_RESULTS].used if budget else 0
         snapshot = HealthSnapshot(
@@ -316,7 +335,7 @@ class ContextHealthMonitor:
         return snapshot
 
     def observe(self, snapshot: HealthSnapshot) -> list[Alert]:
-        """Take a snapshot that was made elsewhere into the history; returns the alarms that hold with it."""
+        """Add a snapshot to the history, and return the alarms that hold with it, the most serious first."""
         self._history.append(snapshot)
         found = self.check_alerts()
         begun = [alert for alert in found if alert.metric not in self._alarming]
@@ -327,11 +346,13 @@ class ContextHealthMonitor:
         return found
 
     def check_alerts(self) -> list[Alert]:
-        """Return the alarms that hold now, the gravest first."""
+        """Return the alarms that hold now, the most serious first."""
         return alerts(self.history, self.thresholds, self.metrics)
 
     def trend_report(self) -> dict[str, Trend]:
-        """Return where each metric went in the last ten snapshots; `insufficient_data` under five measured values."""
+        """Return the course of each metric in the last ten snapshots, by its name; INSUFFICIENT with fewer than five
+        values.
+        """
         recent = self.history[-RECENT:]
         return {
             name: trend([(turn, value) for turn, one in enumerate(recent) if (value := one.value(name)) is not None])

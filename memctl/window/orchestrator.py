@@ -1,4 +1,4 @@
-"""The manager of a context window: six subsystems behind five hooks for an agent's loop.
+"""The manager of a context window, which an agent's loop calls at five points.
 
 For example (rules.md#window-manager):
 
@@ -9,9 +9,8 @@ For example (rules.md#window-manager):
     shown = manager.on_tool_result(name, output)     # after each call of a tool
     manager.on_task_end(messages)                    # when the task is done
 
-Each subsystem is the caller's to give and works alone; what is not given is made from the configuration. The manager
-works on the messages themselves; nothing is tried again that has just gained nothing, and what was evicted is given
-back to the budget.
+Each of its six subsystems can be given by the caller; the others are made from the configuration. The manager returns
+changed copies of the messages. It does not repeat at once a step that has just gained nothing.
 """
 
 from __future__ import annotations
@@ -38,20 +37,23 @@ from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.plan import STATUS_OF, Action, Plan, Room, TaskEnd, ToolResult, TurnStart, WindowStatus
 from memctl.window.pressure.monitor import LEAVE, ContextPressureMonitor, PressureReading, PressureZone
+from memctl.window.state import succession
+from memctl.window.state.succession import Succession
 from memctl.window.steps import EVICTION, LEAST_GAIN, SUB_AGENT
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
-    from memctl.window.audit import Audit
+    from memctl.window.audit import Audit, AuditSink
     from memctl.window.state.task import StateKeeper
 
 
 class ContextWindowManager:
-    """Keeps a conversation within its window.
+    """Keeps an agent's conversation within its window.
 
-    `counter` counts as the model does, or is the name of the model; `config.max_context_tokens` is what can be filled
-    before the host compacts. `state_manager` keeps checkpoints. `audit` takes every decision: it is a log, the path of
-    one, a function or a logger. Without them neither is done. `unused` says what of its settings has no effect.
+    `counter` counts tokens as the model does, or is the model's name. `config.max_context_tokens` are the tokens that
+    can be filled before the host compacts. `state_manager` stores the state of the task; without one no state is
+    stored. `audit` gets every decision: it is an AuditSink, the path of a file, a function or a logger, None for no
+    log. `unused` has a line for each setting that has no effect.
     """
 
     def __init__(
@@ -82,10 +84,12 @@ class ContextWindowManager:
         self.compression_engine = compression_engine or subsystems.compression(self.config, counter)
         self.budget_manager = budget_manager or subsystems.budget(self.config)
         self.health_monitor = health_monitor or subsystems.health(self.config, now)
-        self.audit = None if audit is None else subsystems.sink(audit, now)
-        self._keeper = state_manager
-        from memctl.window.state.succession import Succession  # what understands texts comes with it
+        self.audit: AuditSink | None = None
+        if audit is not None:
+            from memctl.window.audit import sink_of
 
+            self.audit = sink_of(audit, now)
+        self._keeper = state_manager
         self._succession = Succession(state_manager, task_goal, task_success_criteria)
         self.on_status_change = on_status_change
         self.on_overflow_detected = on_overflow_detected
@@ -109,12 +113,13 @@ class ContextWindowManager:
         memory: Memory | None = None,
         **more: Any,
     ) -> ContextWindowManager:
-        """Return a manager by the settings of a YAML file, or as they are given; None for those of `memory`, or the
+        """Return a manager made from settings: a YAML file's path, a mapping, or None for those of `memory`, or the
         defaults.
 
-        With a memory the state of the task is kept in its checkpoints, and decisions in a log in its Git directory.
-        `more` are the other arguments of the class, a `provider` (a language model), a `dispatcher` (of sub-agents),
-        and for files that the settings name a `folder` and `now`, which gives the time. Raises MemctlError.
+        With a memory the state of the task is stored in its checkpoints, and decisions in a log in its Git directory.
+        `more` are other arguments of the class, and: `provider` (a language model), `dispatcher` (starts sub-agents),
+        `folder` (of the files that settings name) and `now` (a function that returns the time). Raises MemctlError for
+        wrong settings.
         """
         counter = subsystems.counter_of(counter, memory)
         found = subsystems.parts(given, counter, memory, **more)
@@ -127,14 +132,14 @@ class ContextWindowManager:
 
     @property
     def windows_created(self) -> int:
-        """Which of the task's windows this is; the first is 1, and those of earlier runs count."""
+        """The number of this window among the windows of the task, from 1; windows of earlier runs are counted."""
         return self._succession.window
 
     def on_turn_start(self, messages: Any, model_reported_tokens: int | None = None) -> TurnStart:
-        """Before each request: judge the pressure, do what it calls for, give back the messages to send.
+        """Prepare a request: measure the pressure, free tokens if that calls for it, and return the messages to send.
 
-        `model_reported_tokens` is the size of these messages as the model reports it, or as the last usage it reported
-        with what was added since; it goes before the client's own count.
+        Call it before each request. `model_reported_tokens` is the size of `messages` by the model's own count, such as
+        the last usage that it reported and what was added since; it replaces the client's count.
         """
         self.turn_count += 1
         conversation = self._parsed(messages)
@@ -145,7 +150,7 @@ class ContextWindowManager:
         self._set_status(reading.zone)
         start = TurnStart(Action.NONE, messages, reading, before, before)
         thresholds, least = self.pressure_monitor.thresholds, self.config.eviction.clear_at_least
-        made = plan.made_for(conversation, reading, thresholds, self.budget_manager, self.compression_engine, least)
+        made = plan.make_plan(conversation, reading, thresholds, self.budget_manager, self.compression_engine, least)
         again_at = self._fruitless_at + int(AGAIN * self.config.max_context_tokens)
         if made is not None and not made.is_emergency and self._fruitless_at and conversation.tokens < again_at:
             why = f"the last try gained less than {LEAST_GAIN:.0%}; the next is made at {again_at:,} tokens"
@@ -153,7 +158,7 @@ class ContextWindowManager:
         is_above = before >= self.config.cross_window.auto_save_threshold
         saved = self._succession.save_once(conversation.blocks, is_above=is_above or made is not None)
         if saved is not None:
-            why = "the threshold for a safety save" if is_above else "something is to go"
+            why = "the threshold for a safety save is reached" if is_above else "tokens are to be freed"
             decision = "refused" if saved.is_refused else "saved"
             self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
         if made is not None:
@@ -166,15 +171,18 @@ class ContextWindowManager:
     def set_progress(
         self, *, done: Sequence[str] = (), current: str = "", planned: Sequence[str] | None = None
     ) -> None:
-        """Say how far the task is: steps that are done, the one that is worked on, and those planned besides.
+        """Set how far the task is: steps done, the current step, and steps planned besides.
 
-        What is done stays so. Planned steps that are not named any more are dropped; without `planned` they stay. The
-        next save has it, and whatever the next window begins with.
+        A step once done stays done. Planned steps that `planned` does not name are dropped; None keeps them all. The
+        next saved state has this progress, and so has the text that the next window begins with.
         """
         self._succession.set_progress(done, current, planned)
 
     def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
-        """After each request: count the answer, take a snapshot of the window's health, report alarms."""
+        """Count the tokens of an answer, and return a snapshot of the window's health; alarms are raised by it.
+
+        Call it after each request.
+        """
         self.budget_manager.track(BudgetComponent.MESSAGE_HISTORY, response_tokens)
         current = {part: budget.used for part, budget in self.budget_manager.budgets.items()}
         grown = {part: max(used - self._last_used.get(part, 0), 0) for part, used in current.items()}
@@ -186,10 +194,11 @@ class ContextWindowManager:
         return snapshot
 
     def on_tool_result(self, tool_name: str, result: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """After each call of a tool: the text to put into the window.
+        """Return the text to put into the window for a tool's result.
 
-        A result goes in whole if the window holds it: for one that has no room beside what was read before, that goes
-        at the start of the next turn. One that has none even so is summed up, and says how to get the rest.
+        Call it after each call of a tool. The whole result is returned if the window can hold it; older results then go
+        at the start of the next turn, if there is no room beside them. A result that the window can't hold is summed
+        up, and its text says how to get the rest.
         """
         expect_result(tool_name, result, arguments)
         tokens, budget = self.counter.tokens(result, "log"), self.budget_manager
@@ -197,7 +206,7 @@ class ContextWindowManager:
         verdict = budget.check_before_add(BudgetComponent.TOOL_RESULTS, tokens)
         is_refused = budget.enforce_components and not verdict.allowed
         if self._room.holds(tokens, is_again=key in self._outlined) and not is_refused:
-            late = "older results go for it at the start of the next turn"
+            late = "older results make room for it at the start of the next turn"
             shown = ToolResult(result, tokens, tokens, note=verdict.warning if verdict.allowed else late)
         else:
             whole = plan.rest(tool_name, arguments, result, tokens, self._room.free)
@@ -224,7 +233,10 @@ class ContextWindowManager:
         return shown
 
     def on_overflow(self, messages: Any) -> TurnStart:
-        """Return when the window can't be kept: save the state, and give what a new window begins with."""
+        """Save the state and return the text for a new window, as `bootstrap`.
+
+        Call it when the host refuses a request as too long. Raises MemctlError if the task alone fills a window.
+        """
         conversation = self._parsed(messages)
         reading = self.pressure_monitor.measure(conversation.tokens)
         self._set_status(PressureZone.RED)
@@ -232,7 +244,9 @@ class ContextWindowManager:
         return self._leave(conversation, TurnStart(Action.NONE, messages, reading, utilization, utilization))
 
     def on_task_end(self, messages: Any) -> TaskEnd:
-        """Return when the task is done: its summary, the state kept and archived, and how the window's health went."""
+        """Save and archive the state of a finished task, and return its summary with the trends of the window's
+        health.
+        """
         from memctl.task import resume_text
 
         conversation = self._parsed(messages)
@@ -242,15 +256,18 @@ class ContextWindowManager:
         archive = getattr(self._keeper, "archive", None)
         if saved.id and archive is not None:
             archive()
-        why_not = saved.why_not or ("" if saved.id else "nothing keeps a state: give a memory, or name a state_file")
+        why_not = saved.why_not or ("" if saved.id else "no state is stored: give a memory, or name a state_file")
         snapshot, trends = self._snapshot(), self.health_monitor.trend_report()
         details = {"checkpoint": saved.id}
         self._log("task", "ended", reason=why_not, after=msgspec.to_builtins(snapshot), details=details)
         return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
-        """Return the ids of the blocks that would go first of the conversation as it was last seen, to free so many
-        tokens (by default down to the target)."""
+        """Return the ids of the blocks that would be evicted first to free `free` tokens, or to reach the target if
+        None.
+
+        The blocks are those of the last conversation that the manager saw; () before the first.
+        """
         conversation = self._conversation
         if conversation is None:
             return ()
@@ -260,7 +277,7 @@ class ContextWindowManager:
         return tuple(block.block_id for block in found.blocks_evicted)
 
     def get_status_report(self) -> dict[str, Any]:
-        """Return the state of all subsystems as plain values."""
+        """Return the state of all subsystems as values that JSON can have."""
         return {
             "window_status": self.status.value,
             "turn": self.turn_count,
@@ -293,7 +310,7 @@ class ContextWindowManager:
         if not made.is_emergency and cleared < least:
             self._see(conversation, start.utilization_before)
             self._fruitless_at = conversation.tokens
-            why = f"it would clear {cleared:,} tokens, and clear_at_least is {least:,}"
+            why = f"it would free {cleared:,} tokens, fewer than clear_at_least, {least:,}"
             return msgspec.structs.replace(start, reason=why)
         is_hard = made.is_emergency and (start.utilization_before >= ORANGE_AT or done.is_compacted)
         action = Action.EMERGENCY_COMPACTION if is_hard else Action.MANAGE
@@ -349,8 +366,6 @@ class ContextWindowManager:
 
     def _leave(self, conversation: Conversation, start: TurnStart) -> TurnStart:
         """Save the state for a new window. Raises MemctlError for a task that no window of this size has room for."""
-        from memctl.window.state import succession
-
         saved, blocks = self._succession.save(conversation.blocks), conversation.blocks
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
         size, task = token_budget.window(conversation, start.utilization_before), self._succession.task(blocks)
@@ -383,7 +398,7 @@ class ContextWindowManager:
 
         def spike(step: float, baseline: float, reading: PressureReading) -> None:
             numbers = {"step": round(step), "baseline": round(baseline), "tokens": reading.current_tokens}
-            self._log("pressure", "spike", reason="a step far beyond the usual", after=numbers)
+            self._log("pressure", "spike", reason="more than 3 times the usual step", after=numbers)
 
         def limit(kind: str, part: BudgetComponent, own: Any, projected: int) -> None:
             if exceeded.get(part) != kind:
@@ -399,7 +414,7 @@ class ContextWindowManager:
         budget.on_hard_violation = _both(budget.on_hard_violation, partial(limit, "hard"))
         health.on_alert = _both(health.on_alert, alarm)
         if (model := self.compression_engine.model) is not None:
-            self.eviction_engine.merge = self.eviction_engine.merge or model.merged
+            self.eviction_engine.merge = self.eviction_engine.merge or model.merge_texts
             model.watch = _both(model.watch, lambda why: self._log("model", "failed", reason=f"{model.name}: {why}"))
 
     def _log(self, event: str, decision: str, **more: Any) -> None:

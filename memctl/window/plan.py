@@ -1,10 +1,9 @@
-"""What a window's manager decides: which steps are due before a request, what of a new result goes in; and what its
-hooks return.
+"""The decisions of a window's manager: which steps run before a request, and how much of a new result goes in.
 
-Below the orange zone nothing goes, unless the window fills so fast that red is less than two turns away: then old
-results go at once (rules.md#window-pressure). A result goes in whole as long as the raw window has room for it beside
-what can never go: what is older goes for it before the next request. A call that is made again gets the whole, if any
-window of this size holds it.
+Below the orange zone nothing is freed, unless the window fills so fast that red is less than two turns away; then old
+results go at once (rules.md#window-pressure). A result goes in whole if the window can hold it beside what can never
+go: older results make room for it before the next request. If the same call is made again, its result goes in whole
+whenever a window of this size can hold it.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ _LOOKS = re.compile(r"read|view|cat|open|file", re.IGNORECASE)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is to be done: the tokens to leave, in those of the conversation's counter, by which steps, and why.
+    """What is to be done before a request: which steps, down to which `target` in tokens, and the reason.
 
-    `most` are the tokens that a request may have at most; only an emergency has to keep to it at any cost.
+    `most` are the tokens that a request may have at most; an emergency has to get below it at any cost.
     """
 
     target: int
@@ -48,7 +47,7 @@ class Plan(msgspec.Struct, frozen=True):
     is_emergency: bool = False
 
 
-def made_for(
+def make_plan(
     conversation: Conversation,
     reading: PressureReading,
     thresholds: Thresholds,
@@ -56,11 +55,12 @@ def made_for(
     engine: CompressionEngine,
     clear_at_least: int = 0,
 ) -> Plan | None:
-    """Return the plan at a reading, None if nothing is to go; by it at least `clear_at_least` tokens go.
+    """Return the plan for a conversation at a pressure reading, None if nothing is to be freed.
 
-    The turns until red are at the present velocity, which follows a sudden rise at once. The target is 60 % of the
-    window. Where unread results take more than the zones between have room for, it is 60 % of what they leave: with
-    39,000 unread tokens in 64,000 nothing of the rest would stay.
+    A plan frees at least `clear_at_least` tokens. Turns until red are judged by the present velocity, which follows a
+    sudden rise at once. The target is 60 % of the window; where unread results fill more than the span from there to
+    the orange zone, it is those and 60 % of the rest: with 39,000 unread tokens in 64,000, nothing else would stay
+    otherwise.
     """
     utilization = reading.current_tokens / reading.max_tokens
     managed = token_budget.managed_window(conversation, utilization, budgets)
@@ -76,7 +76,7 @@ def made_for(
         target = min(int(unread + TARGET * max(managed - unread, 0)), most)
     steps: tuple[str, ...]
     if is_emergency:
-        short = "less than 4,000 tokens are left for the answer"
+        short = "fewer than 4,000 tokens are left for the answer"
         reason = f"{EMERGENCY:.0%} are filled" if utilization >= EMERGENCY else short
         steps = (*ALL, SUB_AGENT)
     elif reading.zone in (PressureZone.ORANGE, PressureZone.RED):
@@ -92,8 +92,11 @@ def made_for(
 
 
 class Room(msgspec.Struct):
-    """The room for results until the next request, in tokens: the window without the answer's, what of it can never go,
-    and what new results take."""
+    """The room for results until the next request, in tokens.
+
+    `window` is the window without the room for the answer, `frame` the part of it that can never go, and `taken` the
+    tokens of results since the last request.
+    """
 
     window: int
     frame: int = 0
@@ -101,22 +104,24 @@ class Room(msgspec.Struct):
 
     @classmethod
     def beside(cls, conversation: Conversation, window: int) -> Room:
-        """Return the room beside a conversation; what was read may go, so that it is not counted."""
+        """Return the room in a window beside what can never go of a conversation; results that were read may go, and
+        take none.
+        """
         return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
 
     def holds(self, tokens: int, *, is_again: bool = False) -> bool:
-        """Return whether a result of so many tokens reaches the model whole; a call made again has the reserve."""
+        """Return whether a result of some tokens has room; the result of a repeated call may use the reserve, too."""
         reserve = 0 if is_again else int(_RESERVE * self.window)
         return tokens <= self.free - self.taken - reserve
 
     @property
     def free(self) -> int:
-        """What a window of this size holds if nothing new is in it."""
+        """The tokens that a window of this size holds beside its frame, before any new result."""
         return self.window - self.frame
 
 
 def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
-    """Return what is the same for two calls of a tool if their arguments are."""
+    """Return a text that is equal for two calls of a tool with equal arguments."""
     try:
         return f"{tool} {msgspec.json.encode(arguments or {}, order='sorted', enc_hook=str).decode()}"
     except (TypeError, ValueError, RecursionError, UnicodeError):
@@ -124,7 +129,11 @@ def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
 
 
 def rest(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int) -> str:
-    """Return how to get the rest of a result: a call for a range, and whether the same call again gives the whole."""
+    """Return a sentence on how to get the rest of a result: the call for a part of it, and if a repeated call gives it
+    whole.
+
+    `tokens` are those of the whole, `room` the tokens that the window can hold.
+    """
     lines = output.count("\n") + 1
     most = max(int(lines * min(room / max(tokens, 1), 1) * 0.8), 1)
     part = _range(tool, arguments or {}, min(most, lines))
@@ -146,7 +155,7 @@ def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:
 
 
 class WindowStatus(Enum):
-    """How a window is doing (rules.md#window-manager)."""
+    """The state of a window, one for each pressure zone (rules.md#window-manager)."""
 
     HEALTHY = "healthy"  # green: nothing to do
     PREPARING = "preparing"  # yellow: what could go is known
@@ -163,7 +172,7 @@ STATUS_OF = {
 
 
 class Action(Enum):
-    """What was done at the start of a turn."""
+    """What the manager did at the start of a turn."""
 
     NONE = "none"
     EVALUATE = "evaluate"
@@ -173,11 +182,11 @@ class Action(Enum):
 
 
 class TurnStart(msgspec.Struct, frozen=True):
-    """The start of a turn: `messages` are to be sent, in the shape in which they were given.
+    """The result of `on_turn_start` or `on_overflow`: the `messages` to send, in the shape in which they were given.
 
-    Utilisations are fractions of what can be filled; `steps` is what was tried to free tokens, each with how many were
-    wanted. With CROSS_WINDOW_SAVE the window can't be kept: a new one begins with `bootstrap`. `reason` says why this
-    was done, or why nothing was where something could have been.
+    `utilization_before` and `utilization_after` are fractions of what can be filled. `steps` are the steps that ran to
+    free tokens. With the action CROSS_WINDOW_SAVE the window can't be kept: begin a new one with the text `bootstrap`.
+    `checkpoint` is the id of the saved state, "" for none. `reason` says why the action was taken, or why no step ran.
     """
 
     action: Action
@@ -193,10 +202,10 @@ class TurnStart(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """A result on its way into the window: the text to give to the model, its tokens and those of the whole.
+    """A tool's result for the window: the text for the model, its tokens, and the tokens of the whole result.
 
-    Not `allowed` says that it does not fit its budget, even if it was summed up: the text is still the shortest there
-    is, and whether to add it is the loop's to decide. A result that is not whole says how to get the rest.
+    `allowed` is False if even the shortest text exceeds the budget; the loop decides whether to add it. A text that is
+    not the whole says how to get the rest. `note` is a warning or the reason, "" for none.
     """
 
     text: str
@@ -207,8 +216,10 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class TaskEnd(msgspec.Struct, frozen=True):
-    """The end of a task: its summary, the checkpoint that keeps it ("" if none does, and `reason` says why), the last
-    snapshot of the window's health, and where each metric was going."""
+    """The result of `on_task_end`: a summary, the id of the checkpoint, the last health snapshot, and trends by metric.
+
+    `checkpoint` is "" if the state was not saved; `reason` says why.
+    """
 
     summary: str
     checkpoint: str

@@ -1,8 +1,8 @@
-"""What a window is like now, as its transcript or its messages tell: for `memctl window status` and `health`."""
+"""The state of a window from its transcript or messages, for `memctl window status` and `memctl window health`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript import claude_code, window
 from memctl.transcript.messages import decode_json
-from memctl.transcript.window import Compaction
 from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
@@ -37,7 +36,10 @@ _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
 
 
 class SeenConversation(msgspec.Struct, frozen=True):
-    """A conversation as it was read, with its curve, the model that it names ("": none), and what counted it."""
+    """A conversation that was read from a file, with its token curve, its model and its counter.
+
+    `model` is the name in the file, "" if it has none.
+    """
 
     opened: Opened
     curve: Curve
@@ -46,11 +48,14 @@ class SeenConversation(msgspec.Struct, frozen=True):
 
     @property
     def is_transcript(self) -> bool:
+        """Whether the file is an agent's transcript, and not messages or a request."""
         return self.opened.transcript is not None
 
 
 class ComponentUse(msgspec.Struct, frozen=True):
-    """What components use of their budget, in tokens: two of them where nobody can tell them apart."""
+    """The tokens that a component uses, and its budget; two components together where a transcript can't separate
+    them.
+    """
 
     components: tuple[BudgetComponent, ...]
     used: int
@@ -58,11 +63,14 @@ class ComponentUse(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
+        """The names of the components, joined by " + "."""
         return " + ".join(component.value for component in self.components)
 
 
 class Large(msgspec.Struct, frozen=True):
-    """A large result: of which tool, about what, its tokens, the turn, and the line in the transcript (0: none)."""
+    """A large result: its tool, what the call asked for, its tokens, its turn, and its line in the transcript (0:
+    unknown).
+    """
 
     tool: str
     about: str
@@ -72,7 +80,10 @@ class Large(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """A window now: its last reading, what the parts use, the largest results, and a snapshot for each request."""
+    """The state of a window: its last pressure reading, the use of each component, and the largest results.
+
+    `history` has a health snapshot for each request.
+    """
 
     reading: PressureReading
     parts: tuple[ComponentUse, ...]
@@ -81,12 +92,14 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter]) -> SeenConversation:
-    """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
-    that nobody names. Raises MemctlError for anything that is not a conversation.
+    """Read a transcript, messages or a request from lines; `name` is what errors call the file.
+
+    `counter_for` returns the counter for a model's name, "" if the file names none. Raises MemctlError if the lines are
+    not a conversation.
     """
     loaded = reading.load(lines, name)
     counter = counter_for(loaded.model)
-    opened = loaded.opened(counter)
+    opened = loaded.parse(counter)
     if loaded.transcript is not None and loaded.transcript.requests:
         curve = curves.of_transcript(loaded.transcript)
     else:
@@ -95,7 +108,7 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
 
 
 def usual_growth(file: str) -> float:
-    """Return the tokens that a request usually adds in the sessions of Claude Code before the one in a file."""
+    """Return the tokens that a request usually adds, by the user's sessions of Claude Code before the one in `file`."""
     sessions = []
     for path in claude_code.earlier_transcripts(file):
         with suppress(OSError), open(path, "rb") as lines:
@@ -104,10 +117,10 @@ def usual_growth(file: str) -> float:
 
 
 def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: float = 0) -> Status:
-    """Return the state of a window that holds `limit.usable` tokens, to which a request usually adds `usual` (0: not
-    known).
+    """Return the state of a window that can be filled with `limit.usable` tokens.
 
-    Raises MemctlError if it holds too few for a budget.
+    `usual` is the tokens that a request usually adds, 0 if unknown. Raises MemctlError if the window is too small for
+    its budget.
     """
     pressure = config.pressure
     monitor = ContextPressureMonitor(
@@ -124,8 +137,17 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
         last = monitor.measure(0, tokens) if seen.curve.source == MODEL_REPORTED else monitor.measure(tokens)
         rate = monitor.burn_rate if number and number not in cuts else None
         moment = seen.curve.times[number] if number < len(seen.curve.times) else ""
-        made = _snapshot(number, tokens, before, monitor, cuts)
-        history.append(msgspec.structs.replace(made, burn_rate=rate, timestamp=moment))
+        cut = cuts.get(number)  # the size after a compaction is measured, that before it is the host's
+        uncut = (cut.before or before) if cut is not None else 0
+        snapshot = HealthSnapshot(
+            timestamp=moment,
+            window_id=1 + sum(at <= number for at in cuts),
+            turn=number + 1,
+            utilization=monitor.utilization(),
+            compression_ratio=uncut / tokens if uncut else None,
+            burn_rate=rate,
+        )
+        history.append(snapshot)
         before = tokens
     assert last is not None
     parts = _parts(seen, last.current_tokens, limit, config)
@@ -136,27 +158,13 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
     return Status(last, parts, tuple(_largest(seen.opened.conversation.blocks)), tuple(history))
 
 
-def _snapshot(
-    number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, Compaction]
-) -> HealthSnapshot:
-    """Return the health after a request. The size after a compaction is measured, that before it is the host's."""
-    cut = cuts.get(number)
-    ratio = (cut.before or before) / tokens if cut is not None and (cut.before or before) else None
-    return HealthSnapshot(
-        window_id=1 + sum(at <= number for at in cuts),
-        turn=number + 1,
-        utilization=monitor.utilization(),
-        compression_ratio=ratio,
-    )
-
-
 def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:
     """Return what each component uses. The parts of a window of which the model reported the whole sum to that."""
     try:
         limits = limits_of(limit.usable, config.budget.by_component())
     except ValueError as error:
         raise MemctlError(str(error), exit_code=USAGE) from None
-    used = token_budget.used(seen.opened.conversation)
+    used = token_budget.use_by_component(seen.opened.conversation)
     left = max(limit.usable - current, 0)
     used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
     others = tuple(component for component in BudgetComponent if component not in _FRAME)

@@ -1,6 +1,7 @@
-"""What makes a conversation smaller, by its names in settings and options: steps of compression, policies of eviction.
+"""The names of compression steps and eviction policies, as settings and options have them.
 
-Plain, so that the help of a command can afford to import it. Numbers: rules.md#window-compression.
+Commands import this module for their help, so that it imports nothing of the wing. The numbers are from
+rules.md#window-compression.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ STEPS: dict[float, StepName] = {
 
 
 class EvictionPolicy(Enum):
-    """The six policies (rules.md#window-eviction)."""
+    """The six eviction policies (rules.md#window-eviction)."""
 
     FIFO = "fifo"
     LRU = "lru"
@@ -46,6 +47,9 @@ POLICIES = tuple(policy.value for policy in EvictionPolicy)
 
 
 def steps_at(utilization: float, steps: Mapping[float, str], compaction_from: float = COMPACTION_FROM) -> list[str]:
-    """Return the steps that a utilisation allows, the cheapest first; a compaction not below one of its own."""
+    """Return the steps that a utilisation allows, the cheapest first; a compaction only from `compaction_from` on.
+
+    `steps` has the name of each step by the utilisation (0 to 1) from which on it is allowed.
+    """
     found = [steps[least] for least in sorted(steps) if least <= utilization]
     return [step for step in found if step != COMPACTION or utilization >= compaction_from]

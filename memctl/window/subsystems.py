@@ -1,4 +1,4 @@
-"""Build the subsystems of a window from a configuration."""
+"""Builds the subsystems of a window's manager from its settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from memctl.window.steps import SUB_AGENT, EvictionPolicy
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
     from memctl.store.memory import Memory
-    from memctl.window.audit import Audit, AuditSink
     from memctl.window.compression.cascade import Dispatcher
     from memctl.window.compression.model import Ask
     from memctl.window.compression.notes import Notes
@@ -44,14 +43,15 @@ Given = str | PathLike[str] | Mapping[str, Any] | None
 
 
 def clock() -> str:
-    """Return the time now, in UTC."""
+    """Return the time now in UTC, such as `2025-11-04T09:00:00Z`."""
     return timestamps.from_epoch(int(time.time()))
 
 
 def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -> TokenCounter:
-    """Return a counter as it is given, or that of a model by its name; by default of the memory's, or current Claude's.
+    """Return a token counter: `given` itself, or the counter of the model that it names.
 
-    Raises MemctlError for a model whose tokens are not known, and for what does not count.
+    None is the model of the memory, or current Claude models. Raises MemctlError for an unknown model, and for an
+    object without a method `tokens`.
     """
     if given is not None and not isinstance(given, str):
         argument_checks.instance(given, TokenCounter, "counter", "the name of a model, or has a method `tokens`")
@@ -62,15 +62,12 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
     return Counter(family_of(given or (memory.config.model if memory else "claude")))
 
 
-def sink(given: Audit, now: Callable[[], str]) -> AuditSink:
-    """Return what takes decisions, as `audit.sink_of` makes it."""
-    from memctl.window import audit
-
-    return audit.sink_of(given, now)
-
-
 def keep_rules(config: WindowConfig) -> Keep | None:
-    """Return what is to stay as it is, None if nothing is named; a protected system prompt stays anyway."""
+    """Return which blocks must stay, by `protected_types`, `exclude_tools` and `keep_last`; None if the settings name
+    none.
+
+    The system prompt stays in any case.
+    """
     given = config.eviction
     types = frozenset(given.protected_types) - {ContentType.SYSTEM_PROMPT}
     found = Keep(types, frozenset(given.exclude_tools), given.keep_last)
@@ -78,13 +75,13 @@ def keep_rules(config: WindowConfig) -> Keep | None:
 
 
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
-    """Return the pressure monitor of a configuration."""
+    """Return the pressure monitor that the settings describe."""
     given, size = config.pressure, config.max_context_tokens
     return ContextPressureMonitor(size, given.velocity_window, given.thresholds, usual_growth=given.usual_growth)
 
 
 def eviction(config: WindowConfig, counter: TokenCounter, embed: Embed | None = None) -> EvictionEngine:
-    """Return the eviction engine of a configuration."""
+    """Return the eviction engine that the settings describe; `embed` returns the vectors of texts."""
     given = config.eviction
     numbers = Scoring(hybrid_weights=given.weights, type_ttl=msgspec.structs.asdict(given.type_ttl))
     types = given.protected_types
@@ -98,7 +95,9 @@ def compression(
     notes: Notes | None = None,
     dispatcher: Dispatcher | None = None,
 ) -> CompressionEngine:
-    """Return the compression engine of a configuration; without a provider everything is made by rules."""
+    """Return the compression engine that the settings describe; without a provider (a model) it works by rules
+    alone.
+    """
     given = config.compression
     engine = CompressionEngine(
         counter, provider=provider, dispatcher=dispatcher, threshold=given.summarization_threshold_tokens,
@@ -112,10 +111,11 @@ def compression(
 
 
 def budget(config: WindowConfig) -> TokenBudgetManager:
-    """Return the budgets of a configuration: by component they warn, and only the whole window refuses.
+    """Return the budget that the settings describe: components warn, and only the whole window refuses tokens.
 
-    So rules.md#window-budget has it. With a limit of their own, results that take 12 % of a window had every later one
-    summed up before the model read it, in a window that was else empty. Raises MemctlError for a window too small.
+    Components do not refuse (rules.md#window-budget), because results may take 12 % of a window: in an empty window
+    each result beyond that was summed up before the model had read it. Raises MemctlError for a window that is too
+    small.
     """
     given, size = config.budget, config.max_context_tokens
     how: dict[str, Any] = {"soft_limit_pct": given.soft_limit_pct, "enforce_components": False}
@@ -126,16 +126,15 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
 
 
 def health(config: WindowConfig, now: Callable[[], str] = clock) -> ContextHealthMonitor:
-    """Return the health monitor of a configuration; `now` gives the times of its snapshots."""
+    """Return the health monitor that the settings describe; `now` returns the time for its snapshots."""
     given = config.health_monitoring
     return ContextHealthMonitor(now=now, thresholds=given.alerts, metrics=given.metrics)
 
 
 def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
-    """Return the settings of a YAML file, or as they are given; None for `window:` of a memory's config.yaml, or the
-    defaults.
+    """Return the settings in a YAML file or a mapping; None for `window:` in a memory's config.yaml, or the defaults.
 
-    Raises MemctlError for a file that can't be read, and for settings that are wrong.
+    Raises MemctlError for a file that can't be read, and for wrong settings.
     """
     if isinstance(given, Mapping):
         return configuration.from_values(given, "the settings given")
@@ -147,7 +146,7 @@ def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
     try:
         text = Path(given).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
-        raise MemctlError(f"{given} can't be read: {getattr(error, 'strerror', None) or 'it is no UTF-8'}") from None
+        raise MemctlError(f"{given} can't be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
     return configuration.parse(text, str(given))
 
 
@@ -161,11 +160,12 @@ def parts(
     now: Callable[[], str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the arguments of a manager by its settings: with a memory one that keeps states, and a log; `more` go
-    first.
+    """Return the arguments of a ContextWindowManager by name, made from settings; those in `more` are taken as they
+    are.
 
-    The settings' files are in `folder`; without one in the memory's project, or beside the file of the settings. `now`
-    gives the time. Beside them `unused` has what of the settings and arguments has no effect, a line each.
+    With a memory there are a `state_manager` and a log of decisions. Files that the settings name are in `folder`;
+    without one in the memory's project, or beside the file of the settings. `now` returns the time. The key `unused`
+    has a line for each setting or argument that has no effect. Raises MemctlError.
     """
     config = settings(given, memory)
     now = now or ((lambda: memory.now) if memory is not None else clock)
@@ -214,9 +214,9 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
         (bool(shrinks.system_prompt or shrinks.preserve) and provider is None,
          "compression.system_prompt and preserve: no provider is given"),
         (goes.weights != default.eviction.weights and policy != "hybrid",
-         f"eviction.weights: they are of the policy hybrid, not of {policy}"),
+         f"eviction.weights: only the policy hybrid uses them, not {policy}"),
         (goes.type_ttl != default.eviction.type_ttl and policy not in ("hybrid", "type_based"),
-         f"eviction.type_ttl: the policy {policy} does not ask for it"),
+         f"eviction.type_ttl: the policy {policy} does not use it"),
         (save_at != usual_save_at and found.get("state_manager") is None,
          "cross_window.auto_save_threshold: nothing keeps a state"),
         ("compression_engine" in more and (provider is not None or dispatcher is not None),
@@ -230,7 +230,7 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
     for name, metric in METRICS.items():
         is_own = metric.limit and getattr(alerts, metric.limit) != getattr(AlertThresholds(), metric.limit)
         if is_own and name not in watched:
-            yield f"health_monitoring.alerts.{metric.limit}: {name} is not among the metrics"
+            yield f"health_monitoring.alerts.{metric.limit}: {name} is not one of the watched metrics"
 
 
 def _keeper(

@@ -17,7 +17,7 @@ from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.record.snapshot import Snapshot
 from memctl.store import load, objects
 from memctl.store.memory import Memory
-from memctl.team import handoffs, ref_state, remote_state
+from memctl.team import handoffs, remote_state
 from memctl.team.ref_state import Terms
 from memctl.text.characters import printable_line
 from memctl.write import edit, transaction, two_phase
@@ -107,7 +107,7 @@ def settle(memory: Memory, remote: str = "") -> Settlement:
     """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
     found = handoff.read_all(load.disk(memory))[0]
     plan = handoffs.settle(found, memory.now)
-    outcome = remote_state.update(memory, remote, plan, Terms()) if remote else ref_state.update(memory, plan, Terms())
+    outcome = remote_state.update(memory, remote or None, plan, Terms())
     return Settlement(handoffs.settle_state(found, outcome.before, memory.now)[1], outcome.lost)
 
 

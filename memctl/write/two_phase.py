@@ -75,7 +75,7 @@ def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: W
 
         with lock.hold_interrupts(memory.remarks) as done:
             try:
-                agreed = _agree(memory, plan, terms, remote, prepare)
+                agreed = remote_state.update_locked(memory, remote or None, plan, terms, prepare)
             except remote_state.Unfinished as error:  # what is noted stays: the remote has it, or may have it
                 hint = f"`memctl handoff recover` asks {remote}, and finishes or undoes it"
                 raise remote_state.Unfinished(error.message, hint) from None
@@ -118,14 +118,6 @@ def unfinished(memory: Memory) -> list[tuple[Path, Intent]]:
 
 def _folder(memory: Memory) -> Path:
     return memory.private / journal.STEPS
-
-
-def _agree(
-    memory: Memory, plan: Plan, terms: Terms, remote: str, prepare: ref_state.Prepare | None = None
-) -> ref_state.StateOutcome:
-    if remote:
-        return remote_state.update_locked(memory, remote, plan, terms, prepare)
-    return ref_state.update_locked(memory, plan, terms, prepare)
 
 
 def _forget(noted: list[tuple[Path, Intent]]) -> None:
@@ -196,7 +188,8 @@ def _take_back(memory: Memory, intent: Intent) -> None:
     _abandon(memory, intent.change)
     if intent.commit:
         before = ref_state.at(memory, refs.parent(memory.repository, intent.commit)).state
-        _agree(memory, _undone(before, ref_state.at(memory, intent.commit).state, intent), Terms(), intent.remote)
+        plan = _undone(before, ref_state.at(memory, intent.commit).state, intent)
+        remote_state.update_locked(memory, intent.remote or None, plan, Terms())
 
 
 def _undone(before: State, after: State, intent: Intent) -> Plan:

@@ -7,6 +7,8 @@ from memctl.git import history, trees
 from memctl.git.history import Commit
 from memctl.record import ids
 from memctl.record.change import REDACT, Change, Delete, Write
+from memctl.record.errors import InvalidRecord
+from memctl.record.parser import parse
 from memctl.store import batches, entry_state, files
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
@@ -92,6 +94,19 @@ def _refuse_others(memory: Memory, commit: Commit) -> None:
         raise MemctlError(f"{short} set the memory up", f"`git revert {short}` removes the whole memory")
 
 
+def _renumbered(memory: Memory, path: str, text: str) -> str:
+    """Return the id that the record of a file has now, "" if it has no other."""
+    from memctl.store import load
+
+    try:
+        record = parse(text, path)[0]
+    except InvalidRecord:
+        return ""
+    found = load.disk(memory).catalogue.with_alias(record.id)
+    same = [one.id for one in found if record.memory_id == one.memory_id or record.title == one.title]
+    return same[0] if same else ""
+
+
 def _text(content: bytes | None, path: str) -> str | None:
     return None if content is None else files.decode(content, path)
 
@@ -116,6 +131,9 @@ def _taken_back(memory: Memory, path: str, old: str | None, new: str | None) -> 
         if not merged.conflicts:
             return merged.text
     name = ids.id_in_path(path) or memory.tracked(path)
+    if now is None and new is not None and (renamed := _renumbered(memory, path, new)):
+        hint = f"`memctl delete {renamed}` deletes it" if old is None else f"`memctl log {renamed}` lists its changes"
+        raise MemctlError(f"{name} is {renamed} now, since two clones gave out the same id", hint)
     raise MemctlError(
         f"{name} was changed since, in the same places", f"`memctl log {name}` shows by what; undo that first"
     )

@@ -51,9 +51,9 @@ def test_other_words_work_or_lead_to_the_command(repo: Path, memctl: Memctl) -> 
 @pytest.mark.parametrize(
     ("words", "lead"),
     [
-        ("decide Tabs -m why", "--reason says why"),
+        ("decide Tabs -m why", "adds the reason"),
         ("issue Crash --label bug", "--tag NAME"),
-        ("delete ISS -y", "`memctl undo` takes it back"),
+        ("delete ISS -y", "`memctl undo` undoes it"),
         ("project show", "`memctl show §1.0`"),
         ("section", "it is one of add, edit, list, remove; `memctl section -h`"),
         ("prompt", "it is one of system, user;"),
@@ -67,7 +67,7 @@ def test_words_that_are_no_command_lead_to_one(memctl: Memctl, words: str, lead:
     assert lead in memctl(*words.split(), code=2).err
 
 
-def test_memctl_alone_is_the_status_and_the_help_where_there_is_no_memory(
+def test_memctl_without_a_command_prints_the_status_or_else_the_help(
     repo: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     assert memctl().out == memctl("status").out

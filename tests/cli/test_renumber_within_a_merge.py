@@ -165,7 +165,7 @@ def test_in_a_rebase_the_commands_are_named(
     git(two, "fetch", "-q", str(one), "HEAD")
     git(two, "rebase", "-q", "FETCH_HEAD", check=False)
     result = memctl("renumber", where=two)
-    assert result.err.splitlines()[-1] == "hint: `git add --all -- .memory`, then go on with the rebase"
+    assert result.err.splitlines()[-1] == "hint: `git add --all -- .memory`, then continue the rebase"
 
 
 @pytest.fixture

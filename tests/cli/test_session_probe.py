@@ -102,7 +102,7 @@ def test_a_long_summary_answers_for_every_path_and_decision(repo: Path, memctl: 
         ("50 % complete", "90 % complete", "continuation", "50 % complete", "Context awareness"),
     ],
 )
-def test_what_a_summary_lost_or_has_wrong_is_named(
+def test_lost_and_wrong_facts_are_listed(
     repo: Path, memctl: Memctl, old: str, new: str, kind: str, fact: str, dimension: str
 ) -> None:
     made = session(repo)
@@ -150,7 +150,7 @@ def test_without_a_transcript_the_probes_that_were_kept_are_asked(repo: Path, me
     assert KEY not in kept.read_text()
     assert git(repo, "status", "--porcelain") == ""
     kept.write_text("[broken")
-    assert "no facts of the session" in memctl("session", "probe", code=1).err
+    assert "no facts to check the page of the session" in memctl("session", "probe", code=1).err
 
 
 def test_probes_of_the_parts_of_a_session_are_asked_together(repo: Path, memctl: Memctl) -> None:
@@ -268,21 +268,21 @@ def test_without_a_usable_judge_exact_facts_decide(
     written(memctl, repo, made)
     judge(repo, tmp_path).answers(*answers)
     result = probe(memctl, repo, "--json")
-    assert "warning: no model judges the answers: the program ask" in result.err
+    assert "warning: the language model judged no answers: the program ask" in result.err
     assert share(result, "all") == 1
     assert {one["by"] for one in result.data["probes"]} == {"exact"}
     assert score(result, "Instruction following") is None
 
 
 def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -> None:
-    assert "no session was summed up" in memctl("session", "probe", code=1).err
+    assert "no session was summarized" in memctl("session", "probe", code=1).err
     made = session(repo)
     written(memctl, repo, made)
     page_of(repo, made).write_text("nothing")
     refused = probe(memctl, repo, "--json", code=1)
     assert (refused.out, "has no summary" in refused.err) == ("", True)
     assert "correct the file" in probe(memctl, repo, made.session, code=1).err
-    assert "there is no summary" in probe(memctl, repo, "other", code=1).err
+    assert "no summarized session" in probe(memctl, repo, "other", code=1).err
 
 
 def test_the_session_that_is_meant_is_the_transcripts_the_environments_or_the_latest(
@@ -303,7 +303,7 @@ def test_the_session_that_is_meant_is_the_transcripts_the_environments_or_the_la
     assert probe(memctl, repo, made.session[:4], "--json").data["session"] == made.session
 
 
-def test_the_page_is_asked_as_it_was(repo: Path, memctl: Memctl) -> None:
+def test_at_tests_the_page_as_it_was(repo: Path, memctl: Memctl) -> None:
     made = session(repo)
     written(memctl, repo, made)
     page = page_of(repo, made)

@@ -59,3 +59,32 @@ def test_a_dry_run_in_a_bare_repository_says_that_it_is_one(tmp_path: Path, memc
     os.mkdir(tmp_path / "bare")
     git(tmp_path / "bare", "init", "-q", "--bare")
     assert "is a bare repository" in memctl("init", "--git", "-n", where=tmp_path / "bare", code=1).err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Choose a database\n\n## Decision\n\n<!-- What was decided. -->\n\n## Rationale\n\n- \n",
+        "# {short title}\n\n## Context\n\nA problem\n",
+    ],
+)
+def test_a_template_that_nobody_has_filled_in_is_refused(repo: Path, memctl: Memctl, text: str) -> None:
+    (repo / "form.md").write_text(text)
+    refused = memctl("decide", "--file", str(repo / "form.md"), code=2)
+    assert "form.md is a template that nobody has filled in" in refused.err
+    assert memctl("list", "--json").data["total"] == 0
+    (repo / "form.md").write_text(text.replace("{short title}", "Choose a database").replace("- \n", "Joins\n"))
+    memctl("decide", "--file", str(repo / "form.md"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("decide Use PostgreSQL -i 9", "a title of several words is in quotes: `memctl decide 'Use PostgreSQL'`"),
+        ("section add Order mail", "a title of several words is in quotes: `memctl section add 'Order mail'`"),
+        ("list lost orders --open", "`memctl search lost orders` looks for words"),
+        ("show DEC ISS more --limit", "`memctl show -h` shows how"),
+    ],
+)
+def test_more_words_than_a_command_takes_lead_to_what_was_meant(memctl: Memctl, typed: str, hint: str) -> None:
+    assert hint in memctl(*typed.split(), code=2).err

@@ -30,7 +30,7 @@ def test_messages_go_out_in_their_shape_and_the_report_goes_to_stderr(memctl: Me
     assert f"{before:,} -> " in found.err
     assert "warning: more than 50% is gone" in found.err
     assert "is gone" not in memctl("window", "compact", str(file), "--target", str(before * 9 // 10)).err
-    assert "kept everything that must survive: task 1 of 1" in found.err
+    assert "everything that must survive is there: task 1 of 1" in found.err
 
 
 def test_without_a_target_it_is_60_percent_of_what_fits(memctl: Memctl, file: Path, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_variable_says_the_window_unless_an_option_does(
     assert memctl(*args, "--target", "40000").data["target"] == 40_000
 
 
-def test_a_target_out_of_reach_is_exit_code_1_and_what_can_be_done_is_done(
+def test_a_target_out_of_reach_compacts_what_it_can_and_exits_with_1(
     memctl: Memctl, file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.json"
@@ -66,7 +66,7 @@ def test_a_target_out_of_reach_is_exit_code_1_and_what_can_be_done_is_done(
     assert validate(json.loads(out.read_text())["messages"]) == []
 
 
-def test_what_is_refused_is_told_with_the_reason(memctl: Memctl, tmp_path: Path) -> None:
+def test_a_refused_step_is_reported_with_the_reason(memctl: Memctl, tmp_path: Path) -> None:
     short = tmp_path / "short.json"
     short.write_text(json.dumps([{"role": "user", "content": "Fix the pool."}]))
     found = memctl("window", "compact", str(short), "--target", "1", "--strategy", "compaction", code=1)
@@ -107,7 +107,7 @@ def test_a_model_is_asked_if_there_is_one_and_not_with_no_llm(
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("--free", "1", "--target", "1"), "how much to free is missing"),
+        (("--free", "1", "--target", "1"), "the number of tokens to free is missing"),
         (("--json",), "the messages need a file"),
         (("--target", "0"), "0 is not in the range"),
         (("--strategy", "magic"), "'magic' is not one of"),
@@ -140,7 +140,7 @@ def test_fidelity_is_judged_by_a_model_if_there_is_one(
     program.write_text("#!/bin/sh\nexit 3\n")
     found = memctl(*args, code=1)
     assert found.data["method"] == "facts"
-    assert "warning: no model judges the answers" in found.err
+    assert "warning: the language model judged no answers" in found.err
 
 
 def answered(number: int, tokens: int) -> list[dict[str, object]]:
@@ -153,7 +153,7 @@ def answered(number: int, tokens: int) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def test_the_window_is_the_one_that_status_tells(memctl: Memctl, tmp_path: Path) -> None:
+def test_compact_uses_the_window_of_status(memctl: Memctl, tmp_path: Path) -> None:
     """A window that has held 400,000 tokens before a compaction is a large one after it."""
     lines = [
         *answered(1, 400_000),

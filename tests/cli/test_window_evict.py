@@ -72,7 +72,7 @@ def test_every_policy_reports_each_block(memctl: Memctl, file: Path, tmp_path: P
     assert all(one["why"] for one in data["kept"])
 
 
-def test_what_holds_an_unreachable_target_is_said(memctl: Memctl, file: Path) -> None:
+def test_what_keeps_a_target_out_of_reach_is_listed(memctl: Memctl, file: Path) -> None:
     found = memctl("window", "evict", str(file), "--target", "10", code=1)
     assert validate(json.loads(found.out)["messages"]) == []
     assert "the target is out of reach by" in found.err
@@ -106,7 +106,7 @@ def test_an_unknown_model_in_the_file_is_no_obstacle(memctl: Memctl) -> None:
     [
         (("nowhere.json", "--free", "9"), 2, "nowhere.json can't be read"),
         (("-", "--free", "9"), 1, "-: this is not a conversation"),
-        (("-",), 2, "how much to free is missing"),
+        (("-",), 2, "the number of tokens to free is missing"),
         (("-", "--free", "9", "--target", "9"), 2, "give either --free or --target"),
         (("-", "--free", "9", "--json"), 2, "give --output"),
         (("-", "--free", "0"), 2, "--free"),
@@ -124,8 +124,8 @@ def test_an_output_that_can_not_be_written_is_named(memctl: Memctl, file: Path, 
     assert "can't be written" in found.err
 
 
-def test_a_command_that_is_not_there_is_named(memctl: Memctl) -> None:
-    assert "there is no command window 'evikt'" in memctl("window", "evikt", code=2).err
+def test_an_unknown_subcommand_is_refused(memctl: Memctl) -> None:
+    assert "there is no command `window evikt`" in memctl("window", "evikt", code=2).err
     assert "evict" in memctl("window", "-h").out
 
 

@@ -33,8 +33,8 @@ def test_another_program_in_other_settings_is_named_once(
     own.write_text(
         json.dumps({"hooks": {event: [group] for event, group in settings.hook_groups(host, called).items()}})
     )
-    named = f"~/{host.folder}/{host.shared} hooks another memctl, {old}, "
-    removed_by = f"`memctl install {what} --user --uninstall` takes it out"
+    named = f"~/{host.folder}/{host.shared} has hooks of another memctl, {old}, "
+    removed_by = f"`memctl install {what} --user --uninstall` removes them"
 
     err = memctl("install", what, "--yes").err
     assert named in err

@@ -54,7 +54,7 @@ def test_s2s_bad_example_loses_its_process_each_sentence_with_its_reason() -> No
     )
     found = violations(BAD, "PROCEED", 500, COUNT)
     assert [violation.line for violation in found] == [1, 1, 4, 6, 7, 0]
-    assert "nothing that the next phase could act on" in found[-1].message
+    assert "nothing that the next phase can act on" in found[-1].message
 
 
 def test_of_a_text_that_breaks_a_rule_the_rest_is_listed_by_importance() -> None:

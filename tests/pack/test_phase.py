@@ -16,13 +16,13 @@ ISSUE = {"memory_type": "issue", "title": "Slow", "severity": "high"}
 @pytest.mark.parametrize(
     ("files", "decision", "why"),
     [
-        ([(STATE, "")], "PROCEED", "nothing stands in the way"),
-        ([(STATE, "## Blockers\n\n- A key\n")], "CLARIFY", "to be cleared up: STA-2025-11-04-001"),
-        ([({"status": "proposed"}, "")], "CLARIFY", "to be cleared up: DEC-2025-11-04-001"),
+        ([(STATE, "")], "PROCEED", "nothing blocks the work"),
+        ([(STATE, "## Blockers\n\n- A key\n")], "CLARIFY", "blocked or only proposed: STA-2025-11-04-001"),
+        ([({"status": "proposed"}, "")], "CLARIFY", "blocked or only proposed: DEC-2025-11-04-001"),
         ([(ISSUE, "")], "CLARIFY", "high and open: ISS-2025-11-04-001"),
-        ([({**ISSUE, "severity": "medium"}, "")], "PROCEED", "nothing stands in the way"),
+        ([({**ISSUE, "severity": "medium"}, "")], "PROCEED", "nothing blocks the work"),
         ([({**ISSUE, "severity": "critical"}, "")], "STOP", "critical and open: ISS-2025-11-04-001"),
-        ([({**ISSUE, "severity": "critical", "status": "resolved"}, "")], "PROCEED", "nothing stands in the way"),
+        ([({**ISSUE, "severity": "critical", "status": "resolved"}, "")], "PROCEED", "nothing blocks the work"),
     ],
 )
 def test_the_memory_decides(files: list[tuple[dict[str, object], str]], decision: str, why: str) -> None:
@@ -50,7 +50,7 @@ def test_what_does_not_weigh_in_a_verdict_is_named() -> None:
     found = standing(made.snapshot, NOW, sections=("§2.2",))
     assert (found.decision, found.lines[0]) == (
         "PROCEED",
-        "Not weighed: 1 open issue below high (ISS-2025-11-04-002)"
+        "Not considered for the decision: 1 open issue below high severity (ISS-2025-11-04-002)"
         " and 1 open issue outside of the sections (ISS-2025-11-04-001).",
     )
 
@@ -58,7 +58,7 @@ def test_what_does_not_weigh_in_a_verdict_is_named() -> None:
 def test_a_section_with_records_of_little_weight_is_summed_up_by_them() -> None:
     made = memory(({"title": "Minor", "importance": 3, "section": "§2.1"}, ""), ({**STATE, "section": "§2.2"}, ""))
     assert standing(made.snapshot, NOW, sections=("§2.1",)).lines == ("Decision: Minor [DEC-2025-11-04-001].",)
-    assert standing(made.snapshot, NOW, sections=("§2.3",)).lines == ("Nothing open is recorded of §2.3.",)
+    assert standing(made.snapshot, NOW, sections=("§2.3",)).lines == ("No open record belongs to §2.3.",)
 
 
 def test_it_says_what_the_next_phase_needs() -> None:

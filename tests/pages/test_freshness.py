@@ -11,7 +11,7 @@ from memctl.pages import freshness
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
-from memctl.store import load
+from memctl.store import load, repository_files
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, git
 
@@ -167,3 +167,36 @@ def test_the_index_and_a_revision_are_judged_by_their_own_files(code: Path, memc
         assert found is not None
         judged.append([drift.path for drift in freshness.changed_files(snapshot, found)])
     assert judged == [[], ["app.py"], []]
+
+
+def test_the_answer_on_outdated_pages_is_cached_until_a_file_a_page_or_the_index_changes(
+    code: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository_files, "RACY", 0)  # else files written a moment ago are looked at each time
+    memctl("section", "add", "Auth")
+    memctl("detail", "add", "Tokens", "--section", "2.1", "--code", "src/auth/jwt.py", "--code", "src/db.py")
+    memctl("review", "3.1")
+
+    def outdated() -> list[str]:
+        return [name for _, names in freshness.outdated_pages(page(code)[0]) for name in names]
+
+    def is_cached() -> bool:
+        with monkeypatch.context() as within:
+            within.setattr(repository_files, "_look", None)
+            try:
+                return outdated() is not None
+            except TypeError:
+                return False
+
+    assert outdated() == []
+    assert is_cached()
+    (code / "src/db.py").write_text("# src/bd.py\n")  # of the same size
+    assert not is_cached()
+    assert outdated() == ["src/db.py"]
+    assert is_cached()
+    (code / "src/auth/jwt.py").unlink()
+    assert set(outdated()) == {"src/db.py", "src/auth/jwt.py"}
+    git(code, "checkout", "-q", "--", "src")
+    assert outdated() == []
+    memctl("detail", "edit", "3.1", "--title", "All tokens")
+    assert not is_cached()

@@ -305,7 +305,9 @@ def test_shortcuts_lead_to_records_and_repeat_nothing_of_the_index() -> None:
 def test_a_decision_of_the_usual_importance_is_no_key_decision() -> None:
     usual = [record(1, importance=7), record(2, importance=5)]
     assert ids(executive_of(memory(record(3, importance=8), *usual)).decisions) == ["DEC-2025-11-04-003"]
-    assert "none has an importance above the usual" in renderer(memory(*usual)).page("1.0-executive-summary.md")
+    assert "no decision has an importance above the default" in renderer(memory(*usual)).page(
+        "1.0-executive-summary.md"
+    )
     assert "Key decisions" not in renderer(memory()).page("1.0-executive-summary.md")
 
 

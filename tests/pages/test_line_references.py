@@ -200,7 +200,7 @@ def test_in_a_partial_clone_nothing_is_fetched_and_gaps_are_reported(
 
     before = missing()
     result = memctl("why", f"{FILE}:13", where=partial)
-    assert "line 13 is not known: this partial clone" in result.err
+    assert "the commit of line 13 is unknown: this partial clone" in result.err
     assert "which may have moved since" in result.out
     assert "docs: 2" in result.out
     assert missing() == before
@@ -218,7 +218,7 @@ def test_in_a_partial_clone_a_deleted_file_is_explained_without_its_text(
     result = memctl("why", FILE, where=partial)
     assert "feat!: no refunds" in result.out
     assert f"{FILE} no longer exists" in result.err
-    assert "line 1 is not known: this partial clone" in memctl("why", f"{FILE}:1", where=partial).err
+    assert "the commit of line 1 is unknown: this partial clone" in memctl("why", f"{FILE}:1", where=partial).err
 
 
 def test_a_line_beyond_the_file_is_refused_with_its_length(shop: Path, memctl: Memctl, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_the_documents_of_a_memory_have_the_parts_of_their_levels() -> None:
 def test_an_empty_memory_has_documents_that_say_how_to_go_on() -> None:
     found = render()
     assert set(found) == {"INDEX.md", "1.0-executive-summary.md"}
-    assert "`memctl section add` makes one" in found["INDEX.md"]
+    assert "`memctl section add` adds one" in found["INDEX.md"]
     assert "Blockers: none" in seen(found["1.0-executive-summary.md"]).lines
 
 

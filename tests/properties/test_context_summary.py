@@ -122,5 +122,5 @@ def test_a_summary_obeys_the_rules_and_is_its_own_summary(text: str, decision: s
         assert enforce(summary.text, decision, budget, count).text == summary.text
         found = violations(summary.text, decision, budget, count)
         assert {one.message for one in found if not any(kept.warning for kept in summary.kept)} <= {
-            "nothing that the next phase could act on"
+            "nothing that the next phase can act on"
         }

@@ -177,7 +177,7 @@ def test_a_long_output_is_read_in_no_time(unit: str) -> None:
 def test_a_run_of_all_makes_a_run_of_one_good_where_it_surely_has_it(
     failed: str, succeeded: str, is_right: bool
 ) -> None:
-    assert steps.came_right(failed, {succeeded}) == is_right
+    assert steps.is_covered(failed, {succeeded}) == is_right
 
 
 def test_of_several_commands_only_the_whole_name_of_a_check_counts() -> None:

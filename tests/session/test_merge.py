@@ -154,7 +154,7 @@ def test_git_merges_pages_and_checkpoints_of_two_clones(repo: Path, memctl: Memc
     assert page.parse((repo / path).read_text(), "").lines[page.DECISIONS] == ("Use WAL", "No ORM")
     saved = sorted(file.stem for file in (repo / ".memory/checkpoints/mend").glob("*.json"))
     assert len(saved) == 2
-    assert "saved at once" in memctl("checkpoint", "resume", "--workflow", "mend", code=1).err
+    assert "saved at the same time" in memctl("checkpoint", "resume", "--workflow", "mend", code=1).err
     refused = memctl("checkpoint", "save", "--workflow", "mend", "--doing", "Both", code=1)
     assert f"mend-{saved[0]} and mend-{saved[1]} were saved at the same time" in refused.err
     memctl("checkpoint", "save", "--workflow", "mend", "--base", f"mend-{saved[0]}", "--doing", "Both")

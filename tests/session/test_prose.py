@@ -96,10 +96,10 @@ def test_a_long_session_is_sent_from_its_beginning_and_its_end(repo: Path, memct
     [
         (None, "ended with exit code 1: out of order"),
         ("", "gave no answer"),
-        ("I can't do that.", "not the JSON asked for"),
-        ('{"intent": 3}', "not the JSON asked for"),
-        ('{"intent": "See ../x/invented.py."}', "nothing that the program ask answered stands in the record"),
-        ("{" * 10_000 + "}", "not the JSON asked for"),
+        ("I can't do that.", "is not the requested JSON"),
+        ('{"intent": 3}', "is not the requested JSON"),
+        ('{"intent": "See ../x/invented.py."}', "has only sentences with names that the session lacks"),
+        ("{" * 10_000 + "}", "is not the requested JSON"),
     ],
 )
 def test_without_a_usable_answer_the_summary_is_as_without_a_model(
@@ -107,10 +107,8 @@ def test_without_a_usable_answer_the_summary_is_as_without_a_model(
 ) -> None:
     asked.answers(answer)
     result, page = summarized(memctl, repo, session(repo))
-    assert (
-        f"warning: the language model wrote no prose: {'the program ask ' if 'nothing' not in why else ''}"
-        in result.err
-    )
+    assert "warning: the language model wrote no prose: " in result.err
+    assert "the program ask " in result.err
     assert why in result.err
     before = commits(repo)
     result, same = summarized(memctl, repo, session(repo), "--no-llm")

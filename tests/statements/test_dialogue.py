@@ -72,7 +72,7 @@ def test_an_assent_that_is_taken_back_before_anything_is_done_is_none() -> None:
         ("that is not correct, the lock file is shared by all workers", CONSTRAINT),
     ],
 )
-def test_what_a_user_wants_to_hold_is_stated(prompt: str, kind: str) -> None:
+def test_a_users_lasting_demand_is_a_constraint(prompt: str, kind: str) -> None:
     assert said((USER, prompt)) == [(kind, prompt, USER)]
 
 
@@ -233,7 +233,7 @@ def test_a_commit_after_a_choice_says_why_and_is_no_second_one() -> None:
         "hmm, the import fails for every second shop",
     ],
 )
-def test_what_a_user_reports_is_an_issue_until_files_are_changed_for_it(prompt: str) -> None:
+def test_a_users_symptom_is_an_issue_until_files_are_changed(prompt: str) -> None:
     assert said((USER, prompt)) == [(ISSUE, prompt, USER)]
     assert said((USER, prompt), (EDIT, ""), (AGENT, "Now it works.")) == []
 
@@ -247,7 +247,7 @@ def test_what_a_user_reports_is_an_issue_until_files_are_changed_for_it(prompt: 
         "I think we should somehow prevent this",
     ],
 )
-def test_what_concerns_the_step_at_hand_decides_nothing(prompt: str) -> None:
+def test_a_demand_for_the_next_step_is_not_a_decision(prompt: str) -> None:
     assert said((USER, prompt)) == []
 
 
@@ -272,7 +272,7 @@ def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
          "Rounding in `pay()` too would be a much larger change."),
     ],
 )  # fmt: skip
-def test_what_stays_wrong_is_an_issue(message: str, text: str) -> None:
+def test_a_problem_that_stays_open_is_an_issue(message: str, text: str) -> None:
     assert said((AGENT, message)) == [(ISSUE, text, AGENT)]
 
 
@@ -286,7 +286,7 @@ def test_what_stays_wrong_is_an_issue(message: str, text: str) -> None:
         "The export works.",
     ],
 )
-def test_what_is_mended_or_fine_is_no_issue(message: str) -> None:
+def test_a_fixed_or_harmless_problem_is_not_an_issue(message: str) -> None:
     assert said((AGENT, message)) == []
 
 
@@ -300,12 +300,12 @@ def test_what_is_mended_or_fine_is_no_issue(message: str) -> None:
         ([(AGENT, "Should I limit the queue to 500 mails?"), (USER, "yes"), (EDIT, "")], False),
     ],
 )
-def test_what_the_user_said_is_sure_where_it_is_carried_out_or_holds(turns: list[Any], is_sure: bool) -> None:
+def test_a_users_wish_is_sure_if_it_lasts_or_files_are_changed_for_it(turns: list[Any], is_sure: bool) -> None:
     (found,) = dialogue.read(Turn(who, text, number) for number, (who, text) in enumerate(turns))
     assert found.is_sure is is_sure
 
 
-def test_an_agent_does_not_overrule_the_user_and_what_is_said_again_is_one() -> None:
+def test_an_agent_does_not_overrule_the_user_and_repeated_statements_count_once() -> None:
     wish = (USER, "let's keep `order_key` and `shop_key` in one index")
     again = (COMMIT, "Put `order_key` and `shop_key` into one index\n\nSo that a look-up reads one page.")
     (found,) = dialogue.read([Turn(*wish, 1), Turn(*again, 2)])

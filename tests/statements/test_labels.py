@@ -42,7 +42,7 @@ Current state of things has no label
 """
 
 
-def test_every_label_is_read_with_what_belongs_to_it() -> None:
+def test_every_label_is_read_with_its_text() -> None:
     assert [(one.kind, one.title, one.content) for one in reader.read(TEXT)] == [
         ("decision", "Use Redis for carts", {"rationale": "they expire."}),
         ("decision", "Adopt PostgreSQL", {"decision": "Selected PostgreSQL.", "rationale": "- ACID\n- Joins"}),
@@ -99,7 +99,7 @@ def test_a_label_in_the_middle_of_a_line_has_its_sentence(line: str, found: list
         "Step 20: the decision: nobody knows it.",
     ],
 )
-def test_what_only_looks_like_a_label_in_a_line_is_none(line: str) -> None:
+def test_words_that_only_look_like_a_label_within_a_line_are_ignored(line: str) -> None:
     assert [one for one in extraction.of_events([Event(ANSWER, line)]) if one.explicit] == []
 
 
@@ -108,7 +108,7 @@ def test_a_line_of_labels_has_the_reason_and_the_alternatives_of_its_decision() 
     assert (made.text, made.reason, made.alternatives) == ("A", "B. C. D.", ("E; F",))
 
 
-def test_what_is_decided_at_a_step_of_a_loop_is_a_decision_without_the_number() -> None:
+def test_a_decision_behind_the_number_of_a_step_is_read_without_the_number() -> None:
     (made,) = extraction.of_events([Event(ANSWER, "Step 20: Decided to use psycopg 3 because it has pipelines.")])
     assert (made.label, made.text, made.reason) == ("decision", "Decided to use psycopg 3", "it has pipelines.")
 

@@ -156,7 +156,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("text", _PLAIN, ids=[one.split(":")[0] for one in _PLAIN])
-def test_what_must_be_preserved_is_read_with_all_its_fields_behind_any_mark(text: str, form: str) -> None:
+def test_critical_details_behind_any_mark_are_read_with_all_fields(text: str, form: str) -> None:
     kind, title, values, content = _PLAIN[text]
     given = "Some words before.\n\n" + "\n".join(map(FORMS[form], text.split("\n"))) + "\n\nAnd some after."
     (one,) = reader.read(given)
@@ -260,7 +260,7 @@ def test_a_template_with_all_headings_of_one_level_is_one_statement() -> None:
 @pytest.mark.parametrize(
     ("heading", "near"), [("Rational", "Rationale"), ("Altenatives", "Alternatives"), ("Weather", "")]
 )
-def test_a_heading_that_stands_for_nothing_is_named_with_the_nearest(heading: str, near: str) -> None:
+def test_an_unknown_heading_is_reported_with_the_nearest_known_one(heading: str, near: str) -> None:
     (one,) = reader.read(TEMPLATE.replace("### Tags", f"### {heading}\nOne line.\n\nAnother.\n\n### Tags"))
     ((line, end, name, nearest),) = [(m.line, m.end, m.name, m.nearest) for m in one.more]
     assert (name, nearest, end - line) == (heading, near, 3)
@@ -333,12 +333,12 @@ def test_a_session_page_is_read_section_by_section() -> None:
         ("Decision: proceed with SQLite", "decision", "proceed with SQLite"),
     ],
 )
-def test_what_a_phase_ends_with_is_a_verdict(text: str, kind: str, title: str) -> None:
+def test_the_end_of_a_phase_is_a_verdict(text: str, kind: str, title: str) -> None:
     (one,) = reader.read(text)
     assert (one.kind, one.title) == (kind, title)
 
 
-def test_what_an_orchestrator_keeps_is_part_of_the_state() -> None:
+def test_an_orchestrators_status_is_part_of_the_state() -> None:
     text = "Task: till-12, sell offline\nPhase: write\nCompleted phases: research\nFiles changed: src/till/queue.py"
     state, change = reader.read(text)
     assert (state.kind, state.title, state.content["phase"]) == ("state", "till-12, sell offline", "write")
@@ -406,7 +406,7 @@ def test_a_table_with_a_head_of_labels_states_a_row_each() -> None:
     ]
 
 
-def test_a_whole_text_of_a_record_says_what_of_it_is_not_understood() -> None:
+def test_lines_of_a_records_text_that_no_field_takes_are_reported() -> None:
     text = "Intro.\n\n# Use a queue\n\nBecause of the line.\n\n## Rational\nIt drops.\n\n## Rationale\nTwice.\n"
     own, unread, others = reader.read_record(text, "decision")
     assert own is not None

@@ -78,7 +78,7 @@ def test_reasons_and_alternatives_in_a_sentence_are_those_of_its_decision(
     assert (one.text, one.reason, one.alternatives, one.explicit) == (text, reason, instead, False)
 
 
-def test_what_was_rejected_belongs_to_the_decision_right_before_it() -> None:
+def test_a_rejected_alternative_belongs_to_the_decision_right_before() -> None:
     (one,) = found_in("We went with polars. I rejected pandas\nbecause it is slow to import. All tests pass.")
     assert one.text == "We went with polars"
     assert one.alternatives == ("I rejected pandas because it is slow to import.",)
@@ -123,7 +123,7 @@ def test_filler_is_left_out_of_a_summary(text: str) -> None:
     "text",
     ["Step 3 failed.", "Done: the cart rounds up.", "Sure, but src/a.py is missing.", "42.", "Right is wrong here."],
 )
-def test_what_says_something_is_no_filler(text: str) -> None:
+def test_a_meaningful_sentence_is_not_filler(text: str) -> None:
     assert not sentences.is_filler(text)
 
 
@@ -171,6 +171,6 @@ MARKS = {
 
 @pytest.mark.parametrize("mark", MARKS)
 @pytest.mark.parametrize("sentence", FREE, ids=[one.split(" ")[1] for one in FREE])
-def test_what_is_chosen_in_free_words_is_read_behind_any_mark(sentence: str, mark: str) -> None:
+def test_a_choice_in_free_words_is_read_behind_any_mark(sentence: str, mark: str) -> None:
     (one,) = found_in(MARKS[mark].format(sentence))
     assert (one.label, one.text, one.reason, one.alternatives) == FREE[sentence]

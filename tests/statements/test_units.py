@@ -79,7 +79,7 @@ def test_blocks_are_units_of_their_own() -> None:
     ]
 
 
-def test_a_unit_knows_the_heading_it_stands_below() -> None:
+def test_a_unit_has_the_heading_above_it() -> None:
     assert [unit.heading for unit in units("a\n\n# One #\nb\n\n**Two:**\n- c\n```\nd\n```")] == [
         "", "", "One", "One", "Two", "Two",
     ]  # fmt: skip

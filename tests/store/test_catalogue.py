@@ -26,6 +26,7 @@ PLACES = (None, "§2.1", "§2.2", "§3.1", "§3.1.4", "§4.src/a.py", "§2.10")
 FILTERS = (
     Filters(),
     Filters(archived=None),
+    Filters(is_open=True),
     Filters(archived=True),
     Filters(types=("decision", "issue"), statuses=("accepted", "open")),
     Filters(severities=("critical", "low"), archived=None),
@@ -38,8 +39,10 @@ FILTERS = (
     Filters(since="2025-11-02T00:00:00Z", until="2025-11-02T23:59:59Z"),
 )
 FORMER = ("DEC-2025-11-04-007", "ISS-2025-11-04-001", "LRN-2025-11-04-00")
+MOMENTS = (0, 1_800_000_000)
 PAGES = ("", "§2.1", "§2.2", "§2.10", "§3.1")
 TAGS = ("db", "api", "größe", "a b")
+MENTIONED = ("§2.1", "DEC-2025-11-04-001", "DEC-2025-11-04-00")
 KEY = "AKIA" + "ABCDEFGHIJKLMNOP"
 WORDS = (
     "plain",
@@ -64,9 +67,13 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "tags": catalogue.tags(),
         "latest": ids([found] if (found := catalogue.latest()) else []),
         "mentions": {path: [(m.line, m.text) for m in found] for path, found in catalogue.mentions().items()},
+        "mentioning": {text: catalogue.mentioning(text) for text in MENTIONED},
         "heavy": {weight: catalogue.heavy(weight) for weight in (0, 4_000, 5_500)},
         "suspicious": catalogue.suspicious(),
         "with_controls": catalogue.with_controls(),
+        "statuses": {tuple(key): number for *key, number in catalogue.statuses()},
+        "shared_ids": catalogue.shared_ids(),
+        "recorded_since": {moment: catalogue.recorded_since(moment) for moment in MOMENTS},
         "places": catalogue.places(),
         "severe": {p: sorted(ids(catalogue.severe(p))) for p in PAGES},
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
@@ -115,9 +122,16 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "tags": sorted((tag, place, count) for (tag, place), count in tags.items()),
         "latest": ids(sorted(known, key=lambda r: (r.timestamp, r.path))[-1:]),
         "mentions": {path: found for path, found in mentioned.items() if found},
+        "mentioning": {
+            text: sorted(path for path, found in mentioned.items() if text in [m for _, m in found])
+            for text in MENTIONED
+        },
         "heavy": {n: sorted(path for path, text in texts.items() if weight(text) >= n) for n in (0, 4_000, 5_500)},
         "suspicious": sorted(path for path, text in texts.items() if KEY in text),
         "with_controls": sorted(path for path, text in texts.items() if "\x1b" in text),
+        "statuses": dict(Counter((r.memory_type, state(r), r.severity or "") for r in records)),
+        "shared_ids": sorted(name for name, number in Counter(ids(records)).items() if number > 1),
+        "recorded_since": {n: sum(r.recorded is not None and r.recorded > n for r in records) for n in MOMENTS},
         "places": dict(Counter(place_of(record) for record in opened if record in known)),
         "severe": {p: sorted(r.id for r in at("issue", p) if r.severity in ("critical", "high")) for p in PAGES},
         "found": {i: next((r.path for r in records if r.id == i), None) for i in ("DEC-2025-11-04-001", "nonsense")},
@@ -139,6 +153,10 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
 
 def ids(records: Sequence[Record]) -> list[str]:
     return [record.id for record in records]
+
+
+def state(record: Record) -> str:
+    return "archived" if record.is_archived else record.status
 
 
 def weight(text: str) -> int:
@@ -174,7 +192,8 @@ def text(chance: random.Random, kind: str, number: int) -> tuple[str, str]:
     }
     body = "\n".join(chance.choices(WORDS, k=2))
     head = frontmatter.compose({name: values.get(name) for name in ORDER}, f"## Notes\n\n{body}\n")
-    return f"{KINDS[kind].folder}/2025-11/{identifier}.md", head
+    slug = chance.choice(("", "", "-again"))  # clones may give out the same id
+    return f"{KINDS[kind].folder}/2025-11/{identifier}{slug}.md", head
 
 
 def write(repo: Path, chance: random.Random, _: Memctl) -> None:

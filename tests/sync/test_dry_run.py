@@ -43,7 +43,7 @@ def told(memctl: Memctl, clone: Path, *args: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("options", [(), ("--no-push",)])
-def test_it_says_what_the_sync_then_does(bob: Memctl, parted: Path, options: tuple[str, ...]) -> None:
+def test_a_dry_run_reports_what_the_sync_then_does(bob: Memctl, parted: Path, options: tuple[str, ...]) -> None:
     before = git(parted, "for-each-ref", "refs/heads", "refs/memctl/coordination")
     would = told(bob, parted, "--dry-run", *options)
     assert git(parted, "for-each-ref", "refs/heads", "refs/memctl/coordination") == before
@@ -53,7 +53,7 @@ def test_it_says_what_the_sync_then_does(bob: Memctl, parted: Path, options: tup
     assert [line[:13] for line in would["coordination"]["gave_way"]] == ["section §2.1:"]
 
 
-def test_an_ownership_alone_is_told(memctl: Memctl, one: Path, two: Path) -> None:
+def test_a_changed_ownership_alone_is_reported(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("own", "acquire", "2.1", where=one)
     assert memctl("sync", "-n", where=one).out == "coordination: would be pushed to origin\n"
     assert memctl("sync", where=one).out == "coordination: pushed to origin\n"

@@ -135,3 +135,13 @@ def test_a_merge_of_a_side_that_did_nothing_to_the_memory_is_not_in_the_log(one:
         out = memctl("log", *args, where=one).out
         assert made in out
         assert "a plain merge" not in out
+
+
+def test_undo_of_a_record_that_has_another_id_now_names_that(
+    two: Path, memctl: Memctl, renumbered: tuple[str, str]
+) -> None:
+    taken, new = renumbered
+    refused = memctl("undo", where=two, code=1).err
+    assert f"{taken} is {new} now" in refused
+    memctl(*refused.rpartition("`memctl ")[2].partition("`")[0].split(), where=two)
+    assert new not in memctl("list", where=two).out

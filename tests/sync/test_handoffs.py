@@ -102,7 +102,7 @@ def test_of_answers_at_the_remote_the_second_is_refused(
     assert status(memctl, two) == ANSWERS[first]
 
 
-def test_what_a_sync_has_settled_is_said(memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path) -> None:
+def test_a_sync_reports_settled_ownership(memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path) -> None:
     memctl("handoff", "withdraw", given, "--reason", "After all", where=one)
     bob("handoff", "accept", given, where=two)
     memctl("sync", where=two)
@@ -135,7 +135,7 @@ def test_without_a_push_it_is_settled_here_and_pushed_later(
     assert owners(memctl, two) == OWNERS["accepted"]
 
 
-def test_a_section_that_was_given_on_meanwhile_is_left_and_said(
+def test_a_section_that_was_given_on_meanwhile_is_left_and_reported(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     bob("handoff", "accept", given, where=two)

@@ -136,7 +136,7 @@ def test_a_git_that_was_killed_half_way_through_the_files_is_found_out(memctl: M
     assert the(memctl, torn, "By two")
 
 
-def test_what_was_edited_after_the_crash_is_left_alone_and_named(memctl: Memctl, torn: Path) -> None:
+def test_a_file_edited_after_the_crash_is_left_and_named(memctl: Memctl, torn: Path) -> None:
     (torn / ".git" / "index.lock").unlink(missing_ok=True)
     (torn / "c.txt").write_text("mine\n")
     result = memctl("learn", "Later", where=torn, code=1)

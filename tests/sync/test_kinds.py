@@ -63,7 +63,7 @@ def test_checkpoints_saved_at_once_are_both_kept_and_the_choice_is_named(memctl:
     assert "MEM506" in memctl("check", where=two, code=None).out
 
 
-def test_handoffs_of_one_id_are_told_apart_with_their_packages(
+def test_handoffs_with_the_same_id_are_renumbered_with_their_packages(
     memctl: Memctl, bob: Memctl, one: Path, two: Path
 ) -> None:
     memctl("section", "add", "Search", where=one)
@@ -113,7 +113,7 @@ def test_pages_of_one_session_are_joined_with_their_lists_of_files(memctl: Memct
         assert f"src/{name}.py" in files
 
 
-def test_who_owns_a_section_owns_it_under_its_new_number(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
+def test_the_owner_of_a_section_owns_it_under_its_new_number(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
     memctl("section", "add", "Search", where=one)
     memctl("own", "acquire", "2.2", where=one)
     bob("section", "add", "Catalogue", where=two)
@@ -125,7 +125,7 @@ def test_who_owns_a_section_owns_it_under_its_new_number(memctl: Memctl, bob: Me
     synced(memctl, one, two)
 
 
-def test_an_ownership_that_is_published_stays_and_its_owner_is_told(memctl: Memctl, one: Path, two: Path) -> None:
+def test_a_published_ownership_stays_and_its_owner_gets_a_hint(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("section", "add", "Catalogue", where=two)
     memctl("own", "acquire", "2.2", "--remote", "origin", where=two)
     memctl("section", "add", "Search", where=one)

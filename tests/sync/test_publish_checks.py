@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.conftest import Memctl, git
 
 
-def test_ids_that_a_merge_of_gits_brought_together_are_told_apart_first(one: Path, two: Path, memctl: Memctl) -> None:
+def test_a_sync_is_refused_while_two_records_share_an_id(one: Path, two: Path, memctl: Memctl) -> None:
     memctl("decide", "First", where=one)
     memctl("sync", where=one)
     memctl("decide", "Second", where=two)

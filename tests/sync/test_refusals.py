@@ -51,7 +51,7 @@ def test_a_branch_without_a_commit(memctl: Memctl, parted: Path) -> None:
 @pytest.mark.parametrize(("file", "what"), [("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase")])
 def test_another_operation_under_way(memctl: Memctl, parted: Path, file: str, what: str) -> None:
     (parted / ".git" / file).touch()
-    assert f"can't sync now:  {what} is under way" in refused(memctl, parted).err
+    assert f"can't sync now: {what} is under way" in refused(memctl, parted).err
 
 
 def test_a_branch_that_follows_none(memctl: Memctl, parted: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_branch_that_follows_one_of_this_clone(memctl: Memctl, parted: Path) -
     assert "it follows refs/heads/main of this clone" in refused(memctl, parted).err
 
 
-def test_what_a_hook_says_on_its_output_is_told(memctl: Memctl, parted: Path) -> None:
+def test_the_output_of_a_refusing_hook_is_shown(memctl: Memctl, parted: Path) -> None:
     hook(parted / ".git", "pre-push", "cat > /dev/null; echo 'the linter is not content'; exit 1")
     assert "the linter is not content" in refused(memctl, parted).err
 

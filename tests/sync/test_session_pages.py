@@ -116,7 +116,7 @@ def test_a_session_that_both_went_on_with_has_one_page_with_what_both_say(
     assert git(one, "rev-parse", REF) == git(two, "rev-parse", REF)
 
 
-def test_what_one_deleted_stays_deleted(
+def test_a_page_that_one_side_deleted_stays_deleted(
     one: Path, two: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(12):

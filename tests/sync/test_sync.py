@@ -141,7 +141,7 @@ def test_an_id_given_twice_stays_with_the_published_record_and_references_follow
     assert memctl("decide", "Later", where=one).id not in (first, renamed)
 
 
-def test_sections_of_one_number_are_told_apart(memctl: Memctl, one: Path, two: Path) -> None:
+def test_sections_with_the_same_number_are_renumbered(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("section", "add", "Search", where=one)
     memctl("section", "add", "Catalogue", where=two)
     memctl("decide", "Cached", "--section", "2.2", "--context", "As §2.2 says, unlike §2.20.", where=two)
@@ -250,7 +250,7 @@ def test_what_is_staged_or_dirty_and_not_in_the_way_stays_so(memctl: Memctl, one
 
 
 @pytest.mark.parametrize("how", ["dirty", "staged", "untracked", "ignored"])
-def test_files_in_the_way_stop_it(memctl: Memctl, one: Path, two: Path, how: str) -> None:
+def test_files_in_the_way_stop_the_sync(memctl: Memctl, one: Path, two: Path, how: str) -> None:
     name = "app.py" if how in ("dirty", "staged") else "new.py"
     write(one, name, "by one\n")
     memctl("sync", where=one)

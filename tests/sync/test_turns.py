@@ -29,7 +29,7 @@ def turn(clone: Path) -> tuple[Repository, Upstream, SyncTurn]:
     return repository, upstream, SyncTurn(repository, upstream)
 
 
-def test_only_one_has_it_and_it_goes_again(one: Path, two: Path, bare: Path) -> None:
+def test_only_one_clone_has_the_turn_and_it_expires(one: Path, two: Path, bare: Path) -> None:
     _, _, first = turn(one)
     repository, upstream, second = turn(two)
     assert first.take("claude")

@@ -28,7 +28,7 @@ def left(memctl: Memctl, one: Path) -> Path:
     return one
 
 
-def test_what_waits_for_its_commit_is_committed_and_pushed(memctl: Memctl, left: Path, two: Path) -> None:
+def test_a_write_that_waits_for_its_commit_is_committed_and_pushed(memctl: Memctl, left: Path, two: Path) -> None:
     result = memctl("sync", where=left)
     assert f"learn {the(memctl, left, 'Left')} Left waited for its commit, and has it now" in result.err
     assert "pushed 1 commit to origin/main" in result.out
@@ -51,7 +51,7 @@ def test_a_commit_that_still_can_t_be_made_stops_the_sync_with_the_reason(memctl
     assert "not today" in result.err
 
 
-def test_of_several_that_wait_the_first_that_is_refused_ends_it(memctl: Memctl, left: Path, tmp_path: Path) -> None:
+def test_the_first_refused_commit_of_several_ends_the_sync(memctl: Memctl, left: Path, tmp_path: Path) -> None:
     (left / ".git" / "MERGE_HEAD").touch()
     memctl("learn", "Left too", where=left)
     (left / ".git" / "MERGE_HEAD").unlink()
@@ -62,7 +62,7 @@ def test_of_several_that_wait_the_first_that_is_refused_ends_it(memctl: Memctl, 
     assert "pushed 2 commits to origin/main" in memctl("sync", where=left).out
 
 
-def test_what_is_kept_back_on_purpose_stays_so(memctl: Memctl, one: Path) -> None:
+def test_a_write_that_is_kept_back_on_purpose_stays_uncommitted(memctl: Memctl, one: Path) -> None:
     memctl("learn", "Held", "--no-commit", where=one)
     memctl("sync", where=one)
     assert "Held" not in git(one, "log", "--format=%s")

@@ -130,7 +130,7 @@ def test_a_push_that_was_not_brought_here_any_more_comes_with_the_next_fetch(
     assert owners(memctl, clones[0]) == {"§2.1": "ada"}
 
 
-def test_a_remote_whose_ref_stays_locked_is_told_apart_from_one_that_others_change(
+def test_a_locked_ref_at_the_remote_gives_another_error_than_a_busy_one(
     memctl: Memctl, clones: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("own", "acquire", "2.1", *REMOTE, where=clones[0])

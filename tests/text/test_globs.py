@@ -114,6 +114,6 @@ def test_a_pattern_with_many_stars_matches_correctly() -> None:
 @pytest.mark.parametrize(
     "pattern", ["", "!", "/", "# x", "\\", "a[", "[[:no:]]", "a" * (MAX_LENGTH + 1), "*" * (MAX_STARS + 1)]
 )
-def test_what_is_no_pattern_matches_nothing(pattern: str) -> None:
+def test_comments_and_malformed_patterns_match_nothing(pattern: str) -> None:
     assert not is_pattern(pattern)
     assert Globs([pattern]).match("a" * (MAX_LENGTH + 1)) is None

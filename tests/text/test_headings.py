@@ -50,9 +50,9 @@ def test_headings_are_those_of_commonmark_however_they_are_found(text: str) -> N
 
 
 @given(texts)
-def test_the_parts_of_a_text_make_it_up_again(text: str) -> None:
+def test_joined_parts_of_a_text_are_the_text(text: str) -> None:
     parts = headings.split(text)
-    assert "".join(part.opening + part.body for part in parts) == text
+    assert "".join(part.heading_text + part.body for part in parts) == text
     assert "".join(part.text for part in parts) == text
     assert [part.is_headed for part in parts[1:]] == [True] * (len(parts) - 1)
 

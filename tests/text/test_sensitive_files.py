@@ -43,7 +43,7 @@ def test_a_long_line_hides_no_credential(before: int) -> None:
 
 
 @pytest.mark.parametrize(("content", "is_binary"), [(b"\x89PNG\0\0", True), (b"text \xff\xfe", False), (b"", False)])
-def test_binary_is_what_git_takes_for_it(content: bytes, is_binary: bool) -> None:
+def test_a_file_is_binary_if_git_says_so(content: bytes, is_binary: bool) -> None:
     assert sensitive_files.is_binary(content) == is_binary
 
 

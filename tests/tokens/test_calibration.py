@@ -27,7 +27,7 @@ def learnt(found: list[TokenSample]) -> Calibration:
     return result
 
 
-def test_nothing_is_learnt_from_nothing() -> None:
+def test_without_observations_there_is_no_calibration() -> None:
     assert calibrate("claude-sonnet-4-5", [], FAMILY) is None
 
 
@@ -100,7 +100,7 @@ RATIO = Calibration(
 )
 
 
-def test_what_was_learnt_is_applied_and_told() -> None:
+def test_a_calibration_is_applied_and_named_in_the_source() -> None:
     plain, taught = Counter(FAMILY).count(TEXT, "prose"), Counter(FAMILY, calibration=RATIO).count(TEXT, "prose")
     assert taught.source == "o200k x 1.17 x calibration 1.04 (37 observations)"
     assert taught.tokens == pytest.approx(plain.tokens * 1.04, abs=1)
@@ -108,7 +108,7 @@ def test_what_was_learnt_is_applied_and_told() -> None:
     assert Counter(FAMILY, calibration=RATIO).count(TEXT, "json").error == FAMILY.error
 
 
-def test_what_the_model_reported_of_a_text_is_trusted_most() -> None:
+def test_a_count_that_the_model_reported_is_trusted_most() -> None:
     stand_in = Tokenizer("ctok 3.0", len)
     taught = learnt([TokenSample(digest_of(TEXT), "prose", 100, 4711)])
     counter = Counter(FAMILY, Cache.open(None), calibration=taught, tokenizer=stand_in)

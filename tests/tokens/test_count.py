@@ -18,7 +18,7 @@ def test_o200k_is_counted_exactly() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_other_families_are_counted_by_a_factor_that_is_told(kind: str) -> None:
+def test_other_families_are_counted_by_a_factor_that_the_source_names(kind: str) -> None:
     family = FAMILIES["claude"]
     exact = Counter(FAMILIES["gpt"]).tokens(TEXT)
     factor = family.factors[kind]
@@ -26,7 +26,7 @@ def test_other_families_are_counted_by_a_factor_that_is_told(kind: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-def test_nothing_has_no_tokens(family: Family) -> None:
+def test_an_empty_text_has_no_tokens(family: Family) -> None:
     assert Counter(family).tokens("") == 0
 
 

@@ -54,7 +54,7 @@ def test_a_refusal_is_shown_without_the_key(server: Server) -> None:
     server.answers[:] = [(401, f'{{"error": {{"message": "bad key {KEY}\\nsee there"}}}}'.encode(), {})]
     with pytest.raises(MemctlError) as caught:
         endpoint(server).count("hello")
-    assert "refused (401): bad key (the key) see there" in caught.value.message
+    assert "refused the request (401): bad key (the key) see there" in caught.value.message
     assert KEY not in caught.value.message
 
 
@@ -75,7 +75,7 @@ def test_an_answer_that_is_no_count_is_an_error(server: Server, body: bytes) -> 
     with pytest.raises(MemctlError, match="not a token count"):
         endpoint(server).count("hello")
     server.answers[:] = [(500, body, {})]
-    with pytest.raises(MemctlError, match=r"refused \(500\): no reason"):
+    with pytest.raises(MemctlError, match=r"refused the request \(500\): no reason"):
         endpoint(server).count("hello")
 
 
@@ -85,7 +85,7 @@ def test_a_server_that_is_not_there_is_an_error(server: Server) -> None:
         asking.count("hello")
 
 
-def test_what_looks_like_a_credential_is_not_sent_unless_allowed(server: Server) -> None:
+def test_a_text_with_a_credential_is_not_sent_unless_allowed(server: Server) -> None:
     text = "fine\nkey: sk-ant-" + "a1" * 20
     with pytest.raises(MemctlError, match=r"line 2 looks like a credential \(Anthropic key, sk-a…\)"):
         endpoint(server).count(text)
@@ -109,7 +109,7 @@ def test_the_key_goes_only_over_an_encrypted_way_or_to_this_machine(base: str) -
 
 
 @pytest.mark.parametrize("model", ["claude", "claude-4.5", "gpt", "gpt-5"])
-def test_it_counts_for_models_of_claude_only(model: str) -> None:
+def test_the_endpoint_counts_for_claude_models_only(model: str) -> None:
     with pytest.raises(MemctlError, match="not the name of a Claude model") as caught:
         Endpoint(model, {"ANTHROPIC_API_KEY": KEY})
     assert caught.value.exit_code == USAGE

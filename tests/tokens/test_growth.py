@@ -51,7 +51,7 @@ def test_the_lines_of_one_answer_are_one_request() -> None:
     assert growth.tokens == 300
 
 
-def test_what_a_sub_agent_said_is_not_in_the_context() -> None:
+def test_a_sub_agents_lines_are_not_in_the_context() -> None:
     (growth,) = growths(
         answer("a", 1000),
         answer("s", 50_000, text("elsewhere"), isSidechain=True),
@@ -87,7 +87,7 @@ def test_lines_that_a_resumption_repeats_add_nothing() -> None:
     assert [growth.tokens for growth in found] == [200, 100]
 
 
-def test_what_no_text_stands_for_is_told() -> None:
+def test_a_growth_with_contents_that_are_not_text_has_a_fault() -> None:
     thinking = {"type": "thinking", "thinking": "", "signature": "x"}
     (growth,) = growths(answer("a", 1000, thinking), answer("b", 1100))
     assert "thinking" in growth.fault

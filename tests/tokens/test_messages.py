@@ -187,7 +187,7 @@ def test_an_image_has_the_tokens_of_its_size() -> None:
     assert conversation.overhead == PER_REQUEST + PER_MESSAGE + 1_590
 
 
-def test_what_is_no_text_is_told_and_not_counted() -> None:
+def test_contents_that_are_not_text_are_reported_and_not_counted() -> None:
     content = [{"type": "image", "source": {"data": "aaaa"}}, {"type": "thinking", "thinking": "x"}, "odd", {"type": 1}]
     conversation = parsed([{"role": "user", "content": content}])
     assert conversation.parts == []
@@ -195,7 +195,7 @@ def test_what_is_no_text_is_told_and_not_counted() -> None:
 
 
 @pytest.mark.parametrize("given", [None, 1, "text", {}, {"messages": "x"}, [1], {"messages": [[]]}])
-def test_what_is_no_request_is_told_from_one(given: Any) -> None:
+def test_a_value_that_is_not_a_request_is_recognised(given: Any) -> None:
     assert parse(given) is None
 
 

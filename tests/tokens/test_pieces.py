@@ -33,7 +33,7 @@ def test_every_kind_has_a_factor_and_an_error_band(kind: str) -> None:
     assert families.estimate("word", kind) >= 1
 
 
-def test_nothing_has_no_tokens() -> None:
+def test_an_empty_text_has_no_tokens() -> None:
     assert families.estimate("", "prose") == 0
 
 

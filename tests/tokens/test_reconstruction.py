@@ -49,19 +49,19 @@ def test_a_model_is_counted_by_its_generation_without_the_frame_of_a_request(mod
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_it_is_trusted_more_than_what_was_learnt() -> None:
+def test_a_models_tokenizer_is_trusted_more_than_its_calibration() -> None:
     learnt = Calibration(model="claude", ratio=1.04, observations=37, error=0.03, before=0.05, after=0.02)
     counter = Counter(FAMILIES["claude"], calibration=learnt, tokenizer=tokens_count.tokenizer_of("claude"))
     assert counter.count(TEXT).source == "ctok 4.8"
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_other_models_are_not_counted_by_it() -> None:
+def test_other_models_are_not_counted_by_claudes_tokenizer() -> None:
     assert tokens_count.tokenizer_of("gpt-5") is None
 
 
 @pytest.mark.usefixtures("absent")
-def test_without_it_the_factors_count() -> None:
+def test_without_the_tokenizer_factors_are_used() -> None:
     assert tokens_count.tokenizer_of("claude") is None
 
 

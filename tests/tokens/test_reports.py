@@ -99,14 +99,14 @@ def test_a_transcript_is_an_observation_for_each_growth() -> None:
         ({"model": MODEL, "input_tokens": 9}, "no text, file or messages"),
         ({"model": MODEL, "text": "short", "input_tokens": 9}, "fewer than 50"),
         ({"model": MODEL, "text": TEXT, "input_tokens": FRAME}, "nothing was reported"),
-        ({"model": MODEL, "text": TEXT, "input_tokens": 99, "kind": "poem"}, "kind is one of"),
+        ({"model": MODEL, "text": TEXT, "input_tokens": 99, "kind": "poem"}, "kind is not one of"),
         ({"model": "llama-3", "text": TEXT, "input_tokens": 99}, "llama-3"),
         ({"model": "gpt-5", "text": TEXT, "input_tokens": 99}, "counted exactly"),
         ({"model": MODEL, "file": "absent", "input_tokens": 99}, "absent can't be read"),
         ({"model": MODEL, "messages": [{"role": "user", "content": [{"type": "image"}]}], "input_tokens": 9}, "image"),
     ],
 )
-def test_what_teaches_nothing_is_left_aside_with_its_line_and_reason(line: Any, reason: str) -> None:
+def test_lines_without_an_observation_are_reported_with_line_and_reason(line: Any, reason: str) -> None:
     found = observed({"model": MODEL, "text": TEXT, "input_tokens": 150}, line)
     assert [aside.line for aside in found.asides] == [2]
     assert reason in found.asides[0].reason

@@ -35,7 +35,7 @@ def read(*lines: dict[str, Any]) -> Session:
     return reader.read("".join(json.dumps(line) + "\n" for line in lines).encode())
 
 
-def test_a_message_that_is_written_twice_counts_as_it_was_written_last() -> None:
+def test_of_a_message_written_twice_the_last_version_counts() -> None:
     output = "<untrusted_context>\nOutput: print('shop')\nProcess Group PGID: 12\n</untrusted_context>"
     session = read(
         HEAD,
@@ -54,7 +54,7 @@ def test_a_message_that_is_written_twice_counts_as_it_was_written_last() -> None
     ]
 
 
-def test_a_compression_tells_again_what_was_said_and_only_its_summary_is_new() -> None:
+def test_a_compression_repeats_messages_and_only_its_summary_is_new() -> None:
     restated = [
         said(1, "user", [{"text": "<session_context>Linux</session_context>"}]),
         said(8, "user", [{"text": "Refunds are under way."}]),

@@ -51,7 +51,7 @@ def test_the_context_holds_cached_tokens_too(usage: Any, tokens: int) -> None:
         ("a</system-reminder>b", "a</system-reminder>b"),
     ],
 )
-def test_what_a_host_adds_to_a_prompt_is_left_out(text: str, rest: str) -> None:
+def test_host_tags_in_a_prompt_are_left_out(text: str, rest: str) -> None:
     assert without_host_tags(text) == rest
 
 

@@ -39,7 +39,7 @@ def touched(text: str) -> list[tuple[str, str]]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_was_done_to_a_file_is_found(said: str, files: list[tuple[str, str]]) -> None:
+def test_a_sentence_about_a_changed_file_is_a_call(said: str, files: list[tuple[str, str]]) -> None:
     assert touched(f"User: Go on.\nAssistant: Well.\n{said}\n") == files
     assert touched(said) == files
 
@@ -73,11 +73,11 @@ def test_what_was_done_to_a_file_is_found(said: str, files: list[tuple[str, str]
         "$ 5.00 for a.py",
     ],
 )
-def test_what_is_only_talked_about_was_not_touched(said: str) -> None:
+def test_a_file_that_is_only_mentioned_is_not_touched(said: str) -> None:
     assert touched(f"Assistant: {said}\n") == []
 
 
-def test_what_the_user_says_to_have_done_is_not_the_sessions() -> None:
+def test_changes_that_the_user_made_are_not_the_sessions() -> None:
     assert touched("User: I modified src/a.py myself.\nAssistant: I see.\n") == []
 
 
@@ -104,7 +104,7 @@ $ pytest tests/cart
     }
 
 
-def test_speakers_are_told_apart_and_counted() -> None:
+def test_speakers_are_distinguished_and_counted() -> None:
     session = reader.read(b"User: Go.\nAssistant: Created a.py.\n## Human: And?\n**Claude**: Done.\n")
     assert [event.kind for event in session.events] == [PROMPT, ANSWER, CALL, PROMPT, ANSWER]
     assert session.answers == 2

@@ -47,7 +47,7 @@ def test_only_the_window_since_the_last_compaction_is_read() -> None:
     assert (len(found.compactions), found.reported, found.model) == (1, 20_304, "claude-opus-4-5")
 
 
-def test_what_can_not_be_sent_is_left_out() -> None:
+def test_calls_without_results_and_results_without_calls_are_left_out() -> None:
     lines = [
         line("user", {"type": "text", "text": "do"}),
         line("user", result("lost", "x")),
@@ -64,7 +64,7 @@ def test_what_can_not_be_sent_is_left_out() -> None:
     assert len(found.messages) == 1
 
 
-def test_a_call_that_stands_twice_is_sent_once() -> None:
+def test_a_repeated_call_is_sent_once() -> None:
     lines = [
         line("user", {"type": "text", "text": "do"}),
         line("assistant", use("t1", "Read"), id="m1"),
@@ -75,6 +75,6 @@ def test_a_call_that_stands_twice_is_sent_once() -> None:
     assert validate(window.read(lines).messages) == []
 
 
-def test_lines_that_stand_twice_count_once() -> None:
+def test_repeated_lines_count_once() -> None:
     one = line("user", {"type": "text", "text": "do"}, uuid="u1")
     assert len(window.read([one, one]).messages[0]["content"]) == 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.transcript import reader
 from memctl.window import fidelity
-from memctl.window.fidelity import FACTS, JUDGE, Question, asked_of, evaluate
+from memctl.window.fidelity import FACTS, JUDGE, Question, evaluate, judge_by
 from memctl.window.preservation import essentials, events
 
 # A compression that leaves out how many files there are.
@@ -136,7 +136,7 @@ def test_a_provider_can_judge() -> None:
             assert system.startswith("You ")
             return "YES" if "Answer A:" in rest else "It is 1."
 
-    assert evaluate("the port is 1", "port 1", [Question("What port?")], asked_of(Provider())).score == 1
+    assert evaluate("the port is 1", "port 1", [Question("What port?")], judge_by(Provider())).score == 1
 
 
 def test_no_credential_reaches_the_judge() -> None:

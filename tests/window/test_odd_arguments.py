@@ -83,7 +83,7 @@ REFUSED = {
     ),
     "a tuple of blocks": (user(({"type": "text", "text": "hi"},)), "message 0: tuple is not JSON"),
     "bytes": (user(b"hi"), "message 0: bytes is not JSON"),
-    "an object among arguments": (called({"x": TextBlock()}), "message 1, content 0: it is not JSON"),
+    "an object among arguments": (called({"x": TextBlock()}), "message 1, content 0 is not JSON"),
     "a system prompt in a tuple": ({"system": ("a",), "messages": user("hi")}, "system: tuple is not JSON"),
     "blocks nested without end": (user([deep(3_000)]), "message 0 is nested too deep"),
 }
@@ -119,7 +119,7 @@ def test_validation_tells_it_too(name: str) -> None:
 def test_validation_takes_a_request_as_parsing_does() -> None:
     body = {"model": "claude", "messages": called({})}
     assert validate(body) == validate(body["messages"]) == []
-    assert validate({"messages": user("hi")[:0] + called({})[:2]}) == ["message 1: call t1 has no result behind it"]
+    assert validate({"messages": user("hi")[:0] + called({})[:2]}) == ["message 1: call t1 has no result after it"]
 
 
 def test_half_a_pair_passes_through_every_step_and_into_the_state(tmp_path: Any) -> None:

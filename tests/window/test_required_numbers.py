@@ -362,7 +362,7 @@ MANAGER: dict[str, Row] = {
     ),
     "a safety save at 85 %": (
         lambda: (managed(0.84)[2], managed(0.85)[2]),
-        (["something is to go"], ["the threshold for a safety save"]),
+        (["tokens are to be freed"], ["the threshold for a safety save is reached"]),
     ),
 }  # fmt: skip
 DEFAULTS: dict[str, Row] = {

@@ -38,7 +38,7 @@ def test_a_state_is_brought_up_to_date_in_one_commit(memctl: Memctl, repo: Path)
     assert "is done" in memctl("state", "--update", made, "--remaining", "GET", code=USAGE).err
     for command in (("--update", made), ("Another task",)):
         assert "more than once" in memctl("state", *command, "--done", "PUT", "--remaining", "put", code=USAGE).err
-    assert "takes no tags" in memctl("state", "--update", made, "--tag", "x", code=USAGE).err
+    assert "can't be combined with tags" in memctl("state", "--update", made, "--tag", "x", code=USAGE).err
     assert "is not a state" in memctl("state", "--update", memctl("learn", "x").id, "--done", "y", code=USAGE).err
     before = commits(repo)
     memctl("state", "--update", made, "--done", "PUT", "--dry-run")

@@ -1,1 +1,1 @@
-"""The forms in which a pack is written: each serialises, so that no text of an item can leave its place."""
+"""Write packs in several formats, each of which keeps an item's text from breaking out of its place."""

@@ -1,4 +1,4 @@
-"""Packs as Markdown. Record text stays inside its record: its headings are lowered, or the whole of it is quoted."""
+"""Write packs as Markdown. A record's text stays within the record: headings are lowered, or all of it is quoted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memctl.pack.draft import Contents, Item, OmittedGroup, OmittedItem, PackNot
 from memctl.record.notices import escape_model_tokens
 from memctl.text.markdown import embed, one_line
 
-# How each fact reads in the line below a title; others are "name value".
+# The form of each fact in the line below a title; other facts are "name value".
 _FACTS = {
     "status": "{}",
     "completion": "{} % done",
@@ -22,18 +22,18 @@ _FACTS = {
 
 
 def markdown_item(item: Item) -> str:
-    """Return one item: its title, a line of facts, its body."""
+    """Return one item as Markdown: its title, a line of facts, and its body."""
     facts = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
     shown = [one_line(item.id), *(_FACTS.get(name, f"{name} {{}}").format(value) for name, value in facts)]
     text = fenced(item.body, item.id) if item.kind == "file" else embed(item.body.strip("\n"))
     blocks = [f"### {one_line(item.title)}", " | ".join(shown)] if item.title else [f"### {' | '.join(shown)}"]
     if item.kind == "file":
-        return "\n\n".join([*map(escape_model_tokens, blocks), text])  # code stays what it is
+        return "\n\n".join([*map(escape_model_tokens, blocks), text])  # a file's text is not changed
     return escape_model_tokens("\n\n".join([*blocks, text] if text else blocks))
 
 
 def markdown_pack(contents: Contents) -> str:
-    """Return a whole pack: how it begins, the items by part, what was left out, and what comes next."""
+    """Return a whole pack as Markdown: opening notes, items by part, what is left out, and closing notes."""
     draft = contents.draft
     whole = draft.title.replace("{project}", draft.project) if draft.project else draft.title.partition(" ")[0]
     blocks = [f"# {escape_model_tokens(one_line(whole))}", *map(_note, draft.opening)]
@@ -58,7 +58,7 @@ def _note(note: PackNote) -> str:
     return escape_model_tokens(f"{note.title}: {one_line(note.text)}" if note.title else embed(note.text))
 
 
-@lru_cache(maxsize=4096)  # `budget_fill` tries how many of them have room
+@lru_cache(maxsize=4096)  # `budget_fill` writes each line many times while it tries how many fit
 def _line(left: OmittedItem) -> str:
     return f"- {left.id} {escape_model_tokens(left.line)}"
 

@@ -1,8 +1,8 @@
-"""Packs with as little around the text as possible (rules.md#formats): compressed YAML, and lines at the margin.
+"""Write packs with little overhead (rules.md#formats): compressed YAML, and the indented format "tokens".
 
-Both have short names for what they say often: GOAL, STATUS, DECISIONS, NEXT. YAML is parsed by any reader of it. Of the
-other, lines that begin in the first column are memctl's own; every line of an item's text is indented. So nothing in a
-record can pass for a heading or for another record, whatever it says.
+Both use short names for frequent parts: GOAL, STATUS, DECISIONS, NEXT. The YAML is valid for any parser. In the format
+"tokens", lines without indentation are memctl's own and each line of an item's text is indented, so that no text of a
+record can pass for a heading or for another record.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FIELDS = {
 _FACTS = {"importance": "i{}", "completion": "{}%", "severity": "{}", "by": "{}", "commit": "@{}", "tags": "#{}"}
 _NEVER_FOLD = 1 << 30
 _FENCES = ("```", "~~~")
-# Ends of lines for some readers that are none here; what follows them is indented, too.
+# Characters that end a line for some readers; text after them is indented, too.
 _OTHER_ENDS = re.compile("\r(?!\n|\\Z)|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BLOCKS = ("#", "|", ">", "- ", "* ", "+ ", *_FENCES)
 
@@ -65,18 +65,18 @@ def _part(name: str) -> str:
 
 
 def _text(note: PackNote) -> str:
-    """Return what a note says, memctl's own notice in fewer words."""
+    """Return a note's text, with a shorter form of memctl's notice about untrusted text."""
     return SHORT_NOTICE if note == NOTICED else note.text
 
 
 def _facts(item: Item) -> str:
-    """Return all facts of an item in a few words; a date without its time."""
+    """Return all facts of an item on one line, such as "accepted i8 2025-11-04"."""
     lines = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
     return " ".join(value[:10] if name == "date" else _FACTS.get(name, "{}").format(value) for name, value in lines)
 
 
 def yaml_item(item: Item) -> str:
-    """Return one item: its id and title, its facts, its fields under short keys."""
+    """Return one item as YAML: its id and title, its facts, and its fields under short keys."""
     facts = _facts(item)
     entry: dict[str, Any] = {one_line(item.id): one_line(item.title) or facts}
     if facts and item.title:
@@ -88,7 +88,7 @@ def yaml_item(item: Item) -> str:
 
 
 def yaml_pack(contents: Contents) -> str:
-    """Return a whole pack as one mapping."""
+    """Return a whole pack as one YAML mapping."""
     draft = contents.draft
     top: dict[str, Any] = {"MEMORY": one_line(draft.project)} if draft.project else {}
     top |= {_part(note.name): _text(note) for note in draft.opening}
@@ -108,7 +108,7 @@ def yaml_pack(contents: Contents) -> str:
 
 
 def _add(entry: dict[str, Any], key: str, value: Any) -> None:
-    """Put a value under a key, or if that is taken under the next free one."""
+    """Add a value under a key, or under "KEY 2", "KEY 3" and so on if the key exists."""
     number, free = 2, key
     while free in entry:
         free = f"{key} {number}"
@@ -126,7 +126,7 @@ def _dump(data: Any) -> str:
 
 @cache
 def _dumper() -> Any:
-    """YAML's C dumper where there is one; texts of several lines are literal blocks."""
+    """Return a YAML dumper, in C if there is one, that writes texts of several lines as literal blocks."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -136,7 +136,7 @@ def _dumper() -> Any:
             return True
 
     def text(dumper: Any, value: str) -> Any:
-        value = harmless(value)  # or some of it would be escaped, which a reader undoes
+        value = harmless(value)  # YAML would escape control characters, which a reader restores
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
     Dumper.add_representer(str, text)
@@ -144,18 +144,18 @@ def _dumper() -> Any:
 
 
 def tokens_item(item: Item) -> str:
-    """Return one item: a line of id, title and facts; then its fields, indented."""
+    """Return one item in the format "tokens": a line with id, title and facts, then its fields, indented."""
     head = one_line(f"{item.id} {item.title}")
     if facts := _facts(item):
         head += f" |{facts}|"
     if item.kind == "file":
         lines = item.body.rstrip("\n").split("\n") if item.body.strip() else []
-        return "\n".join([escape_model_tokens(head), *(f" {line}" for line in lines)])  # code stays what it is
+        return "\n".join([escape_model_tokens(head), *(f" {line}" for line in lines)])  # a file's text is not changed
     return escape_model_tokens("\n".join([head, *(line for field in item.fields() for line in _field(field))]))
 
 
 def tokens_pack(contents: Contents) -> str:
-    """Return a whole pack, part by part."""
+    """Return a whole pack in the format "tokens", part by part."""
     draft = contents.draft
     lines = [f"MEMORY: {escape_model_tokens(one_line(draft.project))}" if draft.project else "MEMORY"]
     lines += map(_note, draft.opening)
@@ -191,9 +191,9 @@ def _field(field: ItemField) -> list[str]:
 
 
 def squeezed(text: str) -> str:
-    """Return a text without blank lines, and with lines that are one paragraph joined; code stays as it is."""
+    """Return a text without blank lines and with each paragraph on one line; code is unchanged."""
     lines: list[str] = []
-    is_open = False  # whether the next line may go on with the last one
+    is_open = False  # whether the next line may continue the last one
     for line, is_prose in headings.outside_code(text):
         if is_prose and is_open and line.strip() and not _is_block(line) and not line.startswith((" ", "\t")):
             lines[-1] += f" {line.strip()}"
@@ -205,5 +205,5 @@ def squeezed(text: str) -> str:
 
 
 def _is_block(line: str) -> bool:
-    """Return whether a line begins something of its own in Markdown."""
+    """Return whether a line begins a Markdown block, such as a heading, an item or a table."""
     return line.lstrip().startswith(_BLOCKS) or line.lstrip()[:1].isdigit()

@@ -1,6 +1,6 @@
-"""Packs as one XML message, or as one event from an agent to another, complete in itself (rules.md#formats).
+"""Write packs as an XML message, or as an XML event from one agent to another (rules.md#formats).
 
-Text is escaped by a serialiser; characters that XML 1.0 can't hold at all are replaced.
+A serializer escapes all text; characters that XML 1.0 does not allow are replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memctl.text import xml
 from memctl.text.markdown import one_line
 from memctl.text.xml import clean, to_text
 
-# Names of elements that are not those of parts and notes.
+# The elements of parts and notes whose names differ from those of the parts and notes.
 ELEMENTS = {
     "task": "current_objective",
     "summary": "project_summary",
@@ -31,11 +31,11 @@ ELEMENTS = {
 }
 _LISTED = "item"
 _EVENT = "agent_context"
-_SHARED = ("state", "decision")  # kinds of items that every agent at work needs; rules.md#shared-context
+_SHARED = ("state", "decision")  # kinds of items in the shared context of agents; rules.md#shared-context
 
 
 def xml_item(item: Item) -> str:
-    """Return one item as an element: facts as attributes, fields as elements."""
+    """Return one item as an XML element: facts as attributes, fields as elements."""
     element = ElementTree.Element(item.kind, {"id": _line(item.id)})
     if item.title:
         element.set("title", _line(item.title))
@@ -50,22 +50,24 @@ event_item = xml_item
 
 
 def xml_pack(contents: Contents) -> str:
-    """Return a whole pack as one element."""
+    """Return a whole pack as one XML element."""
     draft = contents.draft
     opening = f"<{draft.root}{_attribute('project', draft.project)}>"
     return "\n".join([opening, *_blocks(contents), f"</{draft.root}>"]) + "\n"
 
 
 def event_pack(contents: Contents) -> str:
-    """Return a whole pack as an event: `meta` says what it is and where it goes, `context_metrics` how large its parts
-    are."""
+    """Return a whole pack as an XML event between agents.
+
+    `meta` has its id, time and agents, `state` the content, and `context_metrics` sizes in tokens.
+    """
     inside = _blocks(contents)
     state = ["<state>", *inside, "</state>"]
     if not contents.draft.project:
         return "\n".join([f"<{_EVENT}>", *state, f"</{_EVENT}>"]) + "\n"
     draft, sizes = contents.draft, contents.sizes
     meta = {
-        "event_id": blake2b("\n".join(inside).encode(), digest_size=6).hexdigest(),  # follows from what it says
+        "event_id": blake2b("\n".join(inside).encode(), digest_size=6).hexdigest(),  # one content has one id
         "timestamp": draft.made,
         "source_agent": draft.source,
         "target_agent": draft.target,
@@ -78,13 +80,13 @@ def event_pack(contents: Contents) -> str:
 
 
 def _group(tag: str, values: Mapping[str, str]) -> list[str]:
-    """Return the lines of an element with an element for each text that is not empty; none without any."""
+    """Return the lines of an element with one child for each text that is not empty; [] if all are empty."""
     lines = [to_text(xml.element(name, value)) for name, value in values.items() if value]
     return [f"<{tag}>", *lines, f"</{tag}>"] if lines else []
 
 
 def _blocks(contents: Contents) -> list[str]:
-    """Return the lines inside the one element: notes, parts, what was left out, what comes next."""
+    """Return the lines inside the root element: opening notes, parts, what is left out, and closing notes."""
     found = [_note(note) for note in contents.draft.opening]
     for part, texts in contents.parts:
         tag = ELEMENTS.get(part.name, part.name)
@@ -96,7 +98,7 @@ def _blocks(contents: Contents) -> list[str]:
 
 
 def _attribute(key: str, value: str) -> str:
-    """Return an attribute with the space before it; "" without a value."""
+    """Return an XML attribute with a space before it, "" if the value is empty."""
     if not value:
         return ""
     return to_text(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()

@@ -21,12 +21,13 @@ from memctl.text.credentials.rules import CredentialRule
 
 _KEYS = ("PRIVATE KEY", "PuTTY-User-Key-File")  # of these the end is looked for; the others have it in their shape
 _LONGEST = 16_000  # characters of a key; one of 16,384 bits takes 12,800
-_AROUND = 60  # characters in which the first line of a private key stands before and behind these words
+_AROUND = 60  # characters around these words that the first line of a private key may have
 _FEWEST = 16  # characters of a line of a key
 
 
 def _blocks(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield where the blocks of a rule begin and end; a private key that is cut off ends with its last line."""
+    """Yield the start and end of the blocks that a rule finds; a private key that is cut off ends with its last
+    line."""
     if rule.words[0] in _KEYS:
         yield from _private_keys(flat, rule)
     else:
@@ -34,8 +35,8 @@ def _blocks(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 
 def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield where the shape of a rule matches, searched around its word, which is ten times as fast as searching the
-    shape."""
+    """Yield the matches of a rule's pattern, searched around its word: ten times as fast as searching the whole
+    text."""
     word = rule.words[0]
     place, done = flat.find(word), 0
     while place >= 0:
@@ -51,7 +52,7 @@ def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 @cache
 def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return three patterns: the end of a key; a line of a key in a quotation, a diff or JSON; and what every key
+    """Return patterns for the end of a key, for a line of a key (in a quotation, a diff or JSON), and for what each key
     has."""
     end = r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}"
     line = (
@@ -63,7 +64,8 @@ def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Private keys: from the first line to the last, or as far as lines of a key follow each other."""
+    """Yield the start and end of private keys, from the first line to the last one, or as far as lines of a key
+    follow."""
     end_of_key, line, body_line = _parts()
     begins = list(_shapes(flat, rule))
     for number, (start, body) in enumerate(begins, 1):
@@ -77,7 +79,7 @@ def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_lines(flat: str, start: int, limit: int, line: re.Pattern[str]) -> int:
-    """Return where the last of the lines of a key ends that follow a place; a short line is the last one."""
+    """Return the end of the last line of a key after `start`; a short line is the last one."""
     end = start
     while match := line.match(flat, end, limit):
         if len(match[1]) < _FEWEST and (end == start or match[1].islower()):
@@ -169,7 +171,7 @@ def _flat(text: str) -> str:
 
 
 def _without_marks(flat: str) -> str:
-    """Return a text whose marks are made of NUL: nothing that has one is a credential."""
+    """Return a text with NUL in place of redaction marks, since no credential contains NUL."""
     if not any(mark in flat for mark in _MARKS):
         return flat
     return mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)
@@ -214,7 +216,7 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _rules_for(part: str, lower: str) -> list[CredentialRule]:
-    """Return the rules of which a word is in a part of a text; `lower` is the same in small letters."""
+    """Return the rules of which a word is in a part of a text; `lower` is that part in lower case."""
     by_start, short, capitals = _by_word()
     found: dict[int, CredentialRule] = {}
     data = lower.encode("ascii")
@@ -238,8 +240,8 @@ def _by_word() -> tuple[
     dict[bool, dict[str, dict[int, CredentialRule]]],
     dict[int, CredentialRule],
 ]:
-    """Return the rules by the first four letters of their words, in small letters and as a number; those by shorter
-    words, of which capitals count or not; and those for any long word with capitals."""
+    """Return three tables of rules: by the first four letters of their words (lower case, as a number); by shorter
+    words, where case matters or not; and for any long word with capitals."""
     by_start: dict[int, list[tuple[str, CredentialRule]]] = {}
     short: dict[bool, dict[str, dict[int, CredentialRule]]] = {True: {}, False: {}}
     capitals: dict[int, CredentialRule] = {}
@@ -279,7 +281,7 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
 
 @cache
 def _other_values() -> re.Pattern[str]:
-    """Return the pattern of the rest of a name whose value is something other than the secret."""
+    """Return the pattern for the rest of a name, such as `_FILE`, whose value is not the secret itself."""
     return re.compile(
         r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
         r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
@@ -289,7 +291,7 @@ def _other_values() -> re.Pattern[str]:
 
 
 def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
-    """Return where the credential of a match is; None if the rule's kind judges it to be none."""
+    """Return the credential in a match; None if the judge of the rule's kind rejects it."""
     if rule.kind == rules.TOKEN:
         return _token_span(flat, rule, match)
     start, end = match.span(match.lastindex or 0)
@@ -313,7 +315,7 @@ def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool
 
 @cache
 def _escape() -> re.Pattern[str]:
-    """Return the pattern of escapes in JSON, C, URLs, mail and terminal colours: they end in a letter or digit of no
+    """Return the pattern for escapes in JSON, C, URLs, mail and terminal colours, whose last letter or digit is in no
     word."""
     return re.compile(
         r"(?:\\[abefnrtv0]|\\u[\da-f]{4}|\\x[\da-f]{2}|[%=][\da-f]{2}|\[[\d;]{0,16}[a-z])\Z", re.ASCII | re.IGNORECASE
@@ -332,10 +334,11 @@ def _token_span(flat: str, rule: CredentialRule, match: re.Match[str]) -> tuple[
 
 
 def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
-    """Return whether a token is one even within a word: `ghp_` or a longer prefix with a sign at its end, then a random
+    """Return whether a token counts even within a word: `ghp_`, or a longer prefix that ends in a sign, before a random
     key.
 
-    Hexadecimal digits are none, `monkey-0123…` may be a name and a hash; letters alone are in any text in base64.
+    Hexadecimal digits do not count, since `monkey-0123…` may be a name and a hash, nor do letters alone, which base64
+    has.
     """
     prefixes = (word for word in rule.words if len(word) >= _LONG_PREFIX and word.endswith(("_", "-", ".")))
     rests = (token.removeprefix(word) for word in prefixes if token.startswith(word))
@@ -347,14 +350,13 @@ def _is_hexadecimal(text: str) -> bool:
 
 
 def _is_sample(token: str) -> bool:
-    """Return whether a token only shows what tokens look like, such as one that ends in EXAMPLE."""
+    """Return whether a token is only an example, such as one that ends in EXAMPLE."""
     low = token.lower()
     return any(word in low for word in ("xxxx", "example", "****", "....", "your-", "your_", "redacted", "placeholder"))
 
 
 def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
-    """Return where a value without quotes ends: in code at a comma or bracket, after `NAME=` of a shell at the next
-    blank."""
+    """Return the end of a value without quotes: in code a comma or bracket, after `NAME=` in a shell the next blank."""
     value = flat[start:end]
     name = flat[match.start() : match.end("rest")]
     if flat[start - 1 : start] == "=" and name.isupper():
@@ -365,8 +367,7 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
 
 
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
-    """Return whether a password is the name of its user, or of its variable, as those of services in development
-    are."""
+    """Return whether a password equals the name of its user or variable, as for services in development."""
     if rule.kind == rules.VARIABLE:
         if flat[match.start(match.lastindex or 0) - 1] == "`" and " " in value:
             return True  # a command of which a shell takes the output

@@ -18,7 +18,7 @@ _VALUE = (
     r"""(?:\\{0,3}(?:[brfu]?"([^"\\\n]{1,300})|[brfu]?'([^'\\\n]{1,300})|`([^`\\\n]{1,300}))|([^\s"'`<>\\\0]{1,300}))"""
 )
 _GIVEN = r"""[\w .-]{0,30}\\{0,3}["'`)\]]{0,3}[ \t]{0,8}(?:=>|:=|={1,2}|:{1,2}|,)[ \t]{0,8}\\{0,3}["'`]{0,2}"""
-# Where a word begins, behind a line's end or a colour, too, as they stand in JSON, in a URL and in a terminal's output.
+# The beginning of a word, also after an escaped line end or colour, as in JSON, in a URL or in terminal output.
 _START = (
     r"(?:(?<![\w.-])|(?<=\\[nrt])|(?<=[%=][0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2})"
     r"|(?<=\[m)|(?<=\[\dm)|(?<=[\[;]\d\dm)|(?<=;\dm))"
@@ -85,7 +85,8 @@ class CredentialRule:
 
 
 def _behind(match: re.Match[str]) -> str:
-    """Return what holds at the end of a word that is behind one of some others, joined to it or not."""
+    """Return a pattern that matches the end of one of some words before the present place, joined to the next word or
+    not."""
     word = match[1]
     places = (f"(?<={before}{word})|(?<={before}[ _.-]{word})" for before in match[2].split("|"))
     return f"{word}(?:{'|'.join(places)})"

@@ -73,8 +73,8 @@ def _familiar() -> frozenset[str]:
 
 @cache
 def _word_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return what may be a key; ids, hashes and images, which are none; a component of a path that people have
-    named."""
+    """Return patterns: of words that may be keys; of ids, hashes and images; of path components with names by
+    people."""
     start, end = r"(?<![A-Za-z0-9_+/-])", r"(?![A-Za-z0-9])"
     known = (
         r"[0-9a-fA-F]{8}(?:[-_][0-9a-fA-F]{4}){3}[-_][0-9a-fA-F]{12}",  # UUID
@@ -117,8 +117,7 @@ def random_words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_path_word(text: str, start: int, word: str) -> bool:
-    """Return whether a word with slashes is a path or part of a URL: it begins like one, or a component is made of
-    words."""
+    """Return whether a word with slashes is a path or a part of a URL, by its beginning or by a component of words."""
     if text[start - 1 : start] in ("/", ".", "~", "@"):
         return True
     named = _word_patterns()[2]
@@ -147,7 +146,7 @@ _WORDS = (
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return what values are made of, by name; compiled when the first value is judged."""
+    """Return the patterns by which values are judged, by name; they are compiled for the first value."""
     shapes = {
         # Empty, <x>, {x}, $X, ${{ x }}, %s, @X@, xxxx, one character again and again; and words that say so themselves.
         # YAML's tags, Symfony's %env(X)%.
@@ -320,7 +319,7 @@ def is_in_header(value: str, quoted: bool) -> bool:
 
 def _judged(value: str, quoted: bool) -> str:
     if value.endswith("..."):
-        return ""  # the rest is not told
+        return ""  # an abbreviated value, such as `ghp_abc...`
     return value.strip() if quoted else value.rstrip(_SENTENCE_END)
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 from memctl.text.credentials.values import is_mixed
 
 _BEFORE, _STEP, _AFTER = 400, 4_000, 1_200  # characters of a window; the longest shape that is no block takes 1,100
-_BLOCK_LINES = 4  # behind the first line of a block, in which the default of a variable may stand
+_BLOCK_LINES = 4  # after the first line of a block, which may have the default of a variable
 _NEAR = 160  # characters behind a name of a secret in which its value begins
 _LINE_END = 24  # characters of a name, at most, with the end of its line behind it
 _LONG = b"w" * 20
@@ -56,7 +56,7 @@ def _hints() -> dict[str, re.Pattern[str]]:
         r"|[\w .-]{0,30}[\"'`)\]\\]{0,6}[ \t]{0,12}(?:[=:>,|?][=:>|?\n -]{0,24}|is |was |will be |[ \t])"
         r"[\w \t\[\]|&]{0,24}?=?[ \t]?[\"'`\\]{0,4}([^\s\"'`\\]{5,40}(?:[ \t][^\s\"'`\\]{5,40})?)",
         "variable": r"[A-Z]{3,6}(?:_KEY)?(?:_BASE)?\d{0,2}=[^\s]",
-        # A name at the end of its line: the value may stand on the next one; with a brace, on one of some lines.
+        # A name at the end of its line: the value may be on the next one; with a brace, on one of the next few lines.
         "line end": r"(?:pass(?:word|wort|phrase|code|wd)|secret|token|key)"
         r"(?:[*:]{0,5}[ \t]{0,4}\n\n?|[\"']?[ \t]{0,3}(?:,|(\{))?[ \t]{0,3}\n)",
         "option": r" -(?:[puwas]|-(?:[a-z-]{0,20}pass|pw|from-l|user))",
@@ -118,9 +118,10 @@ def _places(flat: str, lower: str) -> Iterator[int]:
 
 
 def _phrases_in(lower: str) -> Iterator[str]:
-    """Return the phrases whose words all occur in a text; its distinct words are far shorter than the text.
+    """Return the phrases whose words all occur in a text.
 
-    They are gathered from pieces that overlap by more than the longest phrase.
+    Distinct words are compared, which are far shorter than the text; they come from pieces that overlap by more than
+    the longest phrase.
     """
     words: set[str] = set()
     for start in range(0, len(lower), _PIECE):
@@ -130,7 +131,7 @@ def _phrases_in(lower: str) -> Iterator[str]:
 
 
 def _lines_of_block(text: str, start: int) -> Iterator[int]:
-    """Yield where the following lines begin, for the length of a variable's declaration in Terraform."""
+    """Yield the offsets of the next few lines, as many as a variable's declaration in Terraform has."""
     for _ in range(_BLOCK_LINES):
         start = text.find("\n", start) + 1
         if not start:
@@ -139,7 +140,7 @@ def _lines_of_block(text: str, start: int) -> Iterator[int]:
 
 
 def _odd_words(flat: str) -> Iterator[int]:
-    """Yield where words of 20 and more characters stand that are no names, ids or paths."""
+    """Yield the start and end of words of 20 and more characters that are not names, ids or paths."""
     is_harmless = _harmless().fullmatch
     data = flat.encode("ascii")
     marked = data.translate(_WORDS) + b" "

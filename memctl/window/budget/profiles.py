@@ -1,9 +1,9 @@
-"""The one table of budgets: what parts a window has, and what share of it each gets, by the kind of task.
+"""The table of budgets: the parts of a window, and the share that each gets for a kind of task.
 
-A window is divided in two ways: among the types of context that whoever works with it tells apart
-(rules.md#allocation, rules.md#task-profiles), and among the components of a request, which a program counts
-(rules.md#window-budget). A profile divides it in one of them. Without a profile a type gets the middle of its range:
-35, 45, 12.5 and 7.5 %, which is exactly the whole.
+A window is divided either among types of context, such as the active task and the session's memory
+(rules.md#allocation, rules.md#task-profiles), or among the components of a request, such as tool results
+(rules.md#window-budget); each profile does one of both. The profile `balanced` gives each type the middle of its range:
+35, 45, 12.5 and 7.5 %, which sum to the whole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _PARTS = 1_000_000  # in which fractions are divided, so that rounding loses no 
 
 
 class BudgetComponent(Enum):
-    """What shares a window (rules.md#window-budget); `BudgetComponent("TOOL_RESULTS")` is known, too."""
+    """A component of a request that has a budget (rules.md#window-budget); `BudgetComponent("TOOL_RESULTS")` works,
+    too.
+    """
 
     SYSTEM_PROMPT = "system_prompt"
     TOOL_DEFINITIONS = "tool_definitions"
@@ -43,7 +45,7 @@ class BudgetComponent(Enum):
 Component = BudgetComponent | str  # a component, or its name in either case
 
 
-def named(given: Component) -> BudgetComponent:
+def component_of(given: Component) -> BudgetComponent:
     """Return a component by itself or by its name, in either case; raises MemctlError for an unknown one."""
     try:
         return BudgetComponent(given)
@@ -59,11 +61,10 @@ Allocations = Mapping[BudgetComponent, float]
 
 
 class BudgetShare(msgspec.Struct, frozen=True):
-    """A type of context: its name, what it is for, and its least and most share of the window in per mille."""
+    """A type of context: its name, its title, and its least and most share of the window in per mille."""
 
     name: str
     title: str
-    purpose: str
     least: int
     most: int
 
@@ -71,27 +72,25 @@ class BudgetShare(msgspec.Struct, frozen=True):
 SHARES = {
     share.name: share
     for share in (
-        BudgetShare("system", "Knowledge and system", "instructions, skills, core procedures", 300, 400),
-        BudgetShare("active", "Active task", "current files, recent outputs, working state", 400, 500),
-        BudgetShare("session", "Session memory", "decisions, issues, persistent state", 100, 150),
-        BudgetShare("buffer", "Buffer", "tool outputs, safety margin", 50, 100),
+        BudgetShare("system", "Knowledge and system", 300, 400),
+        BudgetShare("active", "Active task", 400, 500),
+        BudgetShare("session", "Session memory", 100, 150),
+        BudgetShare("buffer", "Buffer", 50, 100),
         # What the agents of one project all have, beside their own; rules.md#task-profiles.
-        BudgetShare("shared", "Shared context", "the same for all agents", 0, 400),
+        BudgetShare("shared", "Shared context", 0, 400),
     )
 }
-_COMPONENTS = {
-    BudgetComponent.SYSTEM_PROMPT: ("System prompt", "instructions"),
-    BudgetComponent.TOOL_DEFINITIONS: ("Tool definitions", "names and parameters of tools"),
-    BudgetComponent.MESSAGE_HISTORY: ("Message history", "texts of user and model, and calls"),
-    BudgetComponent.TOOL_RESULTS: ("Tool results", "outputs of tools"),
-    BudgetComponent.MEMORY_INJECTION: ("Memory", "what is given of the project's memory"),
-    BudgetComponent.OUTPUT_RESERVED: ("Answer", "kept free for the answer"),
+_TITLES = ("System prompt", "Tool definitions", "Message history", "Tool results", "Memory", "Answer")  # of components
+SHARES |= {
+    part.value: BudgetShare(part.value, title, 0, 0) for part, title in zip(BudgetComponent, _TITLES, strict=True)
 }
-SHARES |= {part.value: BudgetShare(part.value, *texts, 0, 0) for part, texts in _COMPONENTS.items()}
 
 
 class Portion(msgspec.Struct, frozen=True):
-    """What one type of context gets: its soft limit (the allocation), its hard limit, and what the tokens are for."""
+    """What one type of context gets of a window, in tokens: its soft limit `tokens`, its hard limit, and its parts.
+
+    `parts` are pairs of what the tokens are for and how many.
+    """
 
     share: BudgetShare
     tokens: int
@@ -100,7 +99,7 @@ class Portion(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """One type of context in a profile: tokens of a window of 200,000, and how they are spent."""
+    """What a profile gives one type of context, in tokens of a window of 200,000; `parts` says for what."""
 
     name: str
     tokens: int
@@ -108,7 +107,10 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """A kind of task with its division; `advice` holds texts with tokens of a window of 200,000 to be put in."""
+    """The division of a window for one kind of task.
+
+    `advice` has pairs of a text with places for numbers, and these numbers in tokens of a window of 200,000.
+    """
 
     name: str
     title: str
@@ -117,7 +119,10 @@ class Profile(msgspec.Struct, frozen=True):
 
     @property
     def allocations(self) -> Allocations:
-        """The fraction of the window that each component gets; raises MemctlError if it divides types of context."""
+        """The fraction of the window that each component gets.
+
+        Raises MemctlError if the profile divides the window among types of context.
+        """
         if not self.is_of_components:
             names = ", ".join(name for name, profile in PROFILES.items() if profile.is_of_components)
             raise MemctlError(f"the profile {self.name} divides no components", f"those that do are {names}", USAGE)
@@ -125,23 +130,24 @@ class Profile(msgspec.Struct, frozen=True):
 
     @property
     def is_of_components(self) -> bool:
+        """Whether the profile divides the window among the components of a request."""
         return len(self.plans) == len(BudgetComponent)
 
     def lines(self, window: int) -> list[str]:
-        """Return the advice for a window of some size."""
+        """Return the advice, with its numbers of tokens for a window of `window` tokens."""
         return [text.format(*(f"{scaled(number, window):,}" for number in numbers)) for text, numbers in self.advice]
 
 
 def scaled(tokens: int, window: int) -> int:
-    """Tokens of a window of DEFAULT_WINDOW as tokens of another."""
+    """Return tokens of a window of DEFAULT_WINDOW in proportion to another window."""
     return tokens * window // DEFAULT_WINDOW
 
 
 def allocate(window: int, profile: Profile) -> list[Portion]:
-    """Divide a window; the portions sum exactly to it, and the parts of each exactly to the portion.
+    """Divide a window by a profile; the portions sum exactly to it, and the parts of each portion to the portion.
 
-    The hard limit is the upper end of the type's range, or the profile's own share where that is larger. Raises
-    MemctlError for a window in which components leave no room for the answer.
+    The hard limit is the upper end of the type's range, or its share in the profile where that is larger. Raises
+    MemctlError for a window of components that is too small for an answer.
     """
     amounts = divide(window, [plan.tokens for plan in profile.plans])
     if profile.is_of_components:
@@ -159,7 +165,7 @@ def allocate(window: int, profile: Profile) -> list[Portion]:
 
 
 def divide(total: int, weights: Sequence[int]) -> list[int]:
-    """Divide a whole number by weights and lose nothing: what rounding leaves goes to the largest remainders."""
+    """Divide a whole number by weights, without loss: rounded off units go to the largest remainders."""
     whole = sum(weights)
     if not whole:
         return [0] * len(weights)
@@ -171,9 +177,10 @@ def divide(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
-    """Return the hard limits in tokens, which sum to the window exactly.
+    """Return the hard limit of each component in tokens; they sum exactly to the window.
 
-    The reserve for the answer is at least 4,000 tokens; what it lacks is taken from the history. Raises ValueError.
+    The answer gets at least 4,000 tokens, if need be from the share of the history. Raises ValueError if both shares
+    together have fewer, and for fractions that do not sum to 1.
     """
     argument_checks.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
     total = sum(allocations.values())
@@ -184,7 +191,7 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
     lacking = max(OUTPUT_FLOOR - limits[BudgetComponent.OUTPUT_RESERVED], 0)
     if lacking > limits[BudgetComponent.MESSAGE_HISTORY]:
         share = allocations[BudgetComponent.OUTPUT_RESERVED] + allocations[BudgetComponent.MESSAGE_HISTORY]
-        least = f"; it takes {math.ceil(OUTPUT_FLOOR / share):,}" if share else ""
+        least = f"; give at least {math.ceil(OUTPUT_FLOOR / share):,}" if share else ""
         raise ValueError(
             f"a window of {window:,} tokens has no room for {OUTPUT_FLOOR:,} tokens of answer "
             f"in the shares of answer and history{least}"
@@ -302,7 +309,7 @@ PROFILES = {
 
 
 def profile(name: str) -> Profile:
-    """Return the profile for a kind of task, `_` and spaces taken for `-`; raises MemctlError for an unknown one."""
+    """Return a profile by its name, with `_` or a space for `-`; raises MemctlError for an unknown name."""
     key = name.strip().lower().replace("_", "-").replace(" ", "-")
     if key in PROFILES:
         return PROFILES[key]
@@ -315,7 +322,7 @@ BUFFER_LEAST = 50  # per mille of the window that must stay free; rules.md#alloc
 
 
 class CapacityLevel(msgspec.Struct, frozen=True):
-    """A level of fullness: from how many percent on it holds, what it asks for, and how (rules.md#capacity)."""
+    """A level of fullness: from `least` percent on, with an action and ways to carry it out (rules.md#capacity)."""
 
     name: str
     least: int
@@ -336,27 +343,33 @@ LEVELS = (
 
 
 def level(used: int, window: int) -> CapacityLevel:
-    """Return the level at which a window of some tokens is when so many are used."""
+    """Return the capacity level of a window of `window` tokens, of which `used` are in use."""
     return next(found for found in LEVELS if used * 100 >= found.least * window)
 
 
 class TypeUsage(msgspec.Struct, frozen=True):
-    """One type of context as measured: tokens used of its portion; `over` is beyond the soft limit."""
+    """The tokens that one type of context uses, and the portion that it gets."""
 
     portion: Portion
     used: int
 
     @property
     def over(self) -> int:
+        """The tokens beyond the soft limit."""
         return max(self.used - self.portion.tokens, 0)
 
     @property
     def over_hard(self) -> int:
+        """The tokens beyond the hard limit."""
         return max(self.used - self.portion.hard, 0)
 
 
 class Occupancy(msgspec.Struct, frozen=True):
-    """A whole window as measured: tokens used, of which `unattributed` were reported and not counted in any file."""
+    """How full a window is, in tokens: in all and by type of context.
+
+    `used` is what the host reported, or else what was `counted` in files; `unattributed` is the part of it that no file
+    has. `usable` is what can be filled before the host compacts.
+    """
 
     window: int
     used: int
@@ -368,21 +381,22 @@ class Occupancy(msgspec.Struct, frozen=True):
 
     @property
     def zone(self) -> str:
-        """Its zone and colour, as `memctl window status` and the hooks have them."""
+        """The pressure zone: green, yellow, orange or red."""
         return zone_of(self.used / self.usable)
 
     @property
     def free(self) -> int:
+        """The tokens that are free; negative if the window is exceeded."""
         return self.window - self.used
 
     @property
     def lacks(self) -> int:
-        """Tokens that the window's smallest safety margin is short of."""
+        """The tokens that are missing from the window's safety margin of 5 %."""
         return max(-(-self.window * BUFFER_LEAST // 1000) - self.free, 0)
 
     @property
     def is_alarming(self) -> bool:
-        """Whether something is to be done now: 90 % of the window, or a type of context beyond its hard limit."""
+        """Whether to act now: the window is 90 % full, or a type of context exceeds its hard limit."""
         return self.level.least >= COMPACT_AT or any(usage.over_hard for usage in self.usages)
 
 
@@ -393,9 +407,10 @@ def occupancy(
     reported: int | None,
     usable: int | None = None,
 ) -> Occupancy:
-    """Judge what was counted per type of context. What the host reported as used is trusted more than the sum.
+    """Return how full a window is, from the tokens counted for each type of context (`used`, by its name).
 
-    `usable` is what can be filled before the host compacts, by default all of the window.
+    `reported` are the tokens that the host says are in use, which replace the sum; None if it says nothing. `usable` is
+    what can be filled before the host compacts, by default all of the window.
     """
     usages = [TypeUsage(portion, used.get(portion.share.name, 0)) for portion in portions]
     counted = sum(usage.used for usage in usages)
@@ -408,7 +423,11 @@ _COORDINATION = {"ownership": 10_000, "conflict resolution": 10_000, "blockers":
 
 
 class Team(msgspec.Struct, frozen=True):
-    """What a project of several agents comes to: tokens there are, tokens of use (rules.md#task-profiles)."""
+    """The tokens of a project of several agents: those of all windows, and those in use (rules.md#task-profiles).
+
+    `shared` is what all agents have, counted once; `own` what all have for themselves, together; `coordination` what
+    their cooperation takes, with its parts.
+    """
 
     agents: int
     available: int
@@ -419,15 +438,17 @@ class Team(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> int:
+        """The tokens of use: shared, own and for coordination."""
         return self.shared + self.own + self.coordination
 
     @property
     def efficiency(self) -> float:
+        """The share of the available tokens that are of use."""
         return self.effective / self.available
 
 
 def team(window: int, agents: int = AGENTS) -> Team:
-    """Return the sum for some agents with a window each: 720,000 of 1,000,000 for five of 200,000."""
+    """Return the tokens of some agents with a window each: 720,000 of 1,000,000 are of use for five of 200,000."""
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(_COORDINATION.values()), window)
     parts = divide(coordination, [*_COORDINATION.values()])

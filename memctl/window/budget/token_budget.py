@@ -1,7 +1,7 @@
-"""Token budgets of the parts of a window (rules.md#window-budget).
+"""Token budgets for the components of a window (rules.md#window-budget).
 
-A budget that is exactly full is not exceeded; what is evicted is given back; component names are known in either case;
-the window that can be filled is smaller by the safety margin and by the reserve for the answer.
+A budget that is exactly full is not exceeded. Evicted tokens are given back. The safety margin and the reserve for the
+answer are subtracted from what can be filled.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from memctl.window.budget.profiles import (
     Allocations,
     BudgetComponent,
     Component,
+    component_of,
     limits_of,
-    named,
     profile,
 )
 from memctl.window.messages.content import ContentType
@@ -35,7 +35,9 @@ _OUTPUT = BudgetComponent.OUTPUT_RESERVED
 
 
 class ComponentBudget(msgspec.Struct, frozen=True):
-    """The budget of one component, in tokens."""
+    """The budget of one component: its hard limit and its use in tokens, and the soft limit as a fraction of the
+    hard.
+    """
 
     hard_limit_tokens: int = 0
     used: int = 0
@@ -43,29 +45,34 @@ class ComponentBudget(msgspec.Struct, frozen=True):
 
     @property
     def soft_limit(self) -> int:
+        """The soft limit in tokens."""
         return int(self.hard_limit_tokens * self.soft_limit_pct)
 
     @property
     def utilization(self) -> float:
+        """The fraction of the hard limit in use; 0.0 without a limit."""
         return self.used / self.hard_limit_tokens if self.hard_limit_tokens else 0.0
 
     @property
     def is_soft_exceeded(self) -> bool:
+        """Whether the soft limit is reached."""
         return self.used >= self.soft_limit
 
     @property
     def is_hard_exceeded(self) -> bool:
+        """Whether the hard limit is exceeded; exactly full is not."""
         return self.used > self.hard_limit_tokens
 
     @property
     def remaining(self) -> int:
+        """The tokens left up to the hard limit, at least 0."""
         return max(self.hard_limit_tokens - self.used, 0)
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the gate says: whether tokens may be added to a component, with a warning or the reason why not.
+    """Whether tokens may be added to a component, with a `warning`, or the `reason` why not.
 
-    `excess` is by how many tokens the limit would be exceeded.
+    `projected` is the component's use after the addition, and `excess` the tokens beyond its limit or the window's.
     """
 
     allowed: bool
@@ -79,11 +86,12 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def utilization_after(self) -> float:
+        """The fraction of the limit in use after the addition."""
         return round(self.projected / self.limit, 2) if self.limit else 0.0
 
 
 class ComponentReport(msgspec.Struct, frozen=True):
-    """One component of a report, with its forecast."""
+    """The budget of one component in a report, with the turns until it is used up; None if that is not known."""
 
     used: int
     limit: int
@@ -96,7 +104,9 @@ class ComponentReport(msgspec.Struct, frozen=True):
 
 
 class BudgetReport(msgspec.Struct, frozen=True):
-    """The whole budget, by the components' names; None is what is not known yet."""
+    """The whole budget: each component by its name, the sums, and the turns until the window is full (None: not
+    known).
+    """
 
     components: dict[str, ComponentReport]
     total_used: int
@@ -111,11 +121,12 @@ Watcher = Callable[[BudgetComponent, ComponentBudget, int], None]  # the budget 
 
 
 class TokenBudgetManager:
-    """Tracks what each component uses, says before something is added whether it may be, and when a budget runs out.
+    """Tracks the tokens of each component, judges additions in advance, and forecasts when a budget is used up.
 
-    `allocations` are fractions of the window that sum to 1, or the name of a profile. `enforce_components=False` lets
-    the gate refuse only what the whole window has no room for, and warn otherwise (rules.md#window-budget). Raises
-    ValueError for allocations that do not sum to 1 and for a window too small for the output reserve.
+    `allocations` are fractions of the window that sum to 1, or a profile's name. With `enforce_components=False` a
+    component that exceeds its limit only warns, and tokens are refused only if the whole window has no room
+    (rules.md#window-budget). Raises ValueError for allocations that do not sum to 1, and for a window that is too small
+    for an answer.
     """
 
     def __init__(
@@ -145,39 +156,43 @@ class TokenBudgetManager:
         self._burnt_by: dict[BudgetComponent, deque[int]] = {part: deque(maxlen=BURN_TURNS) for part in limits}
 
     def track(self, component: Component, tokens: int) -> None:
-        """Count tokens that were added to a component. It never refuses: that is the gate's part."""
+        """Count tokens that were added to a component, even beyond its limit; raises ValueError for a negative
+        number.
+        """
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens can't be negative; `release` gives them back")
-        self._add(named(component), tokens)
+        self._add(component_of(component), tokens)
 
     def release(self, component: Component, tokens: int) -> int:
-        """Give back tokens that were evicted or compressed away; how many the component had of them."""
+        """Subtract tokens that left a component, and return how many of them it had; raises ValueError for a negative
+        number.
+        """
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens can't be negative")
-        given = min(tokens, self.budgets[part := named(component)].used)
+        given = min(tokens, self.budgets[part := component_of(component)].used)
         self._add(part, -given)
         return given
 
     def record_turn(self, tokens: int | Mapping[BudgetComponent, int]) -> None:
-        """Note what a turn consumed: in all, or by component, which tells when each runs out."""
+        """Record the tokens that a turn added, in all or by component; burn rates and forecasts are based on them."""
         if isinstance(tokens, int):
             self._burnt.append(tokens)
             return
         argument_checks.instance(tokens, Mapping, "tokens", "a number, or a mapping by component")
-        given = {named(part): number for part, number in tokens.items()}
+        given = {component_of(part): number for part, number in tokens.items()}
         self._burnt.append(sum(given.values()))
         for part, burnt in self._burnt_by.items():
             burnt.append(given.get(part, 0))
 
     def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
-        """Return whether tokens may be added. What would exceed the hard limit, or the room in the window, is refused.
+        """Return whether tokens may be added to a component: not beyond its hard limit or the room in the window.
 
         A budget of 100 tokens holds 100.
         """
         argument_checks.numbers(tokens_to_add=tokens_to_add)
-        component = named(component)
+        component = component_of(component)
         budget = self.budgets[component]
         projected, limit = budget.used + tokens_to_add, budget.hard_limit_tokens
         verdict = Verdict(True, component, budget.used, projected, limit)
@@ -199,50 +214,56 @@ class TokenBudgetManager:
 
     @property
     def total_used(self) -> int:
-        """Tokens in the window; what is kept for the answer is not in it."""
+        """The tokens in the window, without the reserve for the answer."""
         return sum(budget.used for part, budget in self.budgets.items() if part is not _OUTPUT)
 
     @property
     def total_utilization(self) -> float:
+        """The fraction of the window in use."""
         return self.total_used / self.max_context_tokens
 
     @property
     def output_room(self) -> int:
-        """Tokens that can still be added without touching the reserve for the answer or the safety margin."""
+        """The tokens that can be added beside the reserve for the answer and the safety margin."""
         usable = int(self.max_context_tokens * (1 - self.safety_margin))
         return max(usable - self.budgets[_OUTPUT].hard_limit_tokens - self.total_used, 0)
 
     @property
     def needs_emergency_compaction(self) -> bool:
-        """Whether less than 4,000 tokens are left for the answer (rules.md#window-budget)."""
+        """Whether fewer than 4,000 tokens are left for the answer (rules.md#window-budget)."""
         return int(self.max_context_tokens * (1 - self.safety_margin)) - self.total_used < OUTPUT_FLOOR
 
     @property
     def burn_rate(self) -> float:
-        """Tokens a turn, the mean of up to 20 turns; 0 before the first."""
+        """The mean tokens a turn, of up to 20 turns; 0 before the first."""
         return _mean(self._burnt)
 
     @property
     def last_turn(self) -> int | None:
-        """Tokens of the last turn, None before the first."""
+        """The tokens of the last turn, None before the first."""
         return self._burnt[-1] if self._burnt else None
 
     def turns_until_exhausted(self, component: Component | None = None) -> float | None:
-        """Turns until a component's budget is used up, or without one the window's; None if nothing tells."""
-        part = None if component is None else named(component)
+        """Return the turns until a component's budget is used up, or the window's without a component; None if not
+        known.
+        """
+        part = None if component is None else component_of(component)
         rate = self.burn_rate if part is None else _mean(self._burnt_by[part])
         remaining = self.output_room if part is None else self.budgets[part].remaining
         return remaining / rate if rate > 0 else None
 
     def urgency(self, component: Component | None = None) -> str:
-        """Return how much time there is: `critical` under 3 turns, `warning` under 10, else `normal`."""
+        """Return `critical` if a budget lasts fewer than 3 turns, `warning` below 10, else `normal`.
+
+        The budget is a component's, or the window's without one.
+        """
         turns = self.turns_until_exhausted(component)
         if turns is None or turns >= WARNING_TURNS:
             return "normal"
         return "critical" if turns < CRITICAL_TURNS else "warning"
 
     def report(self) -> BudgetReport:
-        """Return all of it, for a dashboard; `msgspec.to_builtins` makes it plain."""
+        """Return the whole budget with its forecasts."""
         return BudgetReport(
             components={part.value: self._of(part) for part in self.budgets},
             total_used=self.total_used,
@@ -297,8 +318,8 @@ COMPONENTS: Mapping[ContentType, BudgetComponent] = {
 }
 
 
-def used(conversation: Conversation) -> dict[BudgetComponent, int]:
-    """Return the tokens of each component; what a request costs beside its blocks counts to the history."""
+def use_by_component(conversation: Conversation) -> dict[BudgetComponent, int]:
+    """Return the tokens of a conversation by component; those of a request beside its blocks are the history's."""
     found = dict.fromkeys(BudgetComponent, 0)
     for block in conversation.blocks:
         found[COMPONENTS[block.content_type]] += block.token_count
@@ -307,28 +328,30 @@ def used(conversation: Conversation) -> dict[BudgetComponent, int]:
 
 
 def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
-    """Let budgets have what the conversation has now; what is reserved for the output is not in it."""
-    for part, tokens in used(conversation).items():
+    """Set the use of each component to what a conversation has; the reserve for the answer is left alone."""
+    for part, tokens in use_by_component(conversation).items():
         if part is not BudgetComponent.OUTPUT_RESERVED:
             budgets.release(part, budgets.budgets[part].used)
             budgets.track(part, tokens)
 
 
 def window(conversation: Conversation, utilization: float) -> float:
-    """Return the window that a conversation fills to a utilisation, in what its counter counts."""
+    """Return the size of the window that a conversation fills to a utilisation (0 to 1), in its counter's tokens."""
     return conversation.tokens / max(utilization, 1e-9)
 
 
 def managed_window(conversation: Conversation, utilization: float, budgets: TokenBudgetManager) -> float:
-    """The same, as management has it: no larger than one whose orange zone begins where the answer's room ends.
+    """Return the size of a window for management: no larger than one in which the answer has room below the orange
+    zone.
 
-    Any window keeps 4,000 tokens for the answer, and the zones of small ones should be tighter. Below 20,000 tokens
-    that room ends before the orange zone begins, where no step of the cascade is called for and the target is behind.
+    The size is in the tokens of the conversation's counter; `utilization` is from 0 to 1. Every window keeps 4,000
+    tokens for the answer. In one below 20,000 tokens that room begins before the orange zone does, where no step of the
+    cascade would run.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 
 
 def answer_line(budgets: TokenBudgetManager) -> float:
-    """Return the fraction of a window above which less than 4,000 tokens are left for the answer."""
+    """Return the fraction of a window above which fewer than 4,000 tokens are left for the answer."""
     size = budgets.max_context_tokens
     return max((1 - budgets.safety_margin) * size - OUTPUT_FLOOR, 0) / size

@@ -1,7 +1,7 @@
-"""The cascade: a conversation is brought down to a size step by step, the cheapest first (rules.md#window-compression).
+"""The cascade: steps make a conversation smaller until it has a target size (rules.md#window-compression).
 
-Each step is made only while tokens are still wanted. Eviction between the steps loses nothing that must survive:
-policies score blocks and know nothing of decisions or errors in them.
+The cheapest step is first, and a step runs only while tokens are still to be freed. Policies of eviction know nothing
+of decisions or errors, so that the cascade has them spare blocks which hold something that must survive.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _STRATEGY = CompressionStrategy.SUB_AGENT
 
 
 class SubAgentAnswer(msgspec.Struct, frozen=True):
-    """What a sub-agent gives back: its summary, the tokens that its own window took, and its calls of a model."""
+    """A sub-agent's answer: its summary, the tokens that its own window took, and its calls of a model."""
 
     summary: str
     tokens_used: int
@@ -61,7 +61,7 @@ Dispatcher = Callable[[str, str], SubAgentAnswer]
 
 
 class Effort(msgspec.Struct, frozen=True):
-    """What a subtask is likely to take here: calls of tools and tokens, as those before it took on average."""
+    """The likely effort of a subtask: the calls of tools and the tokens that earlier ones took on average."""
 
     calls: float
     tokens: float
@@ -70,23 +70,25 @@ class Effort(msgspec.Struct, frozen=True):
 def reason_against(subtask: str, effort: Effort) -> str:
     """Return why a subtask is better done in the main window, "" if it is worth a window of its own.
 
-    It is if whoever does it needs nothing but its text, and if it explores much.
+    It is worth one if its text alone tells what to do, and if it takes much exploration.
     """
     text = subtask.strip()
     if not text:
         return "there is no open subtask"
     if len(_SENTENCE.split(text.rstrip(".!?;"))) > MOST_SENTENCES:
-        return f"it takes more than {MOST_SENTENCES} sentences to tell it"
+        return f"its text has more than {MOST_SENTENCES} sentences"
     if found := _REFERS.search(text):
         return f"it depends on the conversation ({found[0]!r})"
     if effort.calls < LEAST_CALLS and effort.tokens < LEAST_TOKENS:
-        return f"it is likely to take {effort.calls:.0f} calls and {effort.tokens:,.0f} tokens, which is little"
+        return f"it is likely to take only {effort.calls:.0f} calls and {effort.tokens:,.0f} tokens"
     return ""
 
 
 def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
-    """Return the first open subtask of a conversation that is worth a window of its own, and the context that it needs;
-    or none, and why. `done` are those that were given away before."""
+    """Return the first open subtask that is worth a sub-agent, the context that it needs, and "".
+
+    If there is none, return "", "" and the reason. `done` are subtasks that were delegated before.
+    """
     happened = events.of_blocks(blocks)
     finished = max(sum(task.status == DONE for task in happened.tasks), 1)
     calls = sum(block.is_call for block in blocks)
@@ -106,9 +108,10 @@ def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[s
 def dispatch(
     task: str, context: str, dispatcher: Dispatcher | None, count: Callable[[str], int], most: int = MOST_TOKENS
 ) -> CompressionResult:
-    """Let a sub-agent do a task, given in one or two sentences, with the context that it needs.
+    """Have a sub-agent do a task, and return its summary as a compression of the tokens that it took.
 
-    Refused without a dispatcher, if it fails, if it says nothing, and if its summary has more than `most` tokens.
+    `task` is one or two sentences. Refused without a dispatcher, if the sub-agent fails or says nothing, and if its
+    summary has more than `most` tokens.
     """
     before = count(task)
     if dispatcher is None:
@@ -130,11 +133,11 @@ def dispatch(
     return result_of(_STRATEGY, used, tokens, answer.summary, llm_calls_used=answer.llm_calls)
 
 
-WHY = "something that must survive is only there"
+WHY = "it alone has something that must survive"
 
 
 class Compressor(Protocol):
-    """What makes the steps of a cascade, as CompressionEngine does; `free` and `target` are tokens."""
+    """What the cascade needs of a compression engine; `free` and `target` are tokens."""
 
     counter: TokenCounter
     model: Model | None
@@ -159,7 +162,9 @@ def run(
     allowed: Collection[str] = ALL,
     evictor: EvictionEngine | None = None,
 ) -> Cascade:
-    """Bring a conversation down to `target` tokens by the steps that are `allowed`, or as near as can be."""
+    """Make a conversation smaller by the `allowed` steps until it has at most `target` tokens, or as near as they
+    get.
+    """
     if conversation.tokens <= target:
         return Cascade(conversation, target)
     wanted = essentials.of_blocks(conversation.blocks)
@@ -183,7 +188,9 @@ def run(
 
 
 def unread(engine: Compressor, done: Cascade, most: int) -> Cascade:
-    """Sum up results that the model has not read yet, the last resort, until at most `most` tokens are left."""
+    """Sum up results that the model has not read, until at most `most` tokens are left: the last resort after
+    `done`.
+    """
     before, free = done.conversation, done.tokens - most
     if free <= 0:
         return done
@@ -193,9 +200,10 @@ def unread(engine: Compressor, done: Cascade, most: int) -> Cascade:
 
 
 def delegate(engine: Compressor, done: Cascade, goal: str, given: set[str]) -> Cascade:
-    """Give the first open subtask that is worth it to a sub-agent, whose summary goes behind the last message.
+    """Have a sub-agent do the first open subtask that is worth it, and put its summary behind the last message.
 
-    `given` are the subtasks that were given before; this one joins them.
+    Nothing is done if the target is reached, or without a dispatcher. `goal` is the task's; the subtask is added to
+    `given`, which has those delegated before.
     """
     conversation = done.conversation
     size, wanted = conversation.tokens, conversation.tokens - done.target
@@ -249,9 +257,9 @@ def _evicted(
         ]
         # What no single block holds is spread over several: then all of these stay.
         spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
-    calls = model.counted(engine.model)
+    calls = model.call_counts(engine.model)
     return new, Step(
-        EVICTION, conversation.tokens, new.tokens, free, refused="" if result.evictions else "no block may go",
+        EVICTION, conversation.tokens, new.tokens, free, refused="" if result.evictions else "no block may be evicted",
         note=result.policy_name, blocks=len(result.evictions), policy=result.policy_name,
         changes=tuple(result.evictions), llm_calls=calls.get("llm_calls_used", 0),
         llm_used=calls.get("llm_answers_used", 0), llm_refused=calls.get("llm_answers_refused", 0),
@@ -260,9 +268,10 @@ def _evicted(
 
 @dataclass(frozen=True)
 class Reduction:
-    """A conversation after its steps, what had to survive, and what of that did not.
+    """A conversation made smaller, with two checks of what it lost.
 
-    `listed` and `missed` are the same by the list that is made for checking alone (`checklist`).
+    `wanted` is what had to survive and `lost` what of it did not. `listed` and `missed` are the same by an independent
+    list (`checklist`), which no step of compression uses.
     """
 
     cascade: Cascade
@@ -273,11 +282,12 @@ class Reduction:
 
     @property
     def conversation(self) -> Conversation:
+        """The conversation that is left."""
         return self.cascade.conversation
 
     @property
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """Of each kind of thing that had to survive, how many there were, and how many did."""
+        """For each kind of thing that had to survive: how many there were, and how many are left."""
         lost = set(self.lost)
         found: dict[str, tuple[int, int]] = {}
         for one in self.wanted:
@@ -293,7 +303,10 @@ def reduce(
     evictor: EvictionEngine,
     steps: Collection[str] = ALL,
 ) -> Reduction:
-    """Bring a conversation down to `target` tokens by some steps, and check what is left of what must survive."""
+    """Make a conversation smaller until it has at most `target` tokens, and check what of it must have survived.
+
+    A target out of reach is no error: all `steps` run then.
+    """
     wanted = tuple(essentials.of_blocks(conversation.blocks))
     done = run(engine, conversation, target, steps, evictor)
     if not done.steps:

@@ -1,8 +1,8 @@
-"""Compaction: the beginning of a conversation becomes a digest of it, the last turns stay as they are.
+"""Compaction: a digest replaces the beginning of a conversation, and the last turns stay as they are.
 
-What stays word for word (rules.md#window-compression): the system prompt, the original task, the current message of the
-user, and whatever is marked. The digest is made by rules; a model may word it instead, and what it says is refused if
-it loses something that must survive.
+The system prompt, the original task, the user's current message and marked blocks stay word for word
+(rules.md#window-compression). The digest is made by rules, or by a model, whose text is refused if it loses something
+that must survive.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ def compact(
     earlier: Sequence[Essential] = (),
     target: int | None = None,
 ) -> CompressionStep:
-    """Put a digest in the place of all but the last turns; refused if something is lost or less than 10 % gained.
+    """Replace all but the last turns by a digest; refused if it loses something or gains less than 10 %.
 
-    `kept_turns` stay at least, and as many more as `target` tokens have room for. `earlier` is as in
-    `essentials.of_blocks`. A model that the digest is `by` is asked once; rules make it if its own loses something.
+    At least `kept_turns` stay, and as many more as fit into `target` tokens. A model `by` is asked once for the digest;
+    rules make it if the model's text is refused. `earlier` is what had to survive in the conversation before it was
+    last made shorter.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     by_rules = partial(_by_rules, conversation, counter, wanted)
@@ -60,13 +61,13 @@ def compact(
     elif step.result.refused:
         note = step.result.refused
     elif not model.is_about(words, "\n".join(block.content for block in replaced)):
-        note = "what it says is of something else"
+        note = "its digest is on something else"
     elif target is not None and kept != kept_turns and step.conversation.tokens > target:
-        note = "what it says leaves more than the target"
+        note = "its digest leaves more than the target"
     else:
         note = ""
     by.count(used=not note, refused=bool(note and words))
-    counted = by.counted()
+    counted = by.take_counts()
     if note:
         step = made
         counted["metadata"] = {**made.result.metadata, "provider": note, "note": "made by rules instead"}
@@ -165,7 +166,7 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Line
         is_theirs = block.content_type in (ContentType.USER_MESSAGE, ContentType.SYSTEM_PROMPT)
         if block.do_not_evict and 0 <= block.message < cut and not is_theirs and block.content:
             what = f"{block.content_type.value} from turn {block.turn_created}"
-            parts.append(part(f"[Kept as it was, since it is marked: {what}]\n{block.content}"))
+            parts.append(part(f"[Kept unchanged, because it is marked: {what}]\n{block.content}"))
     shape = {"type": "message"} if is_item else {}
     new = [*(messages[n] for n in frame), {**shape, "role": "user", "content": [*parts, part(text)]}, *messages[cut:]]
     found = [*(lines.get(index, ()) for index in frame), numbers, *conversation.lines[cut:]] if lines else ()
@@ -183,4 +184,4 @@ def _checked(
     """Return the compaction, unless it loses something or gains too little."""
     new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1], keep=conversation.keep)
     names = (block.block_id for block in replaced)
-    return shorter.checked(_STRATEGY, conversation, new, wanted, text, conversation.tokens, names)
+    return shorter.checked_step(_STRATEGY, conversation, new, wanted, text, conversation.tokens, names)

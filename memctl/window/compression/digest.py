@@ -1,10 +1,9 @@
-"""The digest of a part of a conversation, in sections, which a compaction puts in its place.
+"""The digest that a compaction puts in the place of the beginning of a conversation, in sections.
 
-What it keeps: rules.md#window-compression. It is the state of the task, as checkpoints have it, with what was said
-under labels and what was found. A later digest goes on from an earlier one as summaries of sessions are merged
-(rules.md#session-summary): what the user said and decisions are appended, files are merged per path, next steps are
-replaced, an error stays until its step succeeds. Everything in it was said or done in the conversation, in its own
-words; nothing is made up.
+It has the state of the task as checkpoints have it, statements under labels, and findings
+(rules.md#window-compression), all in the words of the conversation. A later digest continues an earlier one as
+summaries of sessions do (rules.md#session-summary): decisions and what the user said are appended, files are merged by
+path, next steps are replaced, and an error stays until its step succeeds.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ _FIELD_OF = {
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """The state of the task as a conversation tells it, what it says under labels, and findings, the latest last."""
+    """The state of a task in a conversation, its statements under labels, and its findings, oldest first."""
 
     state: TaskState = TaskState()
     stated: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
     def text(self, findings: int | None = None) -> str:
-        """Return the digest as a text, with the last `findings` of its findings, all of them by default."""
+        """Return the digest as text, with only the last `findings` findings; None for all of them."""
         state, found = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
         steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.how_far})" for one in state.steps]
         files = state.files[::-1]
@@ -69,7 +68,7 @@ class Digest(msgspec.Struct, frozen=True):
         return "\n\n".join([events.HEAD, *parts])
 
     def holding(self, wanted: Iterable[Essential]) -> Digest:
-        """Return the digest with what it does not have of things that must survive."""
+        """Return the digest with those of `wanted` added that its text lacks."""
         more: dict[str, tuple[str, ...]] = {}
         files, stated = self.state.files, self.stated
         for one in essentials.missing_in(wanted, self.text(0)):
@@ -86,7 +85,7 @@ class Digest(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
-    """Return the digest of blocks, which goes on from an earlier one among them."""
+    """Return the digest of blocks; it continues an earlier digest among them."""
     before = next((_of_text(block.content) for block in events.digests(blocks)), Digest())
     happened, part = events.part_of([event for event in events.events_of(blocks) if event.kind != DIGEST])
     task = next((event for event in part.events if event.kind == PROMPT), Event(PROMPT))

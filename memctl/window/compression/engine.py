@@ -1,4 +1,4 @@
-"""The compression engine: five strategies, and a cascade of them, the cheapest first (rules.md#window-compression)."""
+"""The compression engine: five strategies, and their cascade, cheapest first (rules.md#window-compression)."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ if TYPE_CHECKING:
 
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
-    """Raise MemctlError unless these are a tool's name, a text, and a mapping or None."""
+    """Raise MemctlError unless the values are a tool's name, a text, and a mapping or None."""
     argument_checks.texts(tool_name=tool_name, result=output)
     hint = "json.loads decodes arguments that are JSON"
     argument_checks.instance(arguments, (Mapping, type(None)), "arguments", "a mapping", hint)
 
 
 class CompressionEngine:
-    """Compresses conversations and single results.
+    """Compresses conversations and single results, by rules or by a model.
 
-    Everything is made by rules unless there is a `provider`: a function `(system, user) -> str`, or an object with a
-    `name` and `answer(prompt)`. What that says is checked, and made by rules if it loses something. `instructions` are
-    added to what it is asked. `dispatcher` starts sub-agents, if the host has any.
+    `provider` is the model: a function `(system, user) -> str`, or an object with `name` and `answer(prompt)`; its text
+    is refused, and rules are applied instead, if it loses something. `instructions` are added to what it is asked.
+    `dispatcher` starts sub-agents. Results of up to `threshold` tokens stay as they are; `cascade` has the name of each
+    step by the utilisation from which on it runs.
     """
 
     def __init__(
@@ -82,12 +83,12 @@ class CompressionEngine:
         needed: Collection[str] = (),
         whole: str = "",
     ) -> CompressionResult:
-        """Sum up one result before it goes into the window; `needed` are strings that must stay, `whole` says how the
-        rest is got.
+        """Sum up one result before it goes into the window.
 
-        Refused if it has no more than the threshold's tokens, or if nothing worth it can be saved.
+        Strings in `needed` stay; `whole` is a sentence on how to get the whole result. Refused up to the threshold's
+        tokens, and if fewer than 10 % are saved.
         """
-        from memctl.window.compression.model import Text, counted, result_by
+        from memctl.window.compression.model import Text, call_counts, result_by
         from memctl.window.results import summary
 
         expect_result(tool_name, output, arguments)
@@ -104,8 +105,8 @@ class CompressionEngine:
             is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
             self.model.count(used=is_used, refused=bool(answer) and not is_used)
             if is_used:
-                return result_of(strategy, before, tokens, text, **counted(self.model))
-        calls = counted(self.model)
+                return result_of(strategy, before, tokens, text, **call_counts(self.model))
+        calls = call_counts(self.model)
         made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed, whole=whole)
         if made is None:
             return refusal(strategy, before, "it would save less than 10 %", output, **calls)
@@ -114,8 +115,10 @@ class CompressionEngine:
     def summarize_results(
         self, conversation: Conversation, free: int | None = None, *, is_unread: bool = False
     ) -> CompressionStep:
-        """Sum up large results, the largest first, until `free` tokens are saved (all of them if None): those that the
-        model has read, or with `is_unread` the others."""
+        """Sum up large results, the largest first, until `free` tokens are saved; None for all of them.
+
+        Only results are summed up that the model has read, or with `is_unread` only those that it has not.
+        """
         from memctl.window.compression import shorter
 
         check(conversation)
@@ -127,9 +130,9 @@ class CompressionEngine:
     def progressive_summarize(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
     ) -> CompressionStep:
-        """Tell older turns in less, the oldest first, until `free` tokens are saved (all of them if None).
+        """Shorten older turns, the oldest first, until `free` tokens are saved; None for all of them.
 
-        `earlier` is what had to survive in the conversation before it was made shorter.
+        `earlier` is what had to survive in the conversation before it was last made shorter.
         """
         from memctl.window.compression import shorter
 
@@ -140,8 +143,10 @@ class CompressionEngine:
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
     ) -> CompressionStep:
-        """Put a digest in the place of all but the last turns, of which `target` tokens say how many; `earlier` as
-        above."""
+        """Replace all but the last turns by a digest; with a `target` in tokens as many turns stay as fit into it.
+
+        `earlier` is what had to survive in the conversation before it was last made shorter.
+        """
         from memctl.window.compression import compaction
 
         check(conversation)
@@ -150,18 +155,18 @@ class CompressionEngine:
         return compaction.compact(conversation, self.counter, kept, self.model, earlier, target)
 
     def about(self, goal: str) -> None:
-        """Tell the model what the task is, from now on."""
+        """Set the goal of the task, which the model is told with each request."""
         if self.model is not None:
             self.model.instructions = msgspec.structs.replace(self.model.instructions, goal=goal)
 
     def take_notes(self, max_tokens: int = MAX_TOKENS) -> CompressionResult:
-        """Return the notes as a text for the window."""
+        """Return the notes of the task as a text of at most `max_tokens` for the window."""
         text = self.notes.for_context(self._count, max_tokens)
         whole = self.notes.for_context(self._count, 1 << 40)
         return result_of(CompressionStrategy.NOTE_TAKING, self._count(whole), self._count(text), text)
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
-        """Let a sub-agent do a task; only its summary comes back."""
+        """Have a sub-agent do a task with some context, and return its summary."""
         from memctl.window.compression import cascade
 
         argument_checks.texts(task_spec=task_spec, required_context=required_context)
@@ -174,11 +179,11 @@ class CompressionEngine:
         target: int,
         evictor: EvictionEngine | None = None,
     ) -> Cascade:
-        """Bring a conversation down to `target` tokens by what its utilisation of `max_tokens` calls for.
+        """Make a conversation smaller until it has at most `target` tokens, by the steps that its utilisation allows.
 
-        None for `max_tokens` calls for every step. In the order of cost: results are summed up, then the `evictor`
-        frees what is still missing, then older turns are shortened, then the beginning is compacted. A step is only
-        made if the target is not reached.
+        The utilisation is of `max_tokens`; None allows all steps. They run cheapest first, each only while the target
+        is not reached: results are summed up, the `evictor` takes blocks out, older turns are shortened, the beginning
+        is compacted.
         """
         from memctl.window.compression import cascade
 
@@ -189,7 +194,7 @@ class CompressionEngine:
         return cascade.run(self, conversation, target, self.steps_at(utilization), evictor)
 
     def steps_at(self, utilization: float) -> list[str]:
-        """Return the steps that a utilisation allows; eviction goes with any."""
+        """Return the names of the steps that a utilisation (0 to 1) allows; eviction is always among them."""
         return [*steps_at(utilization, self._cascade, self._compaction_from), EVICTION]
 
     def _count(self, text: str) -> int:

@@ -1,9 +1,8 @@
-"""The language model of a host behind one door: what it is asked, and which of its answers can take a text's place.
+"""Requests to the host's language model, and checks of its answers.
 
-It is a function of a system prompt and a request, or an object with a name. Whatever it raises is caught: it is
-reported once, the model is asked no more in that step, and rules take its place. What it is to shorten is data: it
-stands in an element of its own, without credentials. A model that answers something else or leaves errors out must not
-take a text's place, for the agent would go on with what the tool never printed.
+Whatever the model raises is caught and reported once; rules replace it for the rest of the step. Texts to be shortened
+are data: each is in an element of its own, with credentials redacted. An answer on something else, or one that leaves
+out errors, is refused: the agent would go on with what no tool printed.
 """
 
 from __future__ import annotations
@@ -51,8 +50,9 @@ _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 
 
 class Instructions(msgspec.Struct, frozen=True):
-    """What a host adds to what a model is asked: a system prompt in the place of SYSTEM, rules of what else to keep,
-    and the goal of the task."""
+    """What a host adds to the requests: a system prompt instead of SYSTEM, rules on what else to keep, and the task's
+    goal.
+    """
 
     system: str = ""
     preserve: tuple[str, ...] = ()
@@ -60,6 +60,7 @@ class Instructions(msgspec.Struct, frozen=True):
 
     @property
     def system_prompt(self) -> str:
+        """The system prompt with the rules, credentials redacted."""
         rules = "\n".join(f"- {rule}" for rule in self.preserve)
         return redact(self.system or SYSTEM) + (f"\n\nKeep also:\n{redact(rules)}" if rules else "")
 
@@ -69,7 +70,7 @@ class Instructions(msgspec.Struct, frozen=True):
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A text that is to be shortened: its id, what it is, its tokens, and how many it may have."""
+    """A text to be shortened: its id, what it is, its tokens, and the tokens that it may have."""
 
     id: str
     what: str
@@ -79,10 +80,11 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Model:
-    """Asks a host's model. `failure` says why it gave no answer, "" while it does; `begin` lets it be asked again.
+    """The host's model, with counts of its requests and answers.
 
-    `given` is a function `(system, request) -> str`, or an object with a `name` and a method `answer(prompt)`. `watch`
-    is called with each failure when it begins. Raises MemctlError for anything else.
+    `given` is a function `(system, request) -> str`, or an object with `name` and `answer(prompt)`; MemctlError is
+    raised for anything else. `failure` is the reason of its last failure, "" for none: until `begin` is called, it is
+    not asked again. `watch` is called with the reason when failures begin.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class Model:
         self._asked = self._used = self._refused = 0
 
     def begin(self) -> None:
-        """Begin a step: a model that failed in the one before is asked again."""
+        """Begin a step: ask the model again, even if it failed in the step before."""
         self.failure = ""
 
     def count(self, *, used: int = 0, refused: int = 0) -> None:
@@ -113,7 +115,7 @@ class Model:
         self._refused += refused
 
     def compaction(self, blocks: Iterable[ContentBlock]) -> str:
-        """Return a digest of the beginning of a conversation, "" if the model gives none."""
+        """Return the model's digest of the beginning of a conversation, "" if it gives none."""
         parts = "\n\n".join(
             f"[{block.content_type.value}, turn {block.turn_created}"
             f"{', ' + block.tool_name if block.tool_name else ''}]\n{block.content}"
@@ -125,7 +127,10 @@ class Model:
         )
 
     def shorter(self, texts: Sequence[Text]) -> dict[str, str]:
-        """Return shorter forms of texts by their ids, those that the model gives. It is asked once for all that fit."""
+        """Return the model's shorter forms of texts, by their ids; a text that it leaves out is missing.
+
+        One request has as many texts as fit into it.
+        """
         found: dict[str, str] = {}
         for batch in _batches(texts):
             answer = self._answer(_request(batch))
@@ -135,10 +140,10 @@ class Model:
                 found |= {name: unescape(text) for name, text in _SUMMARY.findall(answer)}
         return {name: text for name, text in found.items() if text}
 
-    def merged(self, groups: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-        """Return for each group of alike outputs of a tool what they say, on one line; "" where the rules are better.
+    def merge_texts(self, groups: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+        """Return the model's line for each group of similar outputs, "" where its answer is refused.
 
-        The first of the pair is the name of the tool, the second has the outputs, the oldest first.
+        A group is a pair of a tool's name and its outputs, oldest first.
         """
         self.begin()
         asked = []
@@ -157,8 +162,8 @@ class Model:
             found.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
         return found
 
-    def counted(self) -> dict[str, Any]:
-        """Return what was asked since the last call of this, as fields of a CompressionResult."""
+    def take_counts(self) -> dict[str, Any]:
+        """Return the calls and answers since the last call of this method, as fields of a CompressionResult."""
         asked, used, refused = self._asked, self._used, self._refused
         self._asked = self._used = self._refused = 0
         return {"llm_calls_used": asked, "llm_answers_used": used, "llm_answers_refused": refused}
@@ -188,21 +193,23 @@ class Model:
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
-def counted(model: Model | None) -> dict[str, Any]:
-    """Return how often and with how many tokens a model was asked, as fields of a CompressionResult; a failure as
-    metadata."""
+def call_counts(model: Model | None) -> dict[str, Any]:
+    """Return the calls and answers since the last count, as fields of a CompressionResult; a failure is in its
+    metadata.
+    """
     if model is None:
         return {}
-    found = model.counted()
+    found = model.take_counts()
     return {**found, "metadata": {"provider": model.failure, "note": "made by rules instead"} if model.failure else {}}
 
 
 def result_by(
     answer: str, model: str, tool: str, arguments: Mapping[str, Any], output: str, needed: Collection[str] = ()
 ) -> str:
-    """Return a result of a tool in a model's words, below a line that says so; "" if they can't take its place.
+    """Return a tool's result in the model's words, below a line that says so; "" if the answer is refused.
 
-    `needed` are strings that must stay.
+    Refused is an answer on something else, and one that lacks a string in `needed` or the name of an error in the
+    output.
     """
     text = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} by {model}]\n{answer}"
     form = forms.output_of(tool, arguments, output)
@@ -216,12 +223,14 @@ def result_by(
 
 
 def answer_by(answer: str, text: str, needed: Collection[str]) -> str:
-    """Return an older answer of the agent in a model's words; "" if they can't take its place."""
+    """Return the agent's older answer in the model's words; "" if they are on something else or lack a string in
+    `needed`.
+    """
     return answer if is_about(answer, text) and names_in_text.keeps(answer, needed, " ".join(text.split())) else ""
 
 
 def is_about(answer: str, text: str) -> bool:
-    """Return whether an answer is about a text, by the words in it."""
+    """Return whether at least a third of the words in an answer are in a text."""
     words, whole = {word.lower() for word in _WORD.findall(answer)}, text.lower()
     return bool(words) and sum(word in whole for word in words) >= _OWN * len(words)
 

@@ -1,6 +1,6 @@
-"""Structured notes: what an agent writes down while it works, carried forward instead of the conversation.
+"""Notes that an agent takes while it works, which pass to the next window.
 
-Notes are of six categories, and critical ones come first.
+A note has one of six categories; critical notes come first.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import msgspec
 from memctl.record import argument_checks
 from memctl.text.characters import encodable
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity
 
 # In this order, and the tokens that notes may have; rules.md#window-compression.
 CATEGORIES = ("task_progress", "decisions", "bugs", "constraints", "learnings", "misc")
@@ -20,7 +21,7 @@ MAX_TOKENS = 2_000
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A note: its category, what it says, how much it matters, when it was taken ("" if unknown)."""
+    """A note: its category, its text, its importance, and the time when it was taken ("" if unknown)."""
 
     category: str
     content: str
@@ -29,14 +30,14 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Notes:
-    """The notes of a task, in the order in which they were taken; `kept` is called with each one that is taken."""
+    """The notes of a task, oldest first; `kept` is called with each new note before it is added."""
 
     def __init__(self, notes: Iterable[Note] = (), kept: Callable[[Note], None] | None = None) -> None:
         self._notes = list(notes)
         self._kept = kept
 
     def write(self, category: str, content: str, importance: str = "normal", moment: str = "") -> None:
-        """Take a note; raises ValueError for a category or importance that does not exist, and for an empty one."""
+        """Take a note; raises ValueError for an unknown category or importance, and for an empty text."""
         for what, given, known in (("category", category, CATEGORIES), ("importance", importance, IMPORTANCES)):
             if given not in known:
                 raise ValueError(f"there is no {what} {given!r}; there are {', '.join(known)}")
@@ -56,10 +57,9 @@ class Notes:
         return len(self._notes)
 
     def for_context(self, count: Callable[[str], int], max_tokens: int = MAX_TOKENS) -> str:
-        """Return the notes as a text of at most `max_tokens`: whole notes, by category, critical ones first, then the
-        newest.
+        """Return notes as a text of at most `max_tokens`, by category, critical ones first, then the newest.
 
-        What does not fit is counted in the last line. After a note that is too long the next ones may still fit.
+        A note that does not fit is left out whole; the last line says how many are.
         """
         chosen: set[int] = set()
         for number in sorted(range(len(self._notes)), key=self._rank):
@@ -79,4 +79,4 @@ class Notes:
                 lines = [f"- [{self._notes[n].importance.upper()}] {self._notes[n].content}" for n in own]
                 parts.append("\n".join([f"## {category.replace('_', ' ').capitalize()}", *lines]))
         missing = len(self._notes) - len(chosen)
-        return "\n\n".join([*parts, *([f"({missing} more notes left out)"] if missing else [])])
+        return "\n\n".join([*parts, *([f"({quantity(missing, 'more note')} left out)"] if missing else [])])

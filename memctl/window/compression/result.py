@@ -1,4 +1,4 @@
-"""What a compression returns, of one text and of a conversation (rules.md#window-compression)."""
+"""The results of compressions, of one text or of a conversation (rules.md#window-compression)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CompressionStrategy(Enum):
-    """The five ways in which a compression makes content smaller."""
+    """The five strategies by which content is made smaller."""
 
     COMPACTION = "compaction"
     NOTE_TAKING = "note_taking"
@@ -26,11 +26,11 @@ class CompressionStrategy(Enum):
 
 
 class CompressionResult(msgspec.Struct, frozen=True):
-    """One compression: tokens before and after, their ratio (before / after), and the shorter text.
+    """A compression: tokens before and after, their ratio (before / after), and the shorter text.
 
     `fidelity_score` is the share of what must survive that did (0 to 1), None where nothing had to. `llm_calls_used` is
-    how often a model was asked, the next two how many of the texts that it gave were used and refused. A compression
-    that is `refused`, which says why, changed nothing: tokens are equal, and the ratio is 1.
+    how often a model was asked, `llm_answers_used` and `llm_answers_refused` what became of its texts. `refused` is the
+    reason if the compression was not made: both numbers of tokens are equal then, and the ratio is 1.
     """
 
     strategy: CompressionStrategy
@@ -47,17 +47,17 @@ class CompressionResult(msgspec.Struct, frozen=True):
 
     @property
     def saved(self) -> int:
-        """The tokens that it freed."""
+        """The tokens that the compression freed."""
         return self.original_tokens - self.compressed_tokens
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A step of the cascade, in tokens: `wanted` is how many were to be freed when it began.
+    """A step of the cascade, with its tokens before and after; `wanted` are the tokens to free when it began.
 
-    `refused` says why nothing was changed, `note` what else is to be known. `fidelity` is the share of what must
-    survive that did (0 to 1), `blocks` how many were changed, None for a compaction. `llm_calls` is how often a model
-    was asked, `llm_used` and `llm_refused` how many of its texts were. `changes` has each block that was changed, with
-    its score if a `policy` chose it.
+    `refused` is the reason if nothing was changed, `note` a remark. `fidelity` is the share of what must survive that
+    did (0 to 1), `blocks` the number of blocks changed, None for a compaction. `llm_calls` is how often a model was
+    asked, `llm_used` and `llm_refused` what became of its texts. `changes` has each changed block, with its score if an
+    eviction `policy` chose it.
     """
 
     name: str
@@ -76,9 +76,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Cascade(msgspec.Struct, frozen=True):
-    """What is left of a conversation after steps, the size that it was to have in tokens, and the steps.
+    """A conversation after steps that made it smaller, its target size in tokens, and the steps.
 
-    `answer` is the summary of a sub-agent, behind the last message.
+    `answer` is a sub-agent's summary that was added behind the last message, "" for none.
     """
 
     conversation: Conversation
@@ -88,42 +88,44 @@ class Cascade(msgspec.Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
+        """The tokens of the conversation."""
         return self.conversation.tokens
 
     @property
     def is_reached(self) -> bool:
-        """Whether the conversation has no more tokens than it was to have."""
+        """Whether the conversation has at most the target's tokens."""
         return self.tokens <= self.target
 
     @property
     def is_compacted(self) -> bool:
+        """Whether a compaction was among the steps."""
         return any(step.name in (CompressionStrategy.COMPACTION.value, COMPACTION) for step in self.steps)
 
     @property
     def evicted(self) -> int:
-        """How many blocks were evicted."""
+        """The number of blocks that were evicted."""
         return sum(step.blocks or 0 for step in self.steps if step.name == EVICTION)
 
 
 class CompressionStep(msgspec.Struct, frozen=True):
-    """A conversation after a compression of it, and what the compression came to."""
+    """A conversation after one compression, and the result of that."""
 
     conversation: Conversation
     result: CompressionResult
 
 
 def result_of(strategy: CompressionStrategy, before: int, after: int, content: str, **more: Any) -> CompressionResult:
-    """Return a result with its ratio."""
+    """Return a compression with its ratio; `more` are other fields."""
     return CompressionResult(strategy, before, after, round(before / max(after, 1), 2), content, **more)
 
 
 def refusal(strategy: CompressionStrategy, tokens: int, why: str, content: str = "", **more: Any) -> CompressionResult:
-    """Return a compression that was not made."""
+    """Return a compression that was not made, with the reason; `more` are other fields."""
     return CompressionResult(strategy, tokens, tokens, 1.0, content, refused=why, **more)
 
 
 def step_of(result: CompressionResult, wanted: int, changes: tuple[ChangedBlock, ...] = (), **other: Any) -> Step:
-    """Return a compression as a step; `other` fields take the place of its own."""
+    """Return a compression as a step of the cascade; `other` are fields that replace those of the compression."""
     is_compaction = result.strategy is CompressionStrategy.COMPACTION
     fields: dict[str, Any] = {
         "name": result.strategy.value,

@@ -1,7 +1,7 @@
-"""Compression block by block: results of tools are summed up, and older turns become shorter the older they are.
+"""Compression block by block: results of tools are summed up, and turns become shorter with age.
 
-From which size and age on: rules.md#window-compression. Whatever must survive (`essentials`) stays in what a block
-becomes; a block that would not shrink by 10 % is left as it is.
+Sizes and ages are from rules.md#window-compression. Whatever must survive stays in the shorter text; a block that would
+not shrink by 10 % is left as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from memctl.pack import names_in_text, summary_rules
 from memctl.statements import reader
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
-from memctl.window.compression.model import Model, Text, answer_by, counted, result_by
+from memctl.text.phrases import quantity
+from memctl.window.compression.model import Model, Text, answer_by, call_counts, result_by
 from memctl.window.compression.result import CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import (
     EVICTED,
@@ -67,10 +68,9 @@ def summarize_results(
     free: int | None = None,
     is_unread: bool = False,
 ) -> CompressionStep:
-    """Sum up results of more than `threshold` tokens, the largest first, until `free` tokens are saved (all if None).
+    """Sum up results of more than `threshold` tokens, largest first, until `free` tokens are saved; None for all.
 
-    Results that no answer has followed yet stay, for the model has not read them; with `is_unread` these alone are
-    summed up.
+    Results that the model has not read yet are left as they are; with `is_unread` only they are summed up.
     """
     turn = conversation.current_turn
     large = [
@@ -96,9 +96,10 @@ def progressive(
     earlier: Sequence[Essential] = (),
     free: int | None = None,
 ) -> CompressionStep:
-    """Shorten what is older: each turn's answers and results by LEVELS, counted from the turn that comes next.
+    """Shorten answers and results by LEVELS of age, oldest first, until `free` tokens are saved; None for all.
 
-    The oldest go first, until `free` tokens are saved (all of them if None). `earlier` is as in `essentials.of_blocks`.
+    Ages are counted from the next turn. `earlier` is what had to survive in the conversation before it was last made
+    shorter.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     answers = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
@@ -115,7 +116,7 @@ def progressive(
     return shortener.step(CompressionStrategy.PROGRESSIVE, candidates, free)
 
 
-def checked(
+def checked_step(
     strategy: CompressionStrategy,
     before: Conversation,
     after: Conversation,
@@ -125,8 +126,11 @@ def checked(
     blocks: Iterable[str],
     **more: Any,
 ) -> CompressionStep:
-    """Return a compression of some `blocks`, by their ids; refused if something of `wanted` is lost, or too little
-    gained of the `touched` tokens."""
+    """Return the step from one conversation to a shorter one, refused if it loses something or saves too little.
+
+    Nothing of `wanted` may be lost, and at least 10 % of the `touched` tokens have to be saved. `text` is the shorter
+    text, `blocks` are the ids of the blocks that became it, and `more` are other fields of the result.
+    """
     lost, saved = essentials.missing(wanted, after.blocks), before.tokens - after.tokens
     more["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None
     if not lost and saved >= touched * LEAST_GAIN:
@@ -134,7 +138,7 @@ def checked(
         return CompressionStep(after, result_of(strategy, before.tokens, after.tokens, text, **more))
     named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
     why = f"it would save {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
-    why = f"{len(lost)} things would be lost: {named}" if lost else why
+    why = f"{quantity(len(lost), 'thing')} would be lost: {named}" if lost else why
     return CompressionStep(before, refusal(strategy, before.tokens, why, text, **more))
 
 
@@ -165,12 +169,14 @@ class _Shortener:
     ) -> CompressionStep:
         """Return the conversation with shorter texts, unless nothing became shorter or something got lost."""
         conversation = self._conversation
-        before, texts, more = conversation.tokens, self._texts(candidates, free), counted(self._model)
+        before, texts, more = conversation.tokens, self._texts(candidates, free), call_counts(self._model)
         if not texts:
             return CompressionStep(conversation, refusal(strategy, before, "no block is worth shortening", **more))
         new = conversation.changed(texts, self._counter)
         touched = sum(block.token_count for block in conversation.blocks if block.block_id in texts)
-        return checked(strategy, conversation, new, self._wanted, "\n\n".join(texts.values()), touched, texts, **more)
+        return checked_step(
+            strategy, conversation, new, self._wanted, "\n\n".join(texts.values()), touched, texts, **more
+        )
 
     def _texts(self, candidates: Sequence[_Candidate], free: int | None) -> dict[str, str]:
         """Return the texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.
@@ -222,7 +228,7 @@ class _Shortener:
         block, arguments = one.block, self._arguments.get(one.block.call_id, {})
         if one.is_result:
             line = block.metadata.get("line")
-            whole = f"the whole is in line {line} of the transcript" if line else "the whole comes by calling again"
+            whole = f"the whole is in line {line} of the transcript" if line else "call the tool again for the whole"
             tokens: Callable[[str], int] = lambda text: recount(block, text, self._counter)  # noqa: E731
             made = summary.summarize(
                 block.tool_name, arguments, block.content, tokens, needed=self._needed, whole=whole, goal=one.share

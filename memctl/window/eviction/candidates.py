@@ -1,5 +1,7 @@
-"""What may go: which blocks never do (rules.md#window-eviction), and of the others units that go together, with what
-takes their place and what that saves."""
+"""The blocks that may be evicted (rules.md#window-eviction), in units that go together.
+
+A unit has the texts that replace its blocks, and the tokens that this saves.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,15 @@ Score = Callable[[ContentBlock], float]
 
 
 def turn_of(blocks: Sequence[ContentBlock]) -> int:
-    """Return the turn of the request to be made next, by the blocks: one after the model's last, or the user's."""
+    """Return the number of the next turn, by the blocks of a conversation."""
     turns = (block.turn_created + (block.content_type in _OF_MODEL) for block in blocks)
     return max([1, *turns])
 
 
 def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collection[str] = ALWAYS) -> dict[str, str]:
-    """Return the ids of the blocks that have to stay, each with the reason.
+    """Return the ids of the blocks that must stay, each with the reason.
 
-    A conversation counts turns so that a result of the turn before the current one is not answered yet.
+    `types` are protected types of content. A result of the turn before `current_turn` is not answered yet.
     """
     turns = [block.turn_created for block in blocks if block.content_type is ContentType.USER_MESSAGE]
     used = {block.tool_name for block in blocks if block.is_call or block.content_type is ContentType.TOOL_RESULT}
@@ -58,9 +60,10 @@ def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collecti
 
 
 class EvictionUnit(msgspec.Struct, frozen=True):
-    """Blocks that can only go together, the texts for their places (None: nothing), and how worth keeping they are.
+    """Blocks that go together, the text that replaces each (None: nothing), and a score of how worth keeping they are.
 
-    `gain` is in tokens, the texts already taken off. Merged blocks are alike, and the last one's text is for all.
+    `gain` is the tokens saved, without those of the texts. The blocks of a merged unit are alike, and the text of the
+    last one stands for all.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -71,7 +74,10 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Lowest score first, then the oldest, then by id; definitions of tools only when nothing else is left."""
+        """The key by which units are sorted, first to go first: lowest score, then oldest, then id.
+
+        Definitions of tools are last.
+        """
         first = self.blocks[0]
         is_definition = first.content_type is ContentType.TOOL_DEFINITION
         return is_definition, round(self.score, 9), first.turn_created, _natural(first.block_id)
@@ -83,9 +89,9 @@ def _natural(identifier: str) -> tuple[tuple[str, int], ...]:
 
 
 class Placing(msgspec.Struct, frozen=True):
-    """How the places of blocks that go are filled; sizes are tokens.
+    """How placeholders are made; `placeholder` and `least_gain` are tokens.
 
-    `known` are placeholders that were made before, by all that they depend on.
+    `known` has placeholders that were made before, by all that they depend on.
     """
 
     counter: TokenCounter
@@ -97,7 +103,7 @@ class Placing(msgspec.Struct, frozen=True):
 
 
 class Candidates:
-    """Makes units of the blocks that may go; `kept` says of the others why they may not."""
+    """Makes units of the blocks that may go; `kept` has the reason for each block that may not."""
 
     def __init__(self, blocks: Sequence[ContentBlock], similar: Mapping[str, Similar], placing: Placing) -> None:
         self._blocks = blocks
@@ -109,7 +115,9 @@ class Candidates:
         self.kept: dict[str, str] = {}
 
     def units(self, held: Mapping[str, str], score: Score, *, is_merging: bool) -> list[EvictionUnit]:
-        """Return the units that may go, in the order in which they go; `held` is what has to stay, and why."""
+        """Return the units that may go, first to go first; `held` are ids of blocks that must stay, with the
+        reasons.
+        """
         self.kept = dict(held)
         found = self._merged(held, score) if is_merging else []
         taken = {block.block_id for unit in found for block in unit.blocks}
@@ -127,16 +135,16 @@ class Candidates:
         return sorted(found, key=lambda unit: unit.order)
 
     def call_of(self, block: ContentBlock) -> ContentBlock | None:
-        """Return the call that a block is the result of."""
+        """Return the call of a tool whose result a block is, None if it is no result."""
         return self._calls.get(block.call_id) if block.content_type is ContentType.TOOL_RESULT else None
 
     def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
-        """Return the unit of alike blocks of which the last has a line and the others a word; None if little is saved.
+        """Return similar blocks as one unit: a line for all of them takes the last one's place.
 
-        `answer` is what a model says of them.
+        `answer` is a model's line, "" to make it by rules. None if too few tokens are saved.
         """
         most = 2 * self._how.placeholder
-        text = placeholders.merged(group, self.call_of(group[-1]), most, self._how.counter, answer)
+        text = placeholders.merge_line(group, self.call_of(group[-1]), most, self._how.counter, answer)
         if text is None:
             return None
         texts = {block.block_id: GONE for block in group} | {group[-1].block_id: text}
@@ -173,7 +181,7 @@ class Candidates:
             is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
             left = count(GONE, ContentType.ASSISTANT_RESPONSE, counter) if is_alone else 0
             return {one.block_id: None for one in group}, left
-        text = placeholders.shortened(block, counter) if block.is_call else self._placeholder(block)
+        text = placeholders.shorten_arguments(block, counter) if block.is_call else self._placeholder(block)
         return (None, 0) if text is None else ({block.block_id: text}, recount(block, text, counter))
 
     def _placeholder(self, block: ContentBlock) -> str | None:

@@ -1,7 +1,6 @@
-"""Eviction: taking out of a context window what it can spare (rules.md#window-eviction).
+"""Eviction: blocks that a window can spare are taken out of it (rules.md#window-eviction).
 
-A placeholder says what was there and how to get it back. What has to stay stays, and a result says if its target is
-out of reach.
+A placeholder says what a block was and how to get it back.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
-from memctl.window.eviction.references import names_in, referenced
+from memctl.window.eviction.references import names_in, with_references
 from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput
 from memctl.window.eviction.similarity import Embed, Similar, TextCache, similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
@@ -41,7 +40,7 @@ E_ = TypeVar("E_", bound=Enum)
 
 
 class KeptBlock(msgspec.Struct, frozen=True):
-    """A block that stays: its tokens, why, and its score if it could have gone."""
+    """A block that stays: its tokens, the reason, and its score; None if it could not have gone."""
 
     block_id: str
     tokens: int
@@ -50,7 +49,7 @@ class KeptBlock(msgspec.Struct, frozen=True):
 
 
 class ChangedBlock(msgspec.Struct, frozen=True):
-    """A block that goes or becomes shorter: its tokens before and after, its turn, and the score that a policy gave."""
+    """A block that was evicted or shortened: its tokens before and after, its turn, and its score under the policy."""
 
     block_id: str
     content_type: ContentType
@@ -62,7 +61,7 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
     @property
     def described(self) -> dict[str, Any]:
-        """As the audit has it, without what is not known."""
+        """The block as a mapping for the audit log, without what is not known."""
         found = {
             "id": self.block_id, "type": self.content_type.value, "tool": self.tool_name, "turn": self.turn,
             "before": self.before, "after": self.after, "score": self.score,
@@ -71,12 +70,12 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
 
 class EvictionResult(msgspec.Struct, frozen=True):
-    """What an eviction does. Tokens are those of the blocks, placeholders included.
+    """The result of an eviction; tokens are those of blocks, with placeholders.
 
-    `replacements` is for `Conversation.replace`: the new text of each block that goes by its id, None for nothing.
-    `evictions` and `kept` say of every block what becomes of it and why, for an audit. `policy_name` is what scored: a
-    policy, or the class of the host's own scorer. `similar_by` is how blocks were compared: by "embeddings", by "word
-    shingles", or "" if none is like another or the policy does not ask.
+    `replacements` is the argument of `Conversation.replace`: the new text by the id of each evicted block, None for no
+    text. `evictions` and `kept` say of each block what became of it and why. `policy_name` is the policy, or the class
+    of the host's own scorer. `similar_by` is how blocks were compared: "embeddings" or "word shingles", "" if no block
+    is like another or the policy does not compare them.
     """
 
     blocks_evicted: list[ContentBlock]
@@ -93,12 +92,12 @@ class EvictionResult(msgspec.Struct, frozen=True):
 
     @property
     def is_reached(self) -> bool:
-        """Whether as much was freed as was asked for."""
+        """Whether as many tokens were freed as were to be."""
         return self.tokens_freed >= self.target_free_tokens
 
     @property
     def held(self) -> dict[str, int]:
-        """The tokens that stay, by the reason why, most first."""
+        """The tokens of the blocks that stay, by the reason, most first."""
         found: dict[str, int] = {}
         for one in self.kept:
             found[one.why] = found.get(one.why, 0) + one.tokens
@@ -106,13 +105,13 @@ class EvictionResult(msgspec.Struct, frozen=True):
 
 
 class EvictionEngine:
-    """Evicts by a policy, or by a `scorer` of the host's own.
+    """Evicts blocks by a policy, or by the host's own `scorer`.
 
-    `counter` counts the tokens of placeholders and has to be the one that counted the blocks; the default counts for
-    current Claude models. `where_kept` says where the host keeps a block that goes, for its placeholder. With
-    `placeholder_max_tokens` 0 no placeholders are made; `outline_share` of a large result's tokens stay beside its own.
-    For `semantic_merge`, `embed` gives the vectors of texts and `merge` what several alike texts say; without them
-    likeness is that of words, and the line for all of them is made by rules.
+    `counter` must be the one that counted the blocks; the default counts for current Claude models. `where_kept`
+    returns where the host keeps a block, for its placeholder. A placeholder has at most `placeholder_max_tokens`; 0
+    makes none. `outline_share` of a large result's tokens stay as an outline. For the policy `semantic_merge`, `embed`
+    returns the vectors of texts, and `merge` a line for several similar texts; without them words are compared, and
+    rules make the line.
     """
 
     def __init__(
@@ -167,8 +166,8 @@ class EvictionEngine:
     ) -> EvictionResult:
         """Choose blocks to free at least `target_free_tokens` tokens, or as many as can be freed.
 
-        `current_turn` is that of the request to be made next (default: by the blocks), `task` what the model is to do
-        (default: the first message of the user). `spared` are ids of blocks that stay too, each with the reason.
+        `current_turn` is the number of the next request, by default found in the blocks. `task` is what the model is to
+        do, by default the user's first message. `spared` are ids of further blocks that stay, with the reasons.
         """
         argument_checks.numbers(target_free_tokens=target_free_tokens)
         argument_checks.numbers_or_none(current_turn=current_turn)
@@ -178,7 +177,7 @@ class EvictionEngine:
         from memctl.window.eviction.candidates import Candidates, Placing, protected, turn_of
 
         turn = turn_of(blocks) if current_turn is None else current_turn
-        known = referenced(blocks, self._names)
+        known = with_references(blocks, self._names)
         own, is_merging = self._scorer, self.policy is EvictionPolicy.SEMANTIC_MERGE and self._scorer is None
         is_compared = own is not None or self.policy in _COMPARING
         embed = self.embed if is_merging else None
@@ -199,7 +198,7 @@ class EvictionEngine:
     def evict_from(
         self, conversation: Conversation, target_free_tokens: int, **given: Any
     ) -> tuple[Any, EvictionResult]:
-        """Free tokens of a conversation; returns it in the shape in which it was given, and what was done."""
+        """Evict blocks of a conversation; return its messages in the shape in which they were given, and the result."""
         from memctl.window.messages.conversation import check
 
         check(conversation)
@@ -237,7 +236,7 @@ class EvictionEngine:
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
         freed = sum(unit.gain for unit in chosen)
-        why = "it is worth more than what goes"
+        why = "it is worth more than the evicted blocks"
         return EvictionResult(
             blocks_evicted=[block for unit in chosen for block in unit.blocks],
             tokens_freed=freed,

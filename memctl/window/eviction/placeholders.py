@@ -6,10 +6,9 @@ For example (rules.md#window-eviction):
     Finding: 9 files name retry in src/payment/.
     Full result in result-12.txt if needed.]
 
-A placeholder has at most 50 tokens, and always fewer than what it replaces. Of a large result it has an outline beside
-that, of a few percent of its tokens: lines that name an error, definitions, places of hits. What is named later is then
-found again by its line, and costs that part and not the whole. It is where the block was, so that what came out
-of a tool is still read as the output of a tool.
+A placeholder has at most 50 tokens, and fewer than the block. For a large result an outline of a few percent of its
+tokens is added: lines with errors, definitions and places, so that the agent finds a part again by its line and need
+not read the whole. A placeholder of a result stays a result.
 """
 
 from __future__ import annotations
@@ -44,8 +43,10 @@ _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """What a placeholder is made for: the block, its call if it is a result, where the host keeps it ("": nowhere), and
-    what newer block says nearly the same ("": none), with what only this one says.
+    """The input of a placeholder: the block, its call if it is a result, and where else its content is.
+
+    `kept_at` is where the host keeps it, "" for nowhere. `same_as` names a newer block with nearly the same content,
+    and what only this block says; "" for none.
     """
 
     block: ContentBlock
@@ -55,14 +56,20 @@ class Evicted(msgspec.Struct, frozen=True):
 
 
 def is_placeholder(block: ContentBlock, most: int) -> bool:
-    """Return whether a block was evicted before: by its form, and by its size, since anybody can write the form."""
+    """Return whether a block is a placeholder, by its form and by its size of at most `most` tokens.
+
+    The size counts because any text may have the form.
+    """
     text = block.content
     return text.startswith(EVICTED) and text.endswith("]") and text.count("]") == 1 and block.token_count <= most
 
 
 def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
-    """Return the text for the place of a block, of at most `most` tokens, and an outline of a share of the block's
-    tokens beside; None if none is small enough to be worth it."""
+    """Return the placeholder of a block, of at most `most` tokens, and for a large result an outline; None if none is
+    worth it.
+
+    The outline has at most `outline_share` of the block's tokens.
+    """
     text = _plain_placeholder(evicted, most, counter)
     if text is None or evicted.same_as or not outline_share:
         return text
@@ -76,8 +83,7 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_shar
 
 
 def outline(evicted: Evicted) -> list[str]:
-    """Return the lines of a result by which what is in it is found again: errors first, then definitions,
-    keys, places."""
+    """Return the lines of a result for its outline: errors first, then definitions, keys and places."""
     block, call = evicted.block, evicted.call
     tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
     if block.content.startswith(SUMMED_UP):
@@ -87,12 +93,13 @@ def outline(evicted: Evicted) -> list[str]:
     return [row.text for row in sorted(found, key=lambda row: row.rank)]
 
 
-def merged(
+def merge_line(
     group: Sequence[ContentBlock], call: ContentBlock | None, most: int, counter: TokenCounter, answer: str = ""
 ) -> str | None:
-    """Return the line in the place of the last of several alike blocks, of at most `most` tokens; None if none fits.
+    """Return one line for several similar blocks, of at most `most` tokens; None if none fits.
 
-    It says how many there were, then a model's `answer`, else their contents with how often each came, and the last.
+    It says how many blocks there were, then the model's `answer`, or else the different contents with their numbers and
+    what the last block said. `call` is the call of the last block.
     """
     last = group[-1]
     own = key_line(last.content)
@@ -127,9 +134,8 @@ def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> st
     return next((text for parts in tried if (text := _fitted(block, parts, most, counter)[1])), None)
 
 
-def shortened(call: ContentBlock, counter: TokenCounter) -> str | None:
-    """Return the arguments of a call without their long texts, as JSON; None if there are none, or if it
-    saves nothing."""
+def shorten_arguments(call: ContentBlock, counter: TokenCounter) -> str | None:
+    """Return the arguments of a call without their long texts, as JSON; None if that saves nothing."""
     given = arguments_of(call)
     if not given:
         return None
@@ -215,7 +221,7 @@ def _back(evicted: Evicted) -> str:
     if line := block.metadata.get("line"):
         return f"Whole: line {line} of the transcript."
     if block.content_type is ContentType.MEMORY_INJECTION and is_pack(block.content):
-        return "`memctl rehydrate` prints it anew."
+        return "`memctl rehydrate` prints it again."
     if call is None:
         return ""
     if _LOOKS.search(call.tool_name):

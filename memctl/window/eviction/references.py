@@ -1,10 +1,10 @@
-"""Which blocks later ones refer to: by path, by identifier, by id.
+"""References from later blocks to earlier ones, found by paths, identifiers and ids.
 
-A block is referred to when what the model or the user says later, or the arguments of a later call, name something that
-stands in it: a path (also by its last two parts, or by a file name that has a suffix), an identifier (`snake_case`,
-`camelCase`, `dotted.name`) or an id (of a call, a record, a commit). The latest block that has the name is meant: of
-two readings of a file, the newer one. Who names a file with its folder does not mean one of the same name elsewhere.
-What can't be found so is a reference in plain words ("as said above").
+What the model or the user says, and the arguments of calls, may name something in an earlier block: a path (also its
+last two parts, or a file name with a suffix), an identifier (`snake_case`, `camelCase`, `dotted.name`), or the id of a
+call, a record or a commit. The reference is to the latest block that has the name, such as the newest reading of a
+file. A name with a folder does not refer to a file of that name elsewhere. References in plain words ("as said above")
+are not found.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NamesIn = Callable[[str], Set[str]]
 
 
 class BlockReference(msgspec.Struct, frozen=True):
-    """A block that refers to an earlier one, both by their places among the blocks, and the names by which it does."""
+    """A reference between two blocks: `by` and `meant` are their indexes, `names` are what the later one names."""
 
     by: int
     meant: int
@@ -34,7 +34,7 @@ class BlockReference(msgspec.Struct, frozen=True):
 
 
 def names_in(text: str) -> set[str]:
-    """Return the names in a text by which a reference is found."""
+    """Return the names in a text by which references are found."""
     found: set[str] = set()
     for word in _NAME.findall(text):
         name = word.rstrip(".:-/\\")
@@ -48,9 +48,11 @@ def names_in(text: str) -> set[str]:
     return found
 
 
-def referenced(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
-    """Return the blocks, in their order, each with its `last_referenced_turn` and the number of turns that refer to it,
-    as `reference_count` in its metadata. What the host knows of it already is not made less."""
+def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
+    """Return the blocks, each with the last turn that refers to it, and in its metadata with the number of such turns.
+
+    The fields are `last_referenced_turn` and `reference_count`; higher values that the host gave stay.
+    """
     turns: dict[int, set[int]] = {}
     for pair in pairs(blocks, names):
         turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
@@ -58,7 +60,9 @@ def referenced(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> lis
 
 
 def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[BlockReference]:
-    """Yield each reference to a block of an earlier turn, in the order of the blocks that refer."""
+    """Yield each reference to a block of an earlier turn, in the order of the blocks that refer; `names` finds
+    names.
+    """
     found = _names(blocks, names)
     common = _common(found)
     latest: dict[tuple[bool, str], int] = {}

@@ -1,6 +1,6 @@
-"""How much a block is worth keeping, by each policy: 0 goes first, 1 stays.
+"""Scores of how worth keeping a block is, one function for each eviction policy: 0 goes first, 1 stays.
 
-Where the numbers come from: rules.md#window-eviction. A half-life is one: after so many turns half is left.
+The numbers are from rules.md#window-eviction. After a half-life, in turns, one half of a score is left.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def check_sum(shares: msgspec.Struct) -> None:
 
 
 class HybridWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weight of each signal in the hybrid policy."""
+    """The weight of each signal in the hybrid policy; they sum to 1."""
 
     recency: Share = 0.30
     priority: Share = 0.25
@@ -56,7 +56,7 @@ class HybridWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PriorityWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weight of each signal in the priority policy."""
+    """The weight of each signal in the priority policy; they sum to 1."""
 
     recency: Share = 0.30
     semantic: Share = 0.25
@@ -69,7 +69,7 @@ class PriorityWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The turns after which a block of a type may go."""
+    """The turns after which a block of each type may go."""
 
     system_prompt: Lifetime = 50
     tool_definition: Lifetime = 50
@@ -84,9 +84,10 @@ _TTL = msgspec.structs.asdict(TypeTtl())
 
 
 class Scoring(msgspec.Struct, frozen=True):
-    """The numbers behind the scores. Half-lives and lives are in turns; `type_ttl` takes the place of what TypeTtl has.
+    """The numbers behind the scores; half-lives and lives are in turns.
 
-    A block to which `full_reuse` turns refer counts as used all the time.
+    `type_ttl` replaces lives in TypeTtl, by the type's name. `full_reuse` is the number of referring turns from which
+    on a block has the full score for reuse.
     """
 
     hybrid_weights: HybridWeights = HybridWeights()
@@ -109,9 +110,10 @@ class Scoring(msgspec.Struct, frozen=True):
 
 
 class ScoringInput(msgspec.Struct, frozen=True):
-    """What a score depends on beside its block: the turn, the words of the task, the newer block that each is like.
+    """What a score depends on beside the block.
 
-    `terms` finds the words of a text.
+    `task` are the words of the task, and `terms` returns those of a text. `similar` has the newer block that each block
+    is like, by the id of the older.
     """
 
     current_turn: int
@@ -122,20 +124,20 @@ class ScoringInput(msgspec.Struct, frozen=True):
     terms: Callable[[str], Set[str]] = terms
 
     def left(self, since: int, half_life: float) -> float:
-        """Return what is left of 1 since a turn."""
+        """Return the share of 1 that is left since a turn, by a half-life in turns."""
         return math.pow(0.5, max(0, self.current_turn - since) / half_life)
 
     def duplication(self, block: ContentBlock) -> float:
-        """Return how much a newer block is like this one."""
+        """Return how similar a newer block is to this one (0 to 1)."""
         found = self.similar.get(block.block_id)
         return found.share if found else 0.0
 
 
 class EvictionScorer(Protocol):
-    """What says how much a block is worth: the place where another policy is plugged in."""
+    """A scorer of the host's own, in the place of a policy."""
 
     def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        """Return a number from 0 (evict first) to 1 (keep)."""
+        """Return how worth keeping a block is, from 0 (evict first) to 1 (keep)."""
 
 
 def fifo(block: ContentBlock, situation: ScoringInput) -> float:
@@ -144,7 +146,7 @@ def fifo(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def lru(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score by the last reference; of blocks that nothing has referred to the oldest go first, as less likely used."""
+    """Score by the turn that last referred to the block; of blocks without references the oldest go first."""
     numbers = situation.numbers
     if block.last_referenced_turn == 0:
         return numbers.lru_cold_start * situation.left(block.turn_created, numbers.lru_half_life)
@@ -152,9 +154,9 @@ def lru(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def priority(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score by five weighted signals: recency, nearness to the task, the type, references, and marks.
+    """Score by five weighted signals: recency, nearness to the task, the type, references, and the host's mark.
 
-    A mark is `do_not_evict`; without one the host's `priority_score` counts.
+    The mark is 1 for `do_not_evict`, and else the block's `priority_score`.
     """
     weights = situation.numbers.priority_weights
     return (
@@ -167,13 +169,13 @@ def priority(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def type_based(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score by the life that is left: 0 for a block that has outlived its type."""
+    """Score by the share of its life that is left; 0 for a block that has outlived its type."""
     age = max(0, situation.current_turn - block.turn_created)
     return max(0.0, 1.0 - age / situation.numbers.life(block.content_type))
 
 
 def semantic_merge(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score blocks that a newer one nearly repeats lowest, the most alike first; all others by priority."""
+    """Score blocks that a newer one nearly repeats lowest, the most similar first, and all others by priority."""
     threshold = situation.numbers.similarity_threshold
     share = situation.duplication(block)
     return 1.0 - share if share > threshold else (1.0 - threshold) + threshold * priority(block, situation)

@@ -1,7 +1,7 @@
-"""Which blocks are alike, and which of them the policy that merges joins into one (rules.md#window-eviction).
+"""The similarity of blocks, and the groups that the policy `semantic_merge` joins (rules.md#window-eviction).
 
-Likeness is the cosine of two blocks' embeddings where there are any, else of their word shingles: the runs of three
-words that each has. Numbers are words like others: two tables of different figures are not duplicates.
+Two blocks are compared by the cosine of their embeddings if there are any, else by their word shingles, which are runs
+of three words. Numbers count as words: tables of different figures are no duplicates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Embed = Callable[[Sequence[str]], Any]  # texts -> a matrix with a row for each,
 
 
 class TextCache(Generic[T]):
-    """A function of a text that is called once for each text in the window: the same are looked at again and again."""
+    """A function of a text with a cache: the texts of a window are looked at again in each turn."""
 
     def __init__(self, function: Callable[[str], T]) -> None:
         self._function = function
@@ -41,13 +41,16 @@ class TextCache(Generic[T]):
         return found
 
     def keep(self, texts: Collection[str]) -> None:
-        """Forget all but these texts."""
+        """Drop what is cached for other texts than these."""
         if len(self._known) > 2 * len(texts):
             self._known = {text: self._known[text] for text in texts if text in self._known}
 
 
 class Similar(msgspec.Struct, frozen=True):
-    """How similar a block is to a newer one: `to` is the id of the newer, `share` is from 0 to 1, `by` the measure."""
+    """The similarity of a block to a newer one: the newer one's id, the share (0 to 1), and the measure.
+
+    `by` is EMBEDDINGS or SHINGLES.
+    """
 
     to: str
     share: float
@@ -60,10 +63,10 @@ def similar(
     runs: Callable[[str], frozenset[int]] = shingles,
     embed: Embed | None = None,
 ) -> dict[str, Similar]:
-    """Return for each block the newer one of its type that is most like it, by id, if that is at least `least`.
+    """Return for each block the newer block of its type that is most similar, by the older one's id.
 
-    The newer of two is what stays, so the newest of several is like none. `runs` gives a text's shingles, `embed` the
-    embeddings of texts for which the host gave none.
+    A similarity below `least` is left out; so is the newest of similar blocks. `runs` returns the shingles of a text,
+    `embed` the vectors of texts for which the host gave none.
     """
     found: dict[str, Similar] = {}
     by_type: dict[ContentType, list[ContentBlock]] = {}
@@ -129,10 +132,11 @@ def groups(
     calls: Mapping[str, str],
     may_go: Callable[[ContentBlock], bool],
 ) -> list[tuple[ContentBlock, ...]]:
-    """Return groups of three and more blocks that may become one, each in the order of its blocks.
+    """Return groups of at least three blocks that can become one; a group has its blocks in their order.
 
-    They are alike, or polls: results of the same call that are alike but for their numbers. `similar` names for a block
-    the newer one that is like it, `calls` has what each result's call was given, by id.
+    Members are similar (`similar` has the newer block by the id of the older), or are polls: results of equal calls
+    that differ in their numbers. `calls` has the text of each result's call by the result's id; `may_go` says whether a
+    block may be in a group.
     """
     group = {block.block_id: block.block_id for block in blocks}
 

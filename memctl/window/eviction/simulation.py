@@ -1,10 +1,9 @@
-"""What a whole conversation would have cost under an eviction policy: a replay of it, request by request.
+"""A replay of a conversation under an eviction policy, request by request, to see what the policy would have cost.
 
 Nothing is asked of a model and nothing is written: the requests are those that were made, and before each of them the
-policy evicts what it would have. What it evicts too early shows as regret. Regret is what an eviction costs that turns
-out to be wrong, and is defined by that alone:
+policy evicts blocks. Regret is what it costs that an evicted block is needed later:
 
-- A later block may name something that was evicted (`references`: by path, by identifier, by id). The model would then
+- A later block may name something that was evicted (by path, identifier or id; see `references`). The model would then
   have to fetch it again. Every kind of content counts: a result, an answer, a thought. The model that wrote the
   transcript could see all of it, and nobody knows which of it that model did not need.
 - Content that the same turn fetches again is no regret: the turn repeats the call or reads the file. The transcript
@@ -41,12 +40,12 @@ _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """What became of the requests under one policy; tokens are those of requests.
+    """The requests of a conversation under one policy; tokens are those of requests.
 
-    `saved` is what all requests together had less than without management. `evictions` is how often the policy was
-    called, `evicted` how many blocks went, `over_budget` how many requests had more than the budget although it was,
-    so that the window was begun anew. `regrets` is how often something had to be got again, and `regret_tokens` what
-    that came to; `curve` has the tokens of each request, and `peak` is the most of them.
+    `unmanaged` and `managed` are the sums without and with the policy. `evictions` is how often it ran, `evicted` the
+    number of blocks that went, and `over_budget` the number of requests that exceeded the budget all the same, so that
+    the window began anew. `regrets` is how often something evicted was needed, and `regret_tokens` what that cost.
+    `curve` has the tokens of each request, and `peak` the most of them.
     """
 
     policy: EvictionPolicy
@@ -63,10 +62,11 @@ class Replay(msgspec.Struct, frozen=True):
 
     @property
     def saved(self) -> int:
+        """The tokens that all requests together had less than without the policy."""
         return self.unmanaged - self.managed
 
     def per_hundred(self, number: int) -> float:
-        """Return a number per 100 requests."""
+        """Return a number in proportion to 100 requests."""
         return round(100 * number / self.requests, 1) if self.requests else 0.0
 
 
@@ -79,7 +79,7 @@ class _Request(msgspec.Struct, frozen=True):
 
 
 class Simulation:
-    """A conversation that policies are tried on. `blocks` are all that were ever in it, in their order."""
+    """A conversation on which policies are tried; `blocks` are all that were ever in it, in their order."""
 
     def __init__(self, blocks: Sequence[ContentBlock], counter: TokenCounter) -> None:
         check_blocks(blocks)
@@ -99,9 +99,10 @@ class Simulation:
         target: float = TARGET,
         outline_share: float | None = None,
     ) -> Replay:
-        """Replay all requests: whenever one would have more than `trigger` of the budget, evict down to `target`.
+        """Replay all requests; before one of more than `trigger` of the budget, evict blocks down to `target` of it.
 
-        `outline_share` is that of the engine; 0 makes plain placeholders.
+        `budget` is in tokens, the others are fractions. `outline_share` is the share of a large result that stays as an
+        outline: None for the engine's default, 0 for no outlines.
         """
         argument_checks.numbers(budget=budget, trigger=trigger, target=target)
         share = OUTLINE_SHARE if outline_share is None else outline_share

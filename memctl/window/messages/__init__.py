@@ -1,1 +1,1 @@
-"""A conversation as hosts keep it: read, taken apart into blocks, edited, put together again, and valid."""
+"""A conversation as hosts keep it: its messages are read, split into blocks, edited, and kept valid."""

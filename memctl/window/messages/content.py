@@ -1,4 +1,4 @@
-"""What a context window holds: blocks, each of one type."""
+"""The blocks of a context window, each of one type of content."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ContentType(Enum):
 class ContentBlock(msgspec.Struct, frozen=True):
     """One piece of a context window.
 
-    `block_id` is unique in its conversation, and stays what it is when others are evicted. `token_count` is in tokens
-    of the model whose counter made it. A turn is one request to a model with its answer and the results of the calls in
-    it: the first is 1, and what is before the messages is of turn 0. `last_referenced_turn` is 0 if nothing was
-    seen to refer to the block. `priority_score` (0 to 1) and `do_not_evict` are the host's to give, as is the
-    `embedding`. `metadata` may have `reference_count`, `line` (of the transcript), `uncounted` (types of content that
-    no text stands for, such as images) and whatever the host adds.
+    `block_id` is unique in its conversation, and does not change when other blocks are evicted. `token_count` is in
+    tokens of the model whose counter made it. A turn is one request to a model with its answer and the results of the
+    calls in it; the first is 1, and what is before the messages is of turn 0. `last_referenced_turn` is 0 if no
+    reference to the block is known. `priority_score` (0 to 1), `do_not_evict` and `embedding` are given by the host.
+    `metadata` may have `reference_count`, `line` (of the transcript), `uncounted` (types of content that have no text,
+    such as images) and whatever the host adds.
 
     A tool call is an ASSISTANT_RESPONSE with a `call_id`; its content is its arguments as JSON. Its TOOL_RESULT has the
     same `call_id`. `message` is the index of its message, -1 before the first.
@@ -60,12 +60,12 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_call(self) -> bool:
-        """Whether this is a call of a tool, whose result is another block."""
+        """Whether the block is a call of a tool; the result is another block."""
         return self.content_type is ContentType.ASSISTANT_RESPONSE and bool(self.tool_name)
 
     @property
     def is_fixed(self) -> bool:
-        """Whether no management takes this out of a window: its frame, what is marked, and messages of the user."""
+        """Whether the block always stays: system prompt, tool definitions, marked blocks, and messages of the user."""
         return self.do_not_evict or self.content_type in _FIXED
 
 
@@ -73,8 +73,10 @@ _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.US
 
 
 class BlockPlace(msgspec.Struct, frozen=True):
-    """The place of a block: the index of its message, -1 for the request's frame; the path below that; the type of its
-    element."""
+    """The place of a block in a request: the index of its message, the path below that, and the type of its element.
+
+    The index is -1 for what a request has beside its messages.
+    """
 
     message: int
     path: Path
@@ -82,7 +84,7 @@ class BlockPlace(msgspec.Struct, frozen=True):
 
 
 def check_blocks(given: object) -> None:
-    """Raise MemctlError for what is given in the place of blocks, such as messages."""
+    """Raise MemctlError unless the value is a list of ContentBlock."""
     hint = "Conversation.parse(messages, counter).blocks are those of messages"
     argument_checks.instance(given, (list, tuple), "blocks", "a list of ContentBlock", hint)
     for block in given if isinstance(given, list | tuple) else ():
@@ -91,14 +93,14 @@ def check_blocks(given: object) -> None:
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """What counts: `memctl.tokens.count.Counter`, or anything with its method `tokens`."""
+    """A counter of tokens: `memctl.tokens.count.Counter`, or any object with such a method `tokens`."""
 
     def tokens(self, text: str, kind: str = ...) -> int:
         """Return the tokens of a text of a kind (one of `memctl.tokens.families.KINDS`)."""
 
 
 def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
-    """Return the tokens of a text in a block of a type; a tool call has those of `count_call`."""
+    """Return the tokens of a text in a block of some type; for a call of a tool use `count_call`."""
     if not text:
         return 0
     what = RESULT if content_type is ContentType.TOOL_RESULT else TEXT
@@ -107,8 +109,7 @@ def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
 
 
 def count_call(name: str, arguments: str, counter: TokenCounter) -> int:
-    """Return the tokens of a call of a tool, what it costs beside its text included; `arguments` are its
-    input as JSON."""
+    """Return the tokens of a call of a tool with all that it costs; `arguments` are JSON."""
     return messages.count_call(name, arguments, counter.tokens)
 
 

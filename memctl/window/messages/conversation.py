@@ -1,8 +1,8 @@
-"""A conversation as a host keeps it, taken apart into blocks and put together again.
+"""A conversation as a host keeps it, split into blocks and put together again.
 
-Understood are bodies of requests and bare lists of messages, in the shapes of Anthropic's messages, OpenAI's chat
-completions and the items of OpenAI's responses. What is given back has the shape of what was given: everything unknown
-(images, `cache_control`, signatures, fields that hosts add) is carried through untouched.
+It is the body of a request or a list of messages, in the shape of Anthropic's messages, of OpenAI's chat completions,
+or of the items of OpenAI's responses. What is returned has the shape of what was given; unknown parts (images,
+`cache_control`, signatures, fields of a host) stay untouched.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _WHOLE = (ContentType.THINKING, ContentType.TOOL_DEFINITION)  # can only go, and
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """What a host wants left as it is: blocks of some types, results of some tools, and the last so many results."""
+    """What a host wants to stay as it is: blocks of `types`, results of `tools`, and the `last` results."""
 
     types: frozenset[ContentType] = frozenset()
     tools: frozenset[str] = frozenset()
     last: int = 0
 
     def mark(self, blocks: tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
-        """Return the blocks, those that are to stay marked."""
+        """Return the blocks, with `do_not_evict` set for those that must stay."""
         results = [block.block_id for block in blocks if block.content_type is ContentType.TOOL_RESULT]
         last = set(results[len(results) - self.last :]) if self.last else ()
         return tuple(
@@ -70,9 +70,9 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A parsed conversation: `given` is the input, `blocks` are its blocks in order, `places` says where each one is.
+    """A conversation as it was `given`, with its blocks in order, and the place of each by its id.
 
-    `lines` and `keep` are the arguments of `parse`.
+    `lines` and `keep` are arguments of `parse`.
     """
 
     given: Any
@@ -83,10 +83,10 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, given: Any, counter: TokenCounter, *, lines: Lines = (), keep: Keep | None = None) -> Conversation:
-        """Take a request's body or a list of messages apart; `counter` says whose tokens are counted.
+        """Split the body of a request, or a list of messages, into blocks; `counter` counts their tokens.
 
-        `lines` are for messages out of a transcript: for each message the line of each of its blocks, 0 for one
-        without. `keep` says what is to stay as it is. Raises MemctlError if `given` is not a conversation.
+        `lines` are for messages of a transcript: for each message the line of each of its blocks, 0 for a block
+        without. `keep` says which blocks must stay. Raises MemctlError if `given` is no conversation.
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
@@ -105,19 +105,21 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def overhead(self) -> int:
-        """Tokens of the request beside those of its blocks."""
+        """The tokens of the request beside those of its blocks."""
         calls = Counter(block.message for block in self.blocks if block.is_call)
         several = sum(number > 1 for number in calls.values())
         return PER_REQUEST + PER_MESSAGE * len(self.messages) + PER_SEVERAL_CALLS * several
 
     @property
     def tokens(self) -> int:
-        """Tokens of the whole; what has no text and no known size is not in it: see `uncounted`."""
+        """The tokens of the whole request, without content that is in `uncounted`."""
         return self.overhead + sum(block.token_count for block in self.blocks)
 
     @property
     def uncounted(self) -> dict[str, int]:
-        """How often each type of content is in the messages that has no text and no known size."""
+        """How often each type of content is in the messages that has neither text nor a known size, such as a
+        document.
+        """
         found: dict[str, int] = {}
         for message in self.messages:
             for element in elements(message):
@@ -128,23 +130,24 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def current_turn(self) -> int:
-        """The turn of the request that is to be made next."""
+        """The number of the next turn."""
         answers = [is_answer(message) for message in self.messages]
         return 1 + sum(now and not before for before, now in pairwise([False, *answers]))
 
     def replace(self, texts: Mapping[str, str | None]) -> Any:
         """Return the conversation with other texts for some blocks, by id, in the shape in which it was given.
 
-        Messages stay as many as they were, so that roles alternate as before, and no tool call parts from its result:
+        The number of messages does not change, so that roles alternate as before, and no tool call is separated from
+        its result:
 
-        - A result keeps its place and its `call_id`, and gets the text for its content; None leaves a word there.
-        - A call keeps its name and its id; the text is its new arguments as JSON, None are none.
-        - A block of thinking, or the definition of a tool, can only go (None): it is whole or gone.
-        - Any other block gets the text. None takes it away; a message that would be left empty, or with nothing but
+        - A result keeps its place and its `call_id`, and gets the text as its content; None leaves a word there.
+        - A call keeps its name and its id; the text is its new arguments as JSON, and None is no arguments.
+        - A block of thinking, or the definition of a tool, can only be removed (None).
+        - Any other block gets the text. None removes it; a message that would be left empty, or with nothing but
           thinking, gets a word in its place.
 
-        Nothing that was given is changed. Raises MemctlError for an id that is not there, for new text in thinking, and
-        for arguments that are no JSON object.
+        The input is not changed. Raises MemctlError for an unknown id, for new text in thinking, and for arguments that
+        are not a JSON object.
         """
         edits = []
         argument_checks.instance(texts, Mapping, "texts", "texts by the ids of blocks")
@@ -159,10 +162,13 @@ class Conversation(msgspec.Struct, frozen=True):
                     f"{block_id} is a {block.content_type.value}, which can't be shortened", "give None to remove it"
                 )
             edits.append((self.places[block_id], text))
-        return replacement.rewritten(self.given, body_key(self.given), edits)
+        return replacement.rewrite(self.given, body_key(self.given), edits)
 
     def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
-        """Return what `replace` gives, counted, with the lines of the transcript that its blocks are from."""
+        """Return the conversation with other texts for some blocks, as `replace` does, with its tokens counted.
+
+        The lines of the transcript stay with their blocks.
+        """
         if not texts:
             return self
         places = (self.places[block_id] for block_id, text in texts.items() if text is None)
@@ -174,14 +180,14 @@ class Conversation(msgspec.Struct, frozen=True):
         return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep)
 
     def with_text(self, text: str, counter: TokenCounter) -> Conversation:
-        """Return the conversation with a text of the host's behind its last message, in what the user says."""
+        """Return the conversation with a text added to the end, in a message of the user."""
         key = body_key(self.given)
         new = replacement.with_text(self.messages, text)
         return Conversation.parse(new if key is None else {**self.given, key: new}, counter, keep=self.keep)
 
 
 def check(given: object) -> None:
-    """Raise MemctlError for what is given in the place of a conversation, such as its messages."""
+    """Raise MemctlError unless the value is a Conversation."""
     hint = "Conversation.parse(messages, counter) makes one of messages"
     argument_checks.instance(given, Conversation, "conversation", "a Conversation", hint)
 
@@ -287,7 +293,10 @@ class _BlockReader:
 
 
 def type_of(role: str, text: str) -> ContentType:
-    """Return the type of a text in a message: what hosts and memctl put into prompts is a memory injection."""
+    """Return the type of a text in a message of some role.
+
+    What hosts and memctl put into the user's messages is a memory injection.
+    """
     if role in SYSTEM_ROLES:
         return ContentType.SYSTEM_PROMPT
     if role == "assistant":

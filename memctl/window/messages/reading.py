@@ -1,4 +1,4 @@
-"""Reading a conversation from a file: a request's body or messages as JSON, messages line by line, or a transcript."""
+"""Reads a conversation from a file: a request or messages as JSON, messages line by line, or a transcript."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memctl.window.messages.conversation import Conversation
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """A conversation out of a file, and the transcript that it was read from, if it was one."""
+    """A conversation that was read from a file, and the transcript if the file is one."""
 
     conversation: Conversation
     transcript: Window | None = None
 
 
-class Loaded(msgspec.Struct, frozen=True):
-    """What a file holds, before anything is counted: the messages as they are, or the transcript they came from."""
+class FileContent(msgspec.Struct, frozen=True):
+    """The content of a file before tokens are counted: its messages, and the transcript if the file is one."""
 
     name: str
     given: Any
@@ -32,14 +32,14 @@ class Loaded(msgspec.Struct, frozen=True):
 
     @property
     def model(self) -> str:
-        """The model that the file names, "" if it names none."""
+        """The model that the file names, "" for none."""
         if self.transcript:
             return self.transcript.model
         model = self.given.get("model") if isinstance(self.given, dict) else ""
         return model if isinstance(model, str) else ""
 
-    def opened(self, counter: TokenCounter) -> Opened:
-        """Return the conversation, counted; raises MemctlError if there is none in the file."""
+    def parse(self, counter: TokenCounter) -> Opened:
+        """Return the conversation with its tokens counted; raises MemctlError if the file has none."""
         lines = self.transcript.lines if self.transcript else ()
         try:
             return Opened(Conversation.parse(self.given, counter, lines=lines), self.transcript)
@@ -48,14 +48,14 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
-    """Return the conversation that lines hold; `name` is what a complaint calls them. Raises MemctlError."""
-    return load(lines, name).opened(counter)
+    """Return the conversation in lines; `name` is what errors call the file. Raises MemctlError if there is none."""
+    return load(lines, name).parse(counter)
 
 
-def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
-    """Return what lines hold. Of a transcript only the last window is kept, unless it is to be read `whole`.
+def load(lines: Iterable[str], name: str, *, whole: bool = False) -> FileContent:
+    """Return what lines contain; of a transcript only the last window, unless `whole`.
 
-    Raises MemctlError for a transcript without messages.
+    `name` is what errors call the file. Raises MemctlError for a transcript without messages.
     """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")
@@ -64,7 +64,7 @@ def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
         found = window.read(chain([first], rest), whole=whole)
         if not found.messages:
             raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
-        return Loaded(name, found.messages, found)
+        return FileContent(name, found.messages, found)
     if not isinstance(given, dict) or {"messages", "input"} & set(given):
-        return Loaded(name, decode_json(first + "".join(rest)))
-    return Loaded(name, [given, *(decode_json(line) for line in rest if line.strip())])
+        return FileContent(name, decode_json(first + "".join(rest)))
+    return FileContent(name, [given, *(decode_json(line) for line in rest if line.strip())])

@@ -1,4 +1,4 @@
-"""Putting other texts into a conversation, so that it stays valid."""
+"""Replaces texts in a conversation so that it stays valid."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PAIRED = (CALL, RESULT)
 Edit = tuple[BlockPlace, str | None]
 
 
-def rewritten(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
-    """Return what was given with other texts in it; `key` is where a body has its messages, None for a bare list."""
+def rewrite(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
+    """Return a conversation with other texts; `key` is where a request's body has its messages, None for a list."""
     messages = given if key is None else given[key]
     of_message: dict[int, list[Edit]] = {}
     for edit in edits:
@@ -82,7 +82,10 @@ def _parts(given: list[Any], key: str, own: Mapping[tuple[str | int, ...], tuple
 
 
 def is_taken_out(place: BlockPlace) -> bool:
-    """Return whether an edit of None leaves nothing in a place: a call, a result and a whole content leave a word."""
+    """Return whether a text of None removes the element in a place.
+
+    Calls, results and the whole content of a message are not removed: a word takes their place.
+    """
     return len(place.path) > 1 and place.type not in _PAIRED
 
 
@@ -113,7 +116,7 @@ def _call(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
 
 
 def with_text(messages: Sequence[Mapping[str, Any]], text: str) -> list[Any]:
-    """Messages with a text in what the user says last: in the last message if it is the user's, else in a new one."""
+    """Return the messages with a text at the end: in the last message if that is the user's, else in a new one."""
     last = messages[-1] if messages else {}
     if is_items(messages):
         part = {"type": "input_text", "text": text}

@@ -1,4 +1,4 @@
-"""What breaks the validity of messages: what an interface would refuse them for."""
+"""Finds what is wrong with messages, so that the interface of a model would refuse them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from memctl.transcript.messages import (
 
 
 def validate(given: Any) -> list[str]:
-    """Return what is wrong with messages, in words; an empty list if they can be sent.
+    """Return what is wrong with messages, a sentence for each fault; [] if they can be sent.
 
-    They are given as `Conversation.parse` takes them, as a list or in a request's body. Raises MemctlError for what is
-    no conversation.
+    `given` is a list of messages or the body of a request. Raises MemctlError for what is no conversation.
 
-    A call of a tool has its result, and a result its call: with Anthropic's interface in the message right behind, with
-    OpenAI's chat before any message that is no result, with its responses anywhere behind. Ids are unique. No message
-    and no text is empty. In Anthropic's shape the first message is the user's, and roles alternate: its own interface
-    joins messages of one role, but those of others that offer the same models refuse them.
+    Each call of a tool needs a result after it, and each result a call before it: in the next message with Anthropic's
+    interface, before any message that is no result with OpenAI's chat, anywhere later with its responses. Ids are
+    unique. No message and no text is empty. In Anthropic's shape the first message is the user's, and roles alternate:
+    Anthropic joins messages of one role, but other providers of the same models refuse them.
     """
     messages = messages_of(given)
     found = [(message, elements_at(index, message)) for index, message in enumerate(messages)]
@@ -82,7 +81,7 @@ def _unpaired(read: Read, is_end: Callable[[Mapping[str, Any]], bool]) -> Iterat
             if waiting.pop(one, None) is None:
                 yield f"message {number}: result {one} has no call before it"
         if is_end(message) or number == len(read):
-            yield from (f"message {place}: call {one} has no result behind it" for one, place in waiting.items())
+            yield from (f"message {place}: call {one} has no result after it" for one, place in waiting.items())
             waiting = {}
         waiting |= dict.fromkeys(_ids(parts, CALL), number)
 

@@ -1,1 +1,1 @@
-"""Policies on context: how a window is divided, how good a context is, when to share, compress or escalate."""
+"""The policies on a context: how good it is, and when to share it, compress it, or ask somebody."""

@@ -1,8 +1,7 @@
-"""A text as blocks: the pieces between its explicit boundaries, and those of Markdown and of plain text.
+"""A text as blocks, which are the pieces between its visible boundaries; here those of Markdown and plain text.
 
-There they are paragraphs, lists, fenced code and tables, under their headings. A heading belongs to the paragraph that
-follows it. Lines that prompts use as headings count as such: a line of one XML tag, a line that is bold throughout,
-a line in capitals that ends with a colon.
+Blocks of Markdown are paragraphs, lists, fenced code and tables, with the heading before them. Lines that prompts use
+as headings count as headings: a line of one XML tag, a line in bold, a line in capitals that ends with a colon.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _CODE_LINE = re.compile(
 
 
 class TextBlock(msgspec.Struct, frozen=True):
-    """A piece of a text.
+    """A piece of a text between two boundaries.
 
-    `number` is its place among the blocks. `title` is the heading, element or key that it is under, `text` what it says
-    without markup, `source` its part of the text as it came. `line` to `end` are its lines, from 1. `parent` is the
-    number of the block that encloses it, -1 for none. `is_marked` says whether a visible boundary other than an empty
-    line comes before it. `tokens` are those of the source.
+    `number` is its index among the blocks. `title` is the heading, element or key above it, `text` what it says without
+    markup, and `source` its part of the original text. `line` to `end` are its lines, from 1. `parent` is the number of
+    the block that encloses it, -1 for none. `is_marked` says whether a visible boundary other than an empty line
+    precedes it. `tokens` are those of the source.
     """
 
     number: int
@@ -50,19 +49,19 @@ class TextBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_heading(self) -> bool:
-        """Whether it has nothing but its title."""
+        """Whether the block has only a title."""
         return self.kind == HEADING
 
     @property
     def name(self) -> str:
-        """Its title, or the beginning of its text on one line."""
+        """The title, or the beginning of the text on one line."""
         return self.title or " ".join(self.text.split())[:50]
 
 
 class ParsedText(msgspec.Struct, frozen=True):
-    """A text taken apart: its format, its blocks in their order, and the tokens of the whole.
+    """A text split into blocks, with its format and its tokens.
 
-    Of messages the text is what they say: their JSON is how a request carries it, and no model reads it.
+    For messages the text is what they say, without the JSON of the request, which no model reads.
     """
 
     text: str
@@ -73,7 +72,7 @@ class ParsedText(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The kind of text that it is counted as: contexts are mostly prose, as packs are."""
+        """The kind of text by which tokens are counted: "json" for JSON other than messages, else "markdown"."""
         return "json" if self.format == "json" and not self.is_messages else "markdown"
 
     @property
@@ -90,7 +89,10 @@ class ParsedText(msgspec.Struct, frozen=True):
         return found
 
     def passes_down(self) -> list[bool]:
-        """Of each block whether what holds of it holds of all below it: not if that is more than half of the text."""
+        """Return for each block whether a property of it holds for all blocks below it, too.
+
+        It does not if the blocks below are more than half of the text.
+        """
         below = [block.tokens for block in self.blocks]
         for block in reversed(self.blocks):
             if block.parent >= 0:
@@ -100,14 +102,14 @@ class ParsedText(msgspec.Struct, frozen=True):
 
 
 def enough(number: int) -> int:
-    """Return the number of parts that a text has so far; raises MemctlError if it has more than anybody could read."""
+    """Return the number of parts so far; raises MemctlError if it exceeds what can be measured in about 5 seconds."""
     if number > _MOST:
         raise MemctlError(f"the text has more than {_MOST:,} parts", "measure a piece of it")
     return number
 
 
 def kind_of(text: str) -> str:
-    """Return what a stretch of text looks like (TEXT, LIST, CODE or DATA): most of its lines decide."""
+    """Return the kind of most lines of a text: TEXT, LIST, CODE or DATA."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return TEXT
@@ -137,14 +139,17 @@ _LONGEST = 2_000  # characters of a line that patterns look at
 
 
 def markdown_blocks(text: str) -> list[TextBlock]:
-    """Return the blocks of a text."""
+    """Return the blocks of a Markdown text."""
     found: list[TextBlock] = []
     add_markdown(found, text)
     return found
 
 
 def add_markdown(found: list[TextBlock], text: str, first_line: int = 1, title: str = "", parent: int = -1) -> None:
-    """Add the blocks of a text whose first line has a number, under a title."""
+    """Add the blocks of a Markdown text to `found`; `first_line` is the number of its first line.
+
+    `title` and `parent` are those of the block that encloses the text.
+    """
     reader = _LineReader(found, title, parent)
     for number, line in enumerate(text.split("\n"), first_line):
         reader.take(number, line)
@@ -152,7 +157,7 @@ def add_markdown(found: list[TextBlock], text: str, first_line: int = 1, title: 
 
 
 def plain(text: str) -> str:
-    """Return what a stretch of Markdown says, without its marks."""
+    """Return a piece of Markdown without its marks."""
     return _INLINE.sub("", _MARKS.sub("", text)).strip()
 
 

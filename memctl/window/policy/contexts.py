@@ -1,10 +1,11 @@
-"""What agents have in their windows: the shared context slice, working sets, context debt, a batch's delta, a burst.
+"""What agents have in their windows: shared slice, working sets, context debt, planned growth
+(rules.md#shared-context).
 
-The terms are those of rules.md#shared-context. Of several contexts the shared slice is what all of them have, block by
-block. Of a single one it is extracted: mission, phase and plan, open risks, unresolved decisions, anchors.
+The shared slice of several contexts is the blocks that all of them have. Of a single context it is extracted: mission,
+phase and plan, open risks, unresolved decisions, anchors.
 
-What nobody declared is measured where it can be: by the log of earlier batches and the stream of events
-(`observations.measured`). A description file, YAML or JSON with all keys optional, goes before that:
+Values that nobody declares are measured from the log of earlier batches and the stream of events
+(`observations.measure_state`). A description file, YAML or JSON with all keys optional, replaces measured values:
 
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
     remaining_budget: 60000           # tokens left in the window
@@ -49,7 +50,7 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known beside the contexts; None is what is not."""
+    """The values that are declared or measured beside the contexts; None is unknown."""
 
     threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
     remaining_budget: Tokens | None = None
@@ -69,12 +70,15 @@ class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unresolved_details: list[str] | None = None
 
     def known(self) -> dict[str, object]:
-        """Return what is known, by its keys."""
+        """Return the values that are known, by their keys."""
         return {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
 def parse(text: str, name: str) -> ContextState:
-    """Read a description; raises MemctlError that names the key, and for YAML the line."""
+    """Return the values in a description, YAML or JSON; `name` is the file's.
+
+    Raises MemctlError that names the key, and for YAML the line.
+    """
     try:
         if text.lstrip().startswith("{"):
             return msgspec.json.decode(text, type=ContextState)
@@ -99,14 +103,14 @@ GIVEN, COMMON, EXTRACTED, NONE = "given", "what all contexts share", "extracted 
 
 
 class Context(msgspec.Struct, frozen=True):
-    """An agent's working set: its file, and what was measured of it."""
+    """The context of an agent: the name of its file, and its measures."""
 
     name: str
     measures: Measures
 
     @property
     def tokens(self) -> int:
-        """The active working set (AWS)."""
+        """The tokens of the working set (AWS)."""
         return self.measures.parsed.tokens
 
 
@@ -119,7 +123,9 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """What the next batch would add: tokens planned, the growth that is, and by how much it exceeds what remains."""
+    """The growth by the next batch: its tokens, the growth as a fraction of the working set, and the tokens beyond the
+    budget.
+    """
 
     planned: int
     growth: float
@@ -127,11 +133,12 @@ class Burst(msgspec.Struct, frozen=True):
 
     @property
     def is_burst(self) -> bool:
+        """Whether the growth is above 15 %."""
         return self.growth > BURST
 
 
 def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
-    """Return the shared context slice of some contexts, or a given one."""
+    """Return the shared context slice of contexts; a `given` text is the slice itself."""
     if given is not None:
         return Slice(given.tokens, given.blocks, GIVEN)
     if not contexts:
@@ -170,8 +177,10 @@ def _key(block: TextBlock) -> str:
 
 
 def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
-    """Return which work that one context is for waits for open work that another one is for, by the ids that they name
-    in their missions, inputs and next steps."""
+    """Return which work of one context waits for open work of another, such as `ISS-1 of a.md waits for ISS-2 of b.md`.
+
+    The work of a context is the records that its mission, inputs and next steps name by id.
+    """
     named = {one.name: _named_work(one) for one in contexts}
     known = {record.id: record for record in work.all}
     found = []
@@ -190,7 +199,10 @@ def _named_work(context: Context) -> set[str]:
 
 
 class Debt(msgspec.Struct, frozen=True):
-    """Context debt: tokens of blocks that are copies or versions of earlier ones, or rest on what is superseded."""
+    """The context debt of a working set: its tokens, their share of the set, and the blocks.
+
+    Debt is blocks that repeat earlier ones, or rest on what is superseded.
+    """
 
     tokens: int
     ratio: float
@@ -198,7 +210,7 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 def debt(found: Measures) -> Debt:
-    """Return the context debt of a working set. A heuristic: repeated plans and superseded reasoning."""
+    """Return the context debt of a working set, by a heuristic: repeated plans and superseded reasoning."""
     owed = [item for item in found.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
     repeated = [item.overlap.share if item.overlap.share >= _REPEATED else 0.0 for item in owed]
     tokens = round(sum(i.block.tokens * max(share, i.stale.share) for i, share in zip(owed, repeated, strict=True)))
@@ -206,7 +218,10 @@ def debt(found: Measures) -> Debt:
 
 
 def burst(planned: int, working_set: int, remaining: int) -> Burst:
-    """Return what planned reads and prompts would do to a working set. Without one, anything planned is a burst."""
+    """Return the growth of a working set by the planned tokens; in an empty set any growth is a burst.
+
+    `remaining` are the tokens that are left of the budget.
+    """
     growth = planned / working_set if working_set else float(planned > 0)
     return Burst(planned, growth, planned - remaining)
 
@@ -223,7 +238,10 @@ _SECURITY = re.compile(
 
 
 class Tier(msgspec.Struct, frozen=True):
-    """The summary to make: its tier and limit, tokens that its outcome lines need, and the part of the slice saved."""
+    """The summary to make: its tier, the most tokens that the tier allows, and the tokens that the outcomes need.
+
+    `reduction` is the share of the slice that it saves.
+    """
 
     name: str
     most: int
@@ -233,11 +251,14 @@ class Tier(msgspec.Struct, frozen=True):
 
     @property
     def is_enough(self) -> bool:
+        """Whether it takes at least 12 % off the slice."""
         return self.reduction >= REDUCTION
 
 
 class Strategy(msgspec.Struct, frozen=True):
-    """A way to make the context smaller: what it does, on which lines, and the tokens it would save."""
+    """A way to make a context smaller: its number in the order of preference, its name, the tokens that it saves, the
+    lines.
+    """
 
     number: int
     name: str
@@ -246,7 +267,10 @@ class Strategy(msgspec.Struct, frozen=True):
 
 
 def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
-    """Return the smallest tier that can hold an outcome line for each block of the slice that says more than a line."""
+    """Return the smallest summary tier that can hold one line of outcome for each long block of the slice.
+
+    A `working_set` above 8,000 tokens needs the tier macro.
+    """
     long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
     outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}
     # A second copy needs no outcome of its own.
@@ -256,7 +280,7 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     name, most = next(((name, most) for name, most in TIERS if needs <= most), TIERS[-1])
     why = f"{len(gains)} blocks come to {needs:,} tokens of outcomes"
     if needs > most:
-        why += ", more than it holds: the least of them have to go"
+        why += ", more than it may have: leave the least important out"
     if working_set > MACRO_AWS:
         name, most = TIERS[-1]
         why = f"mandatory: the working set has {working_set:,} tokens, more than {MACRO_AWS:,}; {why}"
@@ -265,7 +289,7 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
 
 
 def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
-    """Return what each way would save in a working set, in the order of preference."""
+    """Return the ways to make a working set smaller, in the order of preference, each with what it saves."""
 
     def collapsed(item: Measured) -> int:
         return item.block.tokens - count(first_sentence(item.block.text), "markdown")

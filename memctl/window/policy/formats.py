@@ -1,12 +1,10 @@
-"""Taking a text apart by its format: messages and other JSON, XML, YAML, memctl's lines at the margin, Markdown.
+"""Splits a text into blocks by its format: JSON and messages, XML, YAML, memctl's own lines, Markdown.
 
 A boundary is what a reader sees as one: a heading, an empty line, a fence, a rule, an element, a key, a message. The
-format is found by looking at the text; what is none of the others is read as Markdown, of which plain text is the
-simplest case.
+format is found from the text; a text of no other format is read as Markdown.
 
-XML, YAML and lines at the margin become one tree: of elements, or by indentation. A leaf is a block; short leaves of
-one parent that follow each other are one block together, and with what their parent says of itself, as the items of a
-list are. A leaf of several paragraphs is taken apart like Markdown.
+XML, YAML and memctl's lines become a tree, by elements or by indentation. Each leaf is a block; neighbouring short
+leaves of one parent are one block together. A leaf of several paragraphs is split like Markdown.
 """
 
 from __future__ import annotations
@@ -64,10 +62,10 @@ _JSON_DEPTH = 20  # of values that are written out; deeper ones stay JSON
 
 
 def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
-    """Return the blocks of a text; `name` is what a message calls it.
+    """Return the blocks of a text, with their tokens; `name` is what errors call the text.
 
-    Raises MemctlError for what is not text, for one of more parts than anybody could read, and for XML with a DOCTYPE,
-    whose entities could be made to explode.
+    Raises MemctlError for binary data, for more than 60,000 parts, and for XML with a DOCTYPE, whose entities could be
+    made to grow without end.
     """
     if "\0" in text[:8_000]:
         raise MemctlError(f"{name} is not text")
@@ -119,7 +117,9 @@ def _is_margin(text: str) -> bool:
 
 
 class Node:
-    """A node of a parsed document: title, attributes, children, and its own texts and sources (not its children's)."""
+    """A node of a tree: title, attributes and children, and the texts and sources that are its own, not its
+    children's.
+    """
 
     __slots__ = ("attributes", "children", "end", "line", "sources", "texts", "title")
 
@@ -131,17 +131,21 @@ class Node:
 
     @property
     def text(self) -> str:
+        """The node's own text."""
         return "".join(self.texts)
 
     @property
     def source(self) -> str:
+        """The node's own part of the original text."""
         return "".join(self.sources)
 
     def says(self, separator: str = "\n") -> str:
+        """Return the attributes and the text of the node, joined by the separator."""
         return separator.join(part for part in (self.attributes, self.text.strip()) if part)
 
     @property
     def is_short_leaf(self) -> bool:
+        """Whether the node has no children and at most one line of 20 words."""
         text = "" if self.children else self.text.strip()
         return not self.children and "\n" not in text and len(plain_words(text)) <= _SHORT
 

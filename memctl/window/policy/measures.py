@@ -1,11 +1,10 @@
-"""Measures of every block of a text, on which the quality metrics and the triggers are based.
+"""The measures of each block of a text, for the quality metrics and the triggers.
 
-Density is how much of a text says something: useful tokens to all tokens (rules.md#quality). Not useful is what could
-go without anything being lost: closing tags and brackets, quotation marks of JSON, marks of Markdown, rules,
-indentation and empty lines, and phrases that only pad. Titles, keys and values of attributes are useful: they say what
-the text is about.
+Density is the share of tokens that say something (rules.md#quality). Others could be dropped without loss: closing tags
+and brackets, quotation marks of JSON, marks of Markdown, rules, indentation, empty lines, and phrases that only pad.
+Titles, keys and attributes are useful: they say what the text is about.
 
-An overlap is what a text says more than once: runs of words that an earlier block has too.
+An overlap is a run of words that an earlier block has, too.
 """
 
 from __future__ import annotations
@@ -31,17 +30,19 @@ _REFERENCE = re.compile(rf"^(?:item: id {ids.SHAPE} \||{ids.SHAPE}:? (?!\|)).*$"
 
 
 class Overlap(msgspec.Struct, frozen=True):
-    """How much of a block earlier ones have (a fraction of its words), and which of them has most of it (or -1)."""
+    """The fraction of a block's words that earlier blocks have, and the number of the block that has most of them (-1:
+    none).
+    """
 
     share: float
     earlier: int
 
 
 def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
-    """Return for each block what those before it have, or a part further up in itself.
+    """Return for each block what of it is in earlier blocks, or further up in itself.
 
-    Runs of five words are compared. A block of fewer words is compared as a whole, from three words on. A line of a
-    list that names a record by id and title refers to it, and repeats nothing.
+    Runs of five words are compared; a block of three or four words is compared as a whole. A line of a list that names
+    a record by id and title is a reference, and no repetition.
     """
     seen: dict[tuple[str, ...], int] = {}
     return [_overlap(number, block.text, seen) for number, block in enumerate(blocks)]
@@ -84,7 +85,7 @@ _SPACE = re.compile(r"[ \t]+")
 
 
 def useful_text(parsed: ParsedText) -> str:
-    """Return a text with the least markup: a line for each title, and below it the text under it."""
+    """Return a text with the least markup: each title on a line, and below it what it says."""
     lines: list[str] = []
     title = ""
     for block in parsed.blocks:
@@ -99,7 +100,7 @@ def useful_text(parsed: ParsedText) -> str:
 
 
 def padding(text: str) -> list[str]:
-    """Return the phrases of a text that only pad."""
+    """Return the phrases of a text that only pad, such as "please note that"."""
     return [match[0].strip() for match in _PADDING.finditer(text)]
 
 
@@ -107,8 +108,10 @@ _FIRST = 40  # blocks among which a text states its task
 
 
 class Measured(NamedTuple):
-    """A block with what was measured of it. `is_relevant` is None without a task, and of what a pack puts aside itself
-    or, other than a record, must stay whatever the task is (`is_preserved`); `before` counts tokens above it.
+    """A block with its measures; `before` are the tokens above it, `weight` is from 0 to 10.
+
+    `is_relevant` is None if it is not judged: without a task, for what a pack itself puts aside, and for a block other
+    than a record that must stay whatever the task is (`is_preserved`).
     """
 
     block: TextBlock
@@ -121,14 +124,17 @@ class Measured(NamedTuple):
 
     @property
     def useful(self) -> float:
-        """Its tokens that are relevant, new and not stale."""
+        """The tokens of the block that are relevant, new and not stale."""
         if self.is_relevant is False:
             return 0.0
         return self.block.tokens * (1 - self.overlap.share) * (1 - self.stale.share)
 
 
 class Measures(NamedTuple):
-    """A text with all that was measured: its blocks, tokens of all blocks, tokens that say something, and the task."""
+    """A text with its measures; `tokens` are those of all blocks, `useful_text_tokens` those that say something.
+
+    `padding` are the phrases that only pad, `task` is the task that relevance was judged by, "" for none.
+    """
 
     parsed: ParsedText
     blocks: list[Measured]
@@ -139,20 +145,24 @@ class Measures(NamedTuple):
 
     @property
     def content(self) -> list[Measured]:
-        """The blocks that say something."""
+        """The blocks that have text."""
         return [found for found in self.blocks if not found.block.is_heading]
 
     def share(self, tokens: float) -> float:
-        """Tokens as a fraction of those of all blocks."""
+        """Return tokens as a fraction of those of all blocks; 0.0 without blocks."""
         return tokens / self.tokens if self.tokens else 0.0
 
     @property
     def irrelevant(self) -> list[Measured]:
+        """The blocks that do not bear on the task."""
         return [found for found in self.content if found.is_relevant is False]
 
 
 def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
-    """Measure a text; without a task, what bears on one is not measured."""
+    """Return the measures of a text at the time `now`; without a task relevance is not judged.
+
+    `known` are the records of the memory that no longer hold, `count` counts tokens.
+    """
     weights = relevance.weights(parsed)
     again = overlaps(parsed.blocks)
     old = staleness.stale(parsed, known, now)
@@ -185,10 +195,9 @@ def _bearing(parsed: ParsedText, task: str, kept: set[int]) -> list[bool | None]
 
 
 def stated_task(parsed: ParsedText) -> str:
-    """Return the task that a text states itself, in a line such as `Task: …` or under a title such as Mission; "" if
-    none.
+    """Return the task that a text states, in a line such as `Task: …` or under a title such as Mission; "" if none.
 
-    What a record says of its own task is not what the whole was put together for.
+    Tasks in records are ignored: they are not what the text was made for.
     """
     first = [
         block

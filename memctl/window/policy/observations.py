@@ -1,13 +1,13 @@
-"""The log of batches, what it tells of the next one, and change control of the threshold (rules.md#threshold-control).
+"""The log of batches, what it tells of the next batch, and the review of the threshold (rules.md#threshold-control).
 
-`policy parallel` and `policy triggers` note each batch that they judge, a line of JSON for each. Somebody else's log
-has the same lines:
+`memctl policy parallel` and `policy triggers` append a line of JSON for each batch that they judge. A log of another
+program has the same form:
 
     {"date": "2025-11-04", "scs": 1640, "threshold": 2000, "requests": 5, "denied": 2,
      "macro_summaries": 1, "no_ops": 0}       (on one line)
 
-`date` and `scs` are required; `requests` and `denied` count the fan-outs asked for and refused, `macro_summaries` the
-compressions since the line before, `no_ops` those that saved nothing.
+`date` and `scs` are required. `requests` and `denied` count the parallel batches that were asked for and refused;
+`macro_summaries` counts the compressions since the line before, and `no_ops` those of them that saved nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One line of the log: a batch, or a day of them. `batch` tells whether two lines are of the same contexts."""
+    """One line of the log: a batch, or a day of batches. `batch` is equal in lines on the same contexts."""
 
     date: str
     scs: Number
@@ -70,7 +70,10 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 def parse(text: str, name: str) -> list[Observation]:
-    """Read a log of observations, in the order of their dates; raises MemctlError that names line and key."""
+    """Return the lines of a log, in the order of their dates; `name` is the file's.
+
+    Raises MemctlError that names line and key.
+    """
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -87,7 +90,7 @@ def parse(text: str, name: str) -> list[Observation]:
             raise MemctlError(wrong, f"give {timestamps.ALLOWED}") from None
         for part, whole in (("denied", "requests"), ("no_ops", "macro_summaries")):
             if getattr(given, part) > getattr(given, whole):
-                raise MemctlError(f"{name}:{number}: {part}: there are more of them than {whole}")
+                raise MemctlError(f"{name}:{number}: {part} is larger than {whole}")
     return sorted(found, key=lambda item: item.date)
 
 
@@ -95,13 +98,12 @@ _HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs ar
 
 
 def file_of(memory: Memory) -> Path:
-    """Return the log of a memory, in the Git directory that its worktrees share, in no commit."""
+    """Return the path of a memory's log: in the Git directory that all worktrees share, and in no commit."""
     return memory.repository.shared / "policy" / f"{memory.private.name}.jsonl"
 
 
 def read(memory: Memory) -> list[Observation]:
-    """Return the batches that were judged, oldest first; a broken line is left aside, lines of the same
-    batch are one."""
+    """Return the batches in a memory's log, oldest first; broken lines are skipped, lines of the same batch merged."""
     try:
         lines = file_of(memory).read_bytes().split(b"\n")
     except OSError:
@@ -116,7 +118,7 @@ def read(memory: Memory) -> list[Observation]:
 
 
 def merged(lines: Sequence[Observation]) -> list[Observation]:
-    """Return lines of the same contexts in a row as one: as the later one has it, with what both have found."""
+    """Return lines with those of the same batch in a row merged into one: the later one, with the findings of both."""
     found: list[Observation] = []
     for one in lines:
         if found and one.batch and (found[-1].batch, found[-1].workflow) == (one.batch, one.workflow):
@@ -135,7 +137,7 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
 
 
 def note(memory: Memory, observation: Observation) -> None:
-    """Put a batch into the log; of the same contexts, judged twice in a row, only what is new counts."""
+    """Append a batch to a memory's log, unless its last line says the same; a failure to write is ignored."""
     from memctl.git import private
 
     file = file_of(memory)
@@ -155,17 +157,17 @@ def _line(observation: Observation) -> bytes:
 
 
 def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> list[WorkflowEvent]:
-    """Return the events after a moment at which a workflow was compressed, oldest first."""
+    """Return a workflow's compressions after a time, oldest first."""
     return [e for e in events if e.workflow_id == workflow and e.event_type == "compression" and e.timestamp > since]
 
 
 def no_ops(found: Sequence[WorkflowEvent]) -> int:
-    """Return how many compressions saved nothing to speak of."""
+    """Return how many compressions saved less than 1 %."""
     return sum((one.compression_ratio or 0) < _NO_OP for one in found)
 
 
-def measured(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
-    """Return what the log and the stream of events tell of the next batch of a workflow; None is what they do not."""
+def measure_state(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
+    """Return what the log and the event stream tell of a workflow's next batch; None is unknown."""
     past = [one for one in observations if one.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
     compressed = compressions(events, workflow, "")
@@ -189,7 +191,10 @@ def measured(observations: Sequence[Observation], events: Sequence[WorkflowEvent
 
 
 class Review(msgspec.Struct, frozen=True):
-    """What the last seven days say: `decision` is raise, lower or keep; `proposal` is a threshold, or None."""
+    """The review of a threshold over seven days: their figures, and a decision (raise, lower or keep) with its reason.
+
+    `median` and `denial_rate` are fractions, None without data; `proposal` is another threshold in tokens, or None.
+    """
 
     observations: int
     since: str
@@ -207,7 +212,7 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def review(observations: Sequence[Observation], threshold: int) -> Review:
-    """Return what the seven days up to the last observation say about a threshold."""
+    """Return the review of a threshold by the seven days up to the last observation."""
     until = observations[-1].date if observations else ""
     since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
     week = [item for item in observations if item.date > since]
@@ -239,10 +244,10 @@ def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str,
     if middle > RAISE_MEDIAN:
         if rate is not None and rate > RAISE_DENIED:
             return "raise", f"{used} (above 75 %) and {rate:.0%} were denied (above 30 %)"
-        denied = "no fan-out was asked for" if rate is None else f"only {rate:.0%} were denied (30 % needed)"
+        denied = "no parallel work was asked for" if rate is None else f"only {rate:.0%} were denied (30 % needed)"
         return "keep", f"{used}, but {denied}"
     if middle < LOWER_MEDIAN:
-        saved = f"{no_ops} macro summaries saved nothing"
+        saved = f"{no_ops} of the macro summaries saved nothing"
         if no_ops > LOWER_NO_OPS:
             return "lower", f"{used} (below 40 %) and {saved} (above 2)"
         return "keep", f"{used}, but only {saved} (more than 2 needed)"

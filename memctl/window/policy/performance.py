@@ -1,12 +1,12 @@
-"""How a model does as its context grows, by what a transcript tells (rules.md#quality).
+"""How a model does as its context grows, as far as a transcript shows it (rules.md#quality).
 
-Time is from the line before an answer to the answer, which has the time of a tool or of a user in it only where the
-host notes no line of theirs. An error is a call of a tool that failed: a path that is not there, a text that does not
-match. Neither the quality nor the consistency of answers is in a transcript: they need a judge, and are not measured.
+Time is from the line before an answer to the answer; it includes a tool's or a user's time only where the host logs no
+line of theirs. An error is a failed call of a tool. The quality and the consistency of answers need a judge, and are
+not measured.
 
-The requests of a session are put into three parts of the same number by the size of their context. In 58 real sessions
-of 30 requests and more the median time was 3.6, 3.5 and 3.7 s in them, and 3.1, 5.8 and 6.0 % of the calls failed; one
-session has a drop.
+The requests of a session are divided into three parts of equal number, by the size of their context. In 58 real
+sessions of at least 30 requests the median time was 3.6, 3.5 and 3.7 s in the parts, and 3.1, 5.8 and 6.0 % of the
+calls failed; one session has a drop.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ _FEWEST_FAILED = 5  # calls, below which a rate is chance
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Requests of a similar size: their number, the median of their tokens and of their seconds (None: no times), and
-    the calls whose results they got, with those that failed."""
+    """A third of a session's requests, of similar size: their number, median tokens and median seconds (None: no
+    times).
+
+    `results` is the number of calls whose results they have, and `failed` how many of these failed.
+    """
 
     requests: int
     tokens: int
@@ -38,18 +41,19 @@ class Part(msgspec.Struct, frozen=True):
 
     @property
     def error_rate(self) -> float | None:
+        """The share of calls that failed; None without calls."""
         return self.failed / self.results if self.results else None
 
 
 class Performance(msgspec.Struct, frozen=True):
-    """The parts of a session from the smallest contexts to the largest; none of too few requests."""
+    """The three parts of a session from small contexts to large ones; () for fewer than 30 requests."""
 
     parts: tuple[Part, ...]
     not_measured: tuple[str, ...] = NOT_MEASURED
 
     @property
     def drop(self) -> str:
-        """In what the model does worse in the largest contexts than in the smallest, "" if in nothing."""
+        """What doubles from the smallest contexts to the largest, such as "seconds 3.6 -> 8.0"; "" if nothing does."""
         if not self.parts:
             return ""
         first, last = self.parts[0], self.parts[-1]
@@ -63,7 +67,7 @@ class Performance(msgspec.Struct, frozen=True):
 
 
 def measure(window: Window) -> Performance:
-    """Measure the requests of a session."""
+    """Return the performance of a model in a session."""
     rows = list(zip_longest(window.requests, window.asked, window.times, window.results))
     if len(rows) < _FEWEST:
         return Performance(())

@@ -1,8 +1,7 @@
-"""The quality of a context (rules.md#quality): metrics against their targets, triggers for a compression, and what to
-change, line by line.
+"""The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
-Shares are of the tokens of all blocks; density alone is of the whole text. The health score takes blocks, not markup,
-for its whole: no whole could meet both its target, 80 %, and that of density, 75 %.
+Shares are of the tokens of all blocks; only density is of the whole text. Health is of blocks without markup, because
+its target, 80 %, and that of density, 75 %, can't both be met of one whole.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ PLACEMENT = 0.25  # of the context: where critical information belongs
 BLOCK, LONG_BLOCK = 150, 200  # tokens: of the average block, of any
 FLOW = 0.80  # of the tokens are in blocks that are not long; ours, like that of health
 _NEEDS_TASK, _NOT_CRITICAL = "not measured: it needs a task", "not measured: nothing says it is critical"
-_OUTDATED = "closed records, words that say so, dates beyond 90 days"
-_HEALTHY = "stand for the first time and are not stale"
+_OUTDATED = "closed records, words such as obsolete, dates before the last 90 days"
+_HEALTHY = "are new and not stale"
 _STRETCH = 500  # tokens of a stretch that needs a boundary; ours, like the smallest size of a context
 SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 
 
 class QualityMetric(msgspec.Struct, frozen=True):
-    """One metric: its value, the target as a number and as text, and whether it is met (None: not measured)."""
+    """A metric: its value, its target as a number and as text, and whether that is met (None: not measured)."""
 
     name: str
     value: float | None
@@ -44,16 +43,16 @@ class QualityMetric(msgspec.Struct, frozen=True):
 
 
 def tolerance(tokens: int) -> float:
-    """Return the share of irrelevant content that a context of some size may have (rules.md#quality)."""
+    """Return the share of irrelevant content that a context of some tokens may have."""
     if tokens < SHORT:
         return 0.20
     return 0.30 if tokens <= MEDIUM else 0.40
 
 
 def metrics(found: Measures) -> list[QualityMetric]:
-    """Return all metrics of a text."""
+    """Return all quality metrics of a text."""
     unrelated, tokens = irrelevance(found), found.parsed.tokens
-    of_task = "words of the task, weighed by how rare they are" if found.task else _NEEDS_TASK
+    of_task = "words of the task, weighted by how rare they are" if found.task else _NEEDS_TASK
     within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
     items, most = critical(found), tolerance(tokens)
     first = f"where {len(items)} critical blocks begin, on average"
@@ -66,7 +65,7 @@ def metrics(found: Measures) -> list[QualityMetric]:
         _metric("relevance", None if unrelated is None else 1 - unrelated, ">", RELEVANCE, of_task),
         _metric("irrelevant", unrelated, "<=", most, within),
         _metric("placement", position(found, items), "<=", PLACEMENT, first if items else _NOT_CRITICAL, "first 25 %"),
-        _metric("redundancy", redundancy(found), "<", REDUNDANCY, "runs of five words that stood in an earlier block"),
+        _metric("redundancy", redundancy(found), "<", REDUNDANCY, "runs of five words that an earlier block has"),
         _metric("staleness", staleness(found), "<", STALENESS, _OUTDATED),
         _metric("density", density(found), ">", DENSITY, "tokens without markup, white space and padding"),
         QualityMetric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK,
@@ -89,41 +88,47 @@ def _metric(name: str, value: float | None, sign: str, target: float, how: str, 
 
 
 def redundancy(found: Measures) -> float:
+    """Return the share of tokens that repeat earlier blocks."""
     return found.share(sum(item.block.tokens * item.overlap.share for item in found.blocks))
 
 
 def staleness(found: Measures) -> float:
+    """Return the share of tokens that are outdated."""
     return found.share(sum(item.block.tokens * item.stale.share for item in found.blocks))
 
 
 def density(found: Measures) -> float:
+    """Return the share of the text's tokens that say something; 1.0 for an empty text."""
     return found.useful_text_tokens / found.parsed.tokens if found.parsed.tokens else 1.0
 
 
 def irrelevance(found: Measures) -> float | None:
-    """Return the share that does not bear on the task; None without a task."""
+    """Return the share of tokens that do not bear on the task; None without a task."""
     return found.share(sum(item.block.tokens for item in found.irrelevant)) if found.task else None
 
 
 def flow(found: Measures) -> float:
+    """Return the share of tokens in blocks of at most 200 tokens."""
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)
     return 1 - long / content if content else 1.0
 
 
 def health(found: Measures) -> float:
+    """Return the share of tokens that are relevant, new and not stale."""
     return found.share(sum(item.useful for item in found.blocks)) if found.tokens else 1.0
 
 
 def long_blocks(found: Measures) -> list[Measured]:
+    """Return the blocks of more than 200 tokens."""
     return [item for item in found.content if item.block.tokens > LONG_BLOCK]
 
 
 def critical(found: Measures) -> list[Measured]:
-    """Return the most important blocks: the weightiest first, as many as fill a quarter of the context, in their order.
+    """Return the critical blocks, as many as fill a quarter of the context, in their order.
 
-    More has no room in its first quarter. Of equal weights the earlier block is taken first. Critical is
-    what weighs 9; with a task, what bears on it and weighs 7.
+    Critical is a weight of at least 9, or with a task of at least 7 if the block bears on it. The heaviest are chosen
+    first, of equal weights the earliest: more than a quarter can't be in the first quarter.
     """
     least = WEIGHTY if found.task else CRITICAL
     allowed = (True,) if found.task else (True, None)
@@ -139,13 +144,16 @@ def critical(found: Measures) -> list[Measured]:
 
 
 def position(found: Measures, items: Sequence[Measured]) -> float | None:
-    """Return where blocks begin on average, by their tokens, as a fraction of the context; None for none."""
+    """Return where blocks begin on average, weighted by tokens, as a fraction of the context; None without blocks."""
     tokens = sum(item.block.tokens for item in items)
     return sum(item.before * item.block.tokens for item in items) / tokens / found.tokens if tokens else None
 
 
 def disorder(found: Measures) -> float:
-    """Of the pairs of blocks that differ in weight, the share in which the lighter one comes first."""
+    """Return the share of pairs of blocks in which the one of lower weight comes first.
+
+    Pairs of equal weights do not count.
+    """
     seen = [0] * 11
     wrong = pairs = 0
     for item in found.content:
@@ -156,8 +164,10 @@ def disorder(found: Measures) -> float:
 
 
 def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
-    """Return how many clear boundaries there are, how many are needed, and where one type passes into another without
-    any."""
+    """Return how many boundaries a text has, how many it needs, and the blocks that lack one before them.
+
+    A block lacks one if it is of another type than the block before.
+    """
     items = found.content
     missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.is_marked]
     changes = sum(1 for a, b in pairwise(items) if _type(a) != _type(b))
@@ -176,7 +186,10 @@ _HEAD = 2_000  # characters in which a pack says what it is
 
 
 class Signal(msgspec.Struct, frozen=True):
-    """One trigger: what was measured and its limit as text; `fired` is None if it could not be measured."""
+    """A trigger for a compression: what was measured and its limit, as text, and whether it fired.
+
+    `fired` is None if it could not be measured; `why` has the reason.
+    """
 
     name: str
     group: str  # performance, relevance, structure
@@ -187,10 +200,12 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
-    """Return all triggers, by their groups. They are for a context that has grown: a pack is chosen anew from the
-    memory within a budget, so that of one only how it bears on its task is judged, if it has one; what else there is
-    to change is in its records. How the model does is judged by the session that the context is of, if that is
-    known."""
+    """Return all triggers for a compression, by group.
+
+    They are meant for a context that has grown. A pack is chosen anew from the memory within a budget, so that for a
+    pack only the triggers of relevance are judged, if it has a task. `performance` is that of the session that the
+    context is of, if known.
+    """
     judged = _judged(found, performance)
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
     if not any(notice in head for notice in NOTICES):
@@ -251,7 +266,9 @@ _REPEATED = 0.5  # of a block is in an earlier one: it can go, or refer to it
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """One change: what to do with which lines, why, the tokens it saves, and the metric it is for."""
+    """A change to make: an action on some lines, the reason, the tokens that it saves, and the metric that it
+    improves.
+    """
 
     metric: str
     action: str
@@ -263,7 +280,7 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advice(found: Measures) -> list[Advice]:
-    """Return all changes worth making, those that save most first, then those of order."""
+    """Return the changes that are worth making, those that save most first."""
     changes = [change for item in found.content for change in _of_block(item, found)]
     changes += [*_structure(found), *_dense(found)]
     return sorted(changes, key=lambda change: (-change.saves, change.line))

@@ -1,9 +1,8 @@
-"""Which blocks bear on a task, and which are only like each other.
+"""Which blocks of a text bear on a task, and how much each block matters.
 
-The measure is of words, not of meanings: a block bears on a task if it has enough of the task's words, weighed by how
-rare they are in the text, or if its parent does; a record bears on it as a whole. What says the task itself,
-where work is, what binds or blocks it and what comes next (the shared context slice) bears on it by what it is,
-unless it is a record: records have to match.
+Words are compared, not meanings: a block bears on a task if it has enough of the task's words, weighted by how rare
+they are in the text, or if its parent does. A record bears on it as a whole or not at all. Blocks of the shared context
+slice (the task, where work is, what binds or blocks it, what comes next) bear on it unless they are records.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _COMPARED = 400  # blocks that are compared with each other, the largest
 
 
 def relevant(parsed: ParsedText, task: str) -> list[bool]:
-    """Of each block whether it bears on the task."""
+    """Return for each block whether it bears on the task."""
     asked = terms(task)
     own = [terms(f"{block.title} {block.text}") for block in parsed.blocks]
     document = Counter(term for found in own for term in found & asked)
@@ -51,7 +50,7 @@ def relevant(parsed: ParsedText, task: str) -> list[bool]:
 
 
 def units_of(parsed: ParsedText) -> list[int]:
-    """Of each block the record that it is a part of, or -1: a record bears on a task as a whole or not at all."""
+    """Return for each block the number of the record that it is a part of, -1 for none."""
     units: list[int] = []
     for block in parsed.blocks:
         above = units[block.parent] if block.parent >= 0 else -1
@@ -60,7 +59,7 @@ def units_of(parsed: ParsedText) -> list[int]:
 
 
 def clusters(blocks: list[TextBlock]) -> list[list[TextBlock]]:
-    """Groups of blocks that are alike: each shares at least half of its words with another of its group."""
+    """Return groups of similar blocks: each has at least half of its words in common with another of its group."""
     largest = sorted(blocks, key=lambda block: -block.tokens)[:_COMPARED]
     found = [(block, terms(block.text)) for block in largest]
     group = list(range(len(found)))
@@ -121,8 +120,10 @@ _DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORE
 
 
 def parts(block: TextBlock) -> set[str]:
-    """Return the parts of a shared context slice that a block is named for, by its title or the keys that it begins
-    with."""
+    """Return the parts of a shared context slice that a block's title, or the keys at its beginning, name.
+
+    Parts are such as "mission", "phase", "risks", "decisions", "constraints" and "next".
+    """
     named = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
     found = {part for name in named for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
     return found if len(block.title) <= 60 or not found else found & {"decisions"}
@@ -133,7 +134,7 @@ def _part(word: str) -> str:
 
 
 def is_frame(block: TextBlock) -> bool:
-    """Return whether a block says the task itself, how far it is, what binds or blocks it, or what comes next."""
+    """Return whether a block states the task, how far it is, what binds or blocks it, or what comes next."""
     title = block.title.lower()
     return (
         len(title) <= 40 and not is_record(block) and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
@@ -141,8 +142,9 @@ def is_frame(block: TextBlock) -> bool:
 
 
 def preserved(parsed: ParsedText) -> set[int]:
-    """Return the numbers of the blocks that are decisions or constraints, with all below them, and of short
-    background."""
+    """Return the numbers of the blocks that must stay: decisions and constraints with all below them, and short
+    background.
+    """
     found: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
         named = parts(block)
@@ -158,36 +160,32 @@ def preserved(parsed: ParsedText) -> set[int]:
 
 
 def is_aside(block: TextBlock) -> bool:
-    """Return whether a block is the title of what a pack itself says not to bear on its task."""
+    """Return whether a block is the title under which a pack has what does not bear on its task."""
     return block.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
 
 
 def is_record(block: TextBlock) -> bool:
-    """Return whether a block says its importance itself, as a record does."""
+    """Return whether a block states its importance, as records do."""
     return _STATED.search(block.text[:2_000]) is not None
 
 
 def weights(parsed: ParsedText) -> list[int]:
     """Return how much each block matters, from 0 to 10.
 
-    A record weighs its importance, 10 if its severity is critical, and so does all below it. Elsewhere the
-    goal weighs 10, constraints and blockers 9, state and next steps 8, and what says MUST or NEVER 9.
+    A record has the weight of its importance, or 10 if its severity is critical, and so has all below it. Elsewhere the
+    goal has 10, constraints and blockers 9, state and next steps 8, and text with MUST or NEVER 9.
     """
-    found: list[int] = []
-    records: list[bool] = []
-    for block in parsed.blocks:
-        parent = block.parent
-        stated = _STATED.search(block.text[:2_000])
-        if stated:
-            found.append(10 if _SEVERE.search(block.text[:2_000]) else int(stated[1] or stated[2]))
-            records.append(True)
-        elif parent >= 0 and records[parent]:
-            found.append(found[parent])
-            records.append(True)
-        else:
-            found.append(_named_weight(block))
-            records.append(False)
-    return found
+    units = [parsed.blocks[unit] if unit >= 0 else None for unit in units_of(parsed)]
+    return [
+        _named_weight(block) if unit is None else _stated_weight(unit)
+        for block, unit in zip(parsed.blocks, units, strict=True)
+    ]
+
+
+def _stated_weight(record: TextBlock) -> int:
+    text = record.text[:2_000]
+    stated = _STATED.search(text)
+    return 10 if stated is None or _SEVERE.search(text) else int(stated[1] or stated[2])
 
 
 def _named_weight(block: TextBlock) -> int:

@@ -1,8 +1,7 @@
-"""The rules of the policy as tables, and the one evaluator of them (rules.md#parallel-work,
-rules.md#compression-triggers).
+"""The rules on parallel work and compression as tables (rules.md#parallel-work, rules.md#compression-triggers).
 
-A rule measures something of the contexts and says by how much its limit is exceeded. For parallel work what exceeds a
-limit refuses; for compression it fires. Escalations are the same: what exceeds a limit is reported to somebody.
+A rule measures something of the contexts, and says by how much its limit is exceeded. A rule that is exceeded refuses
+parallel work, fires a compression, or reports to somebody, each by its table.
 """
 
 from __future__ import annotations
@@ -38,8 +37,10 @@ _EVENT = re.compile(r"<(?:event|action|agent_context|agent_handoff|context_trans
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the rules look at: working sets, the shared slice, the largest debt, the planned batch, what was declared or
-    measured besides (`state`), and the events since the last checkpoint."""
+    """What the rules measure: contexts, the shared slice and its threshold, the largest debt, and the planned growth.
+
+    `state` has what was declared or measured besides, `events` the number of events since the last checkpoint.
+    """
 
     contexts: Sequence[Context]
     shared: Slice
@@ -51,12 +52,12 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def aws(self) -> int:
-        """The largest working set."""
+        """The tokens of the largest working set."""
         return max((context.tokens for context in self.contexts), default=0)
 
     @property
     def growth(self) -> float | None:
-        """By how much the working set has grown since the last batch; None if that is not known."""
+        """The growth of the working set since the last batch, as a fraction; None if not known."""
         before = self.state.aws_before
         if before is None:
             return None
@@ -64,26 +65,31 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def is_delta_assumed(self) -> bool:
+        """Whether nobody declared or measured what the branches will bring back."""
         return self.state.delta_payload is None
 
     @property
     def delta(self) -> int:
-        """What the branches will bring back, as declared or measured, else as assumed."""
+        """The tokens that the branches will bring back: declared, measured, or else 300 for each context."""
         expected = self.state.delta_payload
         return EXPECTED_BACK * len(self.contexts) if expected is None else expected
 
     @property
     def projected(self) -> int:
-        """The shared slice after the next phase, or after the branches come back."""
+        """The tokens of the shared slice after the next phase, or after the branches come back, whichever is more."""
         return self.shared.tokens + max(self.state.next_phase_scs or 0, self.state.delta_payload or 0)
 
     @property
     def structured(self) -> list[Context]:
+        """The contexts that are events, in XML or JSON."""
         return [one for one in self.contexts if one.measures.parsed.format in EVENT_FORMATS]
 
 
 class Reading(NamedTuple):
-    """What was measured, its limit, by how much that is exceeded (None: nobody knows), and how to say that."""
+    """A measurement by a rule: its value and its limit as text, and by how much that is exceeded (None: not known).
+
+    `shown` is the excess as text, by default the number; `help` replaces the rule's own.
+    """
 
     measured: str
     limit: str
@@ -93,8 +99,10 @@ class Reading(NamedTuple):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What a rule says: its number there, what was measured, its limit, whether that is exceeded (None: not known), by
-    how much, and what to do."""
+    """The verdict of a rule: the value and its limit, whether that is exceeded (None: not known), and what to do.
+
+    `over` is the excess as text.
+    """
 
     number: int
     name: str
@@ -106,7 +114,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class Rule(NamedTuple):
-    """A rule: its number, its name, how it measures, and what helps where its limit is exceeded."""
+    """A rule: its number, its name, a function that measures, and what to do if its limit is exceeded."""
 
     number: int
     name: str
@@ -114,7 +122,7 @@ class Rule(NamedTuple):
     help: str
 
     def judge(self, facts: Facts) -> Judgement:
-        """Measure and compare."""
+        """Return the verdict of the rule."""
         measured, limit, over, shown, help_ = self.measure(facts)
         if over is None:
             return Judgement(self.number, self.name, measured, limit, None, "", help_)
@@ -132,7 +140,7 @@ class Rule(NamedTuple):
 
 
 def judge(rules: Sequence[Rule], facts: Facts) -> list[Judgement]:
-    """Return what all rules of a table say."""
+    """Return the verdicts of all rules of a table."""
     return [rule.judge(facts) for rule in rules]
 
 
@@ -152,7 +160,7 @@ def _share(measured: float, least: float, limit: str) -> Reading:
 
 def _delta(facts: Facts) -> Reading:
     room = int(DELTA_SHARE * max(facts.threshold - facts.shared.tokens, 0))
-    assumed = f"assumed: {EXPECTED_BACK} for each of {len(facts.contexts)}; say --delta if it is less"
+    assumed = f"assumed: {EXPECTED_BACK} for each of {len(facts.contexts)}; give --delta if it is less"
     return _at_most(facts.delta, room, assumed if facts.is_delta_assumed else "")
 
 
@@ -204,7 +212,7 @@ def _batches(facts: Facts) -> Reading:
     batches, growth, limit = facts.state.batches_since_compression or 0, facts.growth, ">= 3, growth > 10 %"
     if growth is None:
         is_open = batches >= BATCHES
-        help_ = "say aws_before" if is_open else ""
+        help_ = "declare aws_before" if is_open else ""
         return Reading(f"{batches}, growth not known", limit, None if is_open else 0, None, help_)
     over = growth - GROWTH if batches >= BATCHES else 0
     return Reading(f"{batches}, growth {growth:.1%}", limit, over, f"{over * 100:.1f} points")
@@ -218,7 +226,7 @@ def _stateless(facts: Facts) -> Reading:
     if resumable is not None:
         return Reading("declared", limit, int(not resumable), None, rebuild)
     if not structured:
-        return Reading("no context is an event", limit, None, None, "say resumable")
+        return Reading("no context is an event", limit, None, None, "declare resumable")
     return Reading(f"{len(structured) - len(bad)} of {len(structured)} complete", limit, len(bad), None, rebuild)
 
 
@@ -231,7 +239,7 @@ TRIGGERS = (
     Rule(2, "shared slice", lambda facts: _at_most(facts.shared.tokens, int(SCS_SHARE * facts.threshold), sign=">"),
          "micro or phase summary that takes at least 12 % off the slice"),
     Rule(3, "context debt", lambda facts: _share(facts.debt.ratio, DEBT - 1e-9, ">= 25 %"),
-         "compress: prune what is owed first"),
+         "compress: prune repeated and superseded text first"),
     Rule(4, "token burst", lambda facts: _share(facts.burst.growth, BURST, "> 15 %"), "compress before it is loaded"),
     Rule(5, "batches without compression", _batches, "compress"),
     Rule(6, "working set", lambda facts: _at_most(facts.aws, MACRO_AWS, sign=">"), "macro summary, mandatory"),
@@ -277,7 +285,7 @@ ESCALATIONS = (
 
 
 def lacks(context: ParsedText) -> list[str]:
-    """Return what a context does not say although an agent that knows nothing else needs it."""
+    """Return what a context lacks for an agent that knows nothing else, such as "constraints"."""
     there = {part for block in context.blocks for part in relevance.parts(block)}
     found = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
@@ -287,5 +295,5 @@ def lacks(context: ParsedText) -> list[str]:
 
 
 def count_events(context: Context) -> int:
-    """Return the events in a context: elements or objects that are named so, messages; what names itself an event."""
+    """Return the number of events in a context: XML elements or JSON objects that are called events."""
     return len(_EVENT.findall(context.measures.parsed.text))

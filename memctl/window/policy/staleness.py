@@ -1,9 +1,8 @@
 """Which parts of a text are outdated (rules.md#quality).
 
-Within a memory its records decide: one that is superseded, resolved, done, archived or expired is stale where it is
-shown, and so is a sentence that mentions it as if it held. Elsewhere, and for what names no record, plain signs do:
-words such as "obsolete", text struck out, and passages all of whose dates are older than 90 days (the age from which
-decisions are archived).
+What shows a record of the memory that is superseded, resolved, done, archived or expired is stale, and so is a sentence
+that mentions such a record as if it held. Without a record, signs decide: words such as "obsolete", text struck out,
+and passages whose dates are all older than 90 days, the age at which decisions are archived.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
 
 class StaleBlock(msgspec.Struct, frozen=True):
-    """What of a block is stale: a share of its words, the first line of it, and why.
+    """What is stale in a block: the share of its words, the first stale line, and the reason.
 
-    `is_whole` if the block itself is outdated, not only what it mentions.
+    `is_whole` is True if the whole block is outdated, and not only something that it mentions.
     """
 
     share: float
@@ -63,14 +62,17 @@ FRESH = StaleBlock(0.0, 0, "")
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The records of a memory that no longer hold, by id, each with what became of it; and the ids of those that do."""
+    """The records of a memory by whether they still hold: `closed` has the end of each that does not, by id.
+
+    `current` are the ids of the others.
+    """
 
     closed: Mapping[str, str]
     current: frozenset[str]
 
 
 def over(records: Sequence[Record], now: str) -> Over:
-    """Return which records of a memory no longer hold at a moment."""
+    """Return which records of a memory no longer hold at a time."""
     closed: dict[str, str] = {}
     current: set[str] = set()
     for record in records:
@@ -92,7 +94,7 @@ def _end_of(record: Record, now: str) -> str:
 
 
 def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
-    """Of each block what is stale in it; a block that shows a closed record is stale with all below it."""
+    """Return for each block what is stale in it; a block that shows a closed record is stale with all below it."""
     found: list[StaleBlock] = []
     current: list[bool] = []  # whether a block shows a record that holds, or is below one
     oldest = timestamps.days_before(now, OLD_DAYS)[:10]

@@ -1,1 +1,1 @@
-"""What must survive in a conversation: what happened in it, and which of that nobody may lose."""
+"""What a compression must not lose: what happened in a conversation, and which of that has to stay."""

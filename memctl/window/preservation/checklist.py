@@ -1,9 +1,8 @@
-"""A list of what must still be there after a compression, made for checking and for nothing else.
+"""An independent list of what must be left after a compression, used only to check compressions.
 
-It is simple on purpose, and shares no pattern and no code with what chooses what to keep: a label that the reader of
-statements overlooks would else be lost and missed by nobody. On it are lines that begin with a label, what the user
-said in few words, the paths that were edited, and the lines of the last results that name an error. What tools printed
-is not looked through for labels.
+It is simple on purpose, and shares no pattern and no code with what chooses what to keep: otherwise a label that the
+reader of statements overlooks would be lost unnoticed. The list has lines that begin with a label, short messages of
+the user, edited paths, and lines of the last results that name an error. Outputs of tools are not searched for labels.
 """
 
 from __future__ import annotations
@@ -46,7 +45,9 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Iterable[Event]) -> list[Entry]:
-    """Return the list of a session, each thing once. Sub-agents have windows of their own."""
+    """Return the list of a session, each thing once; what sub-agents did is left out, since their windows are their
+    own.
+    """
     return list(dict.fromkeys(_entries([event for event in events if not event.agent])))
 
 
@@ -56,8 +57,10 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
 
 
 def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
-    """Return what of a list is not in a text, but for white space as it is written; of a labelled line all its words
-    may be in one line."""
+    """Return the entries that a text lacks; white space does not matter.
+
+    A labelled line is there if one line of the text has all its words.
+    """
     plain = _plain(text)
     lost = [one for one in wanted if one.text not in plain]
     if not any(one.kind == LINE for one in lost):

@@ -1,8 +1,7 @@
-"""What a compression must not lose: the task, decisions, open issues, the files at work, and numbers that matter.
+"""What a compression must not lose: the task, decisions, open issues, files in use, and numbers that matter.
 
-Which these are: rules.md#preservation and rules.md#window-compression, and what the user insists on or else said. A
-compression is refused if one of these is gone: validated is the text that the model would see afterwards, whatever made
-it.
+The list follows rules.md#preservation and rules.md#window-compression, with what the user insists on. A compression is
+refused if one of these things is missing in the text that the model would see afterwards.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
 
 class Essential(msgspec.Struct, frozen=True):
-    """Something that must survive: its kind, and its words."""
+    """One thing that must survive a compression: its kind, and its words."""
 
     kind: str
     text: str
 
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
-        """Return whether a text still has it; `words` are the words of each of the text's lines."""
+        """Return whether a text has the thing; `words` are the words of each line of the text."""
         if self.kind == NUMBER:
             return names_in_text.place_of_figure(self.text, text) >= 0
         plain = " ".join(self.text.split())
@@ -68,11 +67,11 @@ class Essential(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
-    """Return what of these blocks must survive, each thing once, the task first.
+    """Return what of blocks must survive, each thing once, the task first.
 
-    `earlier` is what had to survive before the blocks were last made shorter: an error that was shortened may no
-    longer be found as one, and must stay all the same. What the blocks do not have, such as the message of
-    an error that gave none, can't be lost.
+    `earlier` is what had to survive before the blocks were last made shorter: an error whose line was shortened may not
+    be found again, and must stay all the same. What the blocks do not contain, such as the message of an error without
+    one, is left out.
     """
     found = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
     return present(dict.fromkeys(found), blocks)
@@ -88,17 +87,16 @@ def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
-    """Return the essentials that occur in blocks."""
+    """Return the essentials that blocks contain."""
     wanted = list(wanted)
     lost = set(missing(wanted, blocks)) if wanted else ()
     return [one for one in wanted if one not in lost]
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
-    """Return what must survive, each thing once, the task first and of a kind what matters most last.
+    """Return what of a session must survive, each thing once, the task first, and of each kind the most important last.
 
-    `more` are texts that count like what the user says. Of the files that were changed the last count, as many as a
-    state has.
+    `more` are texts that count as the user's. Of changed files the last are taken, as many as a state has.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])
@@ -125,8 +123,11 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
 
 
 def block_of(made: Statement) -> str:
-    """Return what of a statement must survive, on one line: the words behind the label if it has one line, else the
-    whole, and of a very long statement its first line."""
+    """Return what of a statement must survive, on one line.
+
+    It is the words behind the label for a statement of one line, else the whole, and of a statement of more than 4,000
+    characters its first line.
+    """
     source = made.source if len(made.source) <= LONGEST_STATEMENT else made.source.split("\n")[0]
     line = one_line(source)
     words = line.partition(":")[2].strip(" .*_|")
@@ -136,7 +137,7 @@ def block_of(made: Statement) -> str:
 
 @lru_cache(maxsize=256)  # prompts stay, and are looked through at each turn
 def binding(prompt: str) -> tuple[str, ...]:
-    """Return the sentences of a prompt that bind whoever works on it: wishes, prohibitions, what was decided."""
+    """Return the sentences of a prompt that bind the agent: wishes, prohibitions, decisions."""
     weighty = (summary_rules.CONSTRAINT, summary_rules.DECISION)
     return tuple(
         one_line(unit.text)
@@ -151,7 +152,7 @@ def _of_kind(found: Iterable[Essential], kind: str) -> list[str]:
 
 
 def named_in(text: str) -> list[Essential]:
-    """Return the paths, figures and errors that a text names. A figure has its unit; a digit alone says nothing."""
+    """Return the paths, figures and errors that a text names; figures with their units, single digits left out."""
     figures = (found for match in _NUMBER.finditer(text) if _TELLS.search(found := match[0].rstrip(",.")))
     return [
         *(Essential(PATH, path) for path in names_in_text.paths(text)),
@@ -161,21 +162,21 @@ def named_in(text: str) -> list[Essential]:
 
 
 def missing(wanted: Iterable[Essential], blocks: Iterable[ContentBlock]) -> list[Essential]:
-    """Return what of the essentials is no longer in blocks."""
+    """Return the essentials that blocks do not contain."""
     return missing_in(wanted, "\n".join(block.content for block in blocks))
 
 
 def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
-    """Return what of the essentials is no longer in a text."""
+    """Return the essentials that a text does not contain."""
     plain = " ".join(text.split())
     words = [set(_WORD.findall(line.lower())) for line in text.split("\n") if line.strip()]
     return [one for one in wanted if not one.is_in(plain, words)]
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
-    """Return the strings that a shorter result of a tool must keep, because something else is about them.
+    """Return the paths and errors that a shorter result of a tool must keep, because other messages are about them.
 
-    Numbers are not among them: those that matter are in messages and answers, which no result of a tool replaces.
+    Numbers are left out: those that matter are in messages and answers, which no result replaces.
     """
     needed = {one.text for one in wanted if one.kind in (PATH, ERROR)}
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)

@@ -1,7 +1,6 @@
-"""A conversation as the events that summaries of sessions are made from, so that both find the same things in it.
+"""A conversation as the events from which summaries of sessions are made, so that both find the same things.
 
-Earlier digests are read here, too: a compaction writes their sections (`compression.compaction`), and what was
-before them is nowhere else any more.
+It reads digests of earlier compactions, too: what was before them is only there.
 """
 
 from __future__ import annotations
@@ -26,6 +25,9 @@ from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import EVICTED, SHORTENED, ContentBlock, ContentType
 
 _SPOKEN = (PROMPT, ANSWER, DIGEST)
+_KINDS = {
+    ContentType.USER_MESSAGE: PROMPT, ContentType.ASSISTANT_RESPONSE: ANSWER, ContentType.TOOL_RESULT: RESULT,
+}  # fmt: skip
 OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
 _START = "[Summary of the conversation up to here"
 HEAD = f"{_START}; what stands here was said and done in it, and is no new instruction]"
@@ -45,9 +47,10 @@ Sections = Mapping[str, tuple[str, ...]]
 
 
 class Happened(msgspec.Struct, frozen=True):
-    """What happened in blocks: what was asked and found, the files in the order of their last touch, with what was done
-    to them (created or changed is `written`), the failures and the tasks. `said` is what the user had said before,
-    as earlier digests have it, `statements` what has a label.
+    """What happened in a conversation: the prompts, what was found, the files, the failures and the tasks.
+
+    `files` has the last action on each path, in the order of the last touches; created and changed files are `written`.
+    `said` is what the user said before an earlier digest, and `statements` what is under a label.
     """
 
     prompts: tuple[str, ...]
@@ -59,7 +62,7 @@ class Happened(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
-        """Return the texts of the extracts whose label is one of `kinds` (of `memctl.statements.labels`)."""
+        """Return the texts of the findings with one of the labels `kinds` (of `memctl.statements.labels`)."""
         return [one.text for one in self.found if one.label in kinds]
 
     @property
@@ -69,32 +72,32 @@ class Happened(msgspec.Struct, frozen=True):
 
     @property
     def open_issues(self) -> list[str]:
-        """Issues, blockers and what is left to do; a comment in code that names one is not among them."""
+        """The issues, the blockers and what is left to do; comments in code are left out."""
         return [one.text for one in self.found if one.label in OPEN and not one.path]
 
     @property
     def open_failures(self) -> list[Failure]:
-        """The failures that were not seen to come right."""
+        """The failures whose step did not succeed later."""
         return [failure for failure in self.failures if failure.is_open]
 
     @property
     def changed(self) -> list[str]:
-        """The files that were created, changed or deleted."""
+        """The paths of files that were created, changed or deleted."""
         return [path for path, action in self.files.items() if action != READ]
 
 
 def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
-    """Return what happened in blocks."""
+    """Return what happened in the blocks of a conversation."""
     return of_known(events_of(blocks))
 
 
 def of_events(given: Iterable[Event]) -> Happened:
-    """Return what happened in the events of a session; what an earlier digest among them says is in it."""
+    """Return what happened in the events of a session, with what an earlier digest among them says."""
     return of_known(_known(given))
 
 
 def of_known(events: list[Event]) -> Happened:
-    """Return the same of events of which digests are known, as of those of `events_of`."""
+    """Return what happened in events among which digests are marked, as `events_of` returns them."""
     earlier = [sections(event.text) for event in events if event.kind == DIGEST]
     return Happened(
         prompts=tuple(event.text for event in events if event.kind == PROMPT),
@@ -125,9 +128,10 @@ def _stated(event: Event) -> str:
 
 
 def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
-    """Return what happened in known events, and the same as a part of a session, by which the state of a task advances.
+    """Return what happened in events, and the part of a session that they are, by which a task's state advances.
 
-    The events are numbered: which of two came first matters.
+    Digests among the events have to be marked, as `events_of` returns them. The events of the part are numbered,
+    because their order matters.
     """
     numbered = [msgspec.structs.replace(one, line=number) for number, one in enumerate(events, 1)]
     happened = of_known(numbered)
@@ -137,7 +141,7 @@ def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
 
 
 def arguments_of(call: ContentBlock) -> dict[str, Any]:
-    """Return the arguments of a call by name, {} if they are no JSON object, or one that is nested too deep."""
+    """Return the arguments of a call by name; {} if they are not a JSON object, or nested too deep."""
     try:
         return msgspec.json.decode(call.content, type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError):
@@ -145,7 +149,7 @@ def arguments_of(call: ContentBlock) -> dict[str, Any]:
 
 
 def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:
-    """Return the events of blocks."""
+    """Return the blocks of a conversation as events; an earlier digest is an event of the kind DIGEST."""
     return _known(event for block in blocks if (event := _event(block)))
 
 
@@ -157,15 +161,14 @@ def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
 
 
 def _event(block: ContentBlock) -> Event | None:
+    """Return a block as an event, None if nobody said or did it, as with a system prompt."""
     if block.is_call:
         return Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
-    if block.content_type is ContentType.TOOL_RESULT:
-        return Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
-    if block.content_type is ContentType.USER_MESSAGE and block.content:
-        return Event(PROMPT, _unframed(block.content))
-    if block.content_type is ContentType.ASSISTANT_RESPONSE:
-        return Event(ANSWER, _unframed(block.content))
-    return None
+    kind = _KINDS.get(block.content_type)
+    if kind is None or (kind == PROMPT and not block.content):
+        return None
+    text = block.content if kind == RESULT else _unframed(block.content)
+    return Event(kind, text, call=block.call_id, is_error=block.is_error)
 
 
 def _unframed(text: str) -> str:
@@ -212,18 +215,17 @@ def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:
 
 
 def head_by(name: str) -> str:
-    """Return the first line of a digest that a model worded."""
+    """Return the first line of a digest in the words of the model `name`."""
     return f"{_START}, by {name.translate(_NO_END)}]"
 
 
 def is_digest(text: str) -> bool:
-    """Return whether a text has the form of our digests. A text that a user pastes may have it, too: its
-    place tells them apart (`digests`)."""
+    """Return whether a text has the form of a digest; a text that a user pasted may have it, too."""
     return _OURS.match(text) is not None
 
 
 def sections(text: str) -> Sections:
-    """Return the lines of a digest by section, out of its text."""
+    """Return the lines of a digest by the name of their section."""
     found: dict[str, tuple[str, ...]] = {}
     for part in text.split("\n\n")[1:]:
         name, _, rest = part.partition(":\n")
@@ -233,12 +235,14 @@ def sections(text: str) -> Sections:
 
 
 def still_open(errors: Iterable[str], succeeded: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines of ERRORS without those whose step is among the steps that succeeded since."""
+    """Return the lines on errors whose step is not among the steps that succeeded since."""
     good = steps.keys(map(one_line, succeeded))
     return tuple(line for line in errors if not steps.begins(line, good))
 
 
 def path_and_action(line: str) -> tuple[str, str]:
-    """Return a path and what was done to it, out of a line of CHANGED."""
+    """Return the path and the action in a line of a digest such as `src/a.py (written)`; the action is "" if it has
+    none.
+    """
     path, separator, action = line.rpartition(" (")
     return (path, action.removesuffix(")")) if separator and action.endswith(")") else (line, "")

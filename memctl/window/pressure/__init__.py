@@ -1,1 +1,1 @@
-"""How full a window is: its limits by model, its zones, how fast it fills, and the curve of that."""
+"""How full a window is: the limits of models, the zones, the growth, and its curve."""

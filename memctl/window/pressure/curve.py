@@ -1,6 +1,6 @@
-"""How the context grew: what each request of a session had, and where it was compacted.
+"""The growth of a context: the tokens of each request of a session, and where it was compacted.
 
-A transcript says so itself, in the usage of its answers; of bare messages it is counted.
+A transcript has them in the usage of its answers; for bare messages they are counted.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _FEWEST_SESSIONS = 5  # of which a median tells something
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """Tokens of each request, and where the context was compacted.
+    """The tokens of each request (`points`), and where the context was compacted.
 
-    `beginning` is the text that the first request is known to have had, `times` are those of the requests if known.
+    `beginning` is the known part of the first request's text; `source` says who counted; `times` are those of the
+    requests, () if unknown.
     """
 
     points: tuple[int, ...] = ()
@@ -43,13 +44,13 @@ class Curve(msgspec.Struct, frozen=True):
 
     @property
     def growth(self) -> float | None:
-        """The tokens that a request of the whole session added, as a trimmed mean; None of too few requests."""
+        """The mean tokens that a request added, without the extremes; None for fewer than 8 steps."""
         steps = [after - before for part in self.segments for before, after in pairwise(part) if after >= before]
         return trimmed_mean(steps) if len(steps) >= _FEWEST_REQUESTS else None
 
 
 def usual_growth(sessions: Iterable[Curve]) -> float:
-    """Return the tokens that a request adds by the median of a user's sessions; USUAL_GROWTH while there are few."""
+    """Return the tokens that a request adds, by the median of the user's sessions; 850 for fewer than five sessions."""
     found = [growth for session in sessions if (growth := session.growth) is not None]
     return float(round(median(found))) if len(found) >= _FEWEST_SESSIONS else float(USUAL_GROWTH)
 
@@ -60,7 +61,10 @@ def of_transcript(window: Window) -> Curve:
 
 
 def of_blocks(found: Sequence[ContentBlock], overhead: int = 0) -> Curve:
-    """Return the curve of a conversation that nobody reported on: what had come together by the end of each turn."""
+    """Return the curve of counted messages: the tokens at the end of each turn.
+
+    `overhead` are the tokens of the request beside those of its blocks.
+    """
     ends: dict[int, int] = {}
     tokens = overhead
     for block in found:
@@ -90,9 +94,9 @@ svg { background: #0d1117; } text { fill: #e6edf3; } .axis { stroke: #7d8590; } 
 
 
 def sparkline(curve: Curve, top: int, width: int = 60) -> str:
-    """Return the curve in about so many characters: a full block is `top` tokens. Peaks are never lost.
+    """Return the curve as about `width` characters, in which a full block is `top` tokens; peaks stay visible.
 
-    Of a session that was compacted very often the last windows are drawn, behind `…`.
+    If the session was compacted very often, only the last windows are drawn, after `…`.
     """
     every = curve.segments
     segments = every[-max(width // _NARROWEST, 1) :]
@@ -116,14 +120,13 @@ def _step(tokens: int, top: int) -> str:
 
 
 def bar(share: float, width: int = 20) -> str:
-    """Return a bar that is full at 1."""
+    """Return a bar of `width` characters that is full at a share of 1."""
     filled = min(max(round(share * width), 1 if share > 0 else 0), width)
     return "#" * filled + "." * (width - filled)
 
 
 def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
-    """Return a picture of the curve with the zones' borders and the compactions, for light and dark pages; well-formed
-    XML."""
+    """Return the curve as SVG, with the zones' borders and the compactions, for light and dark pages."""
     points, top = len(curve.points), max([limit.usable, *curve.points])
     right, floor = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
 

@@ -1,14 +1,13 @@
-"""How much a window takes, and where the host compacts it, by a model's name or as given.
+"""The size of a model's window, and the tokens at which the host compacts it.
 
-A zone is of no use beyond the point where the host compacts by itself: Claude Code's is at 83.5 % of 200,000 tokens, so
-that a red zone at 90 % of the raw window never comes there. Everything here is relative to that point.
+Zones are shares of the point at which the host compacts: Claude Code does so at 83.5 % of 200,000 tokens, where a red
+zone from 90 % of the window on would never begin.
 
-The windows of Claude's models are those that Claude Code reports (`models`). Those of others are assumed, and what is
-shown by them says so: Google's pages of Gemini 2.0 Flash and 2.5 Pro state 1,048,576 tokens, which is taken for every
-Gemini; a name that is only a family's, as `claude` is, names no model, and is taken for a small one, as `budget` does:
-too small a window costs a compaction, too large a one the request. For OpenAI's models no page of OpenAI's that was
-read has a size, and one model may have several (Codex is reported to give its GPT-5 ones 272,000). What a user says
-goes before: --window, or max_context_tokens in the settings.
+The windows of Claude's models are those that Claude Code reports (`memctl.tokens.model_windows`). Those of other models
+are assumed, and outputs say so. For Gemini it is 1,048,576 tokens, which Google's pages of 2.0 Flash and 2.5 Pro state.
+A name of a family alone, such as `claude`, is taken for a small model, because too small a window costs a compaction,
+and too large a one the request. For OpenAI's models no page with a size was found, and one model may have several
+(Codex is reported to give GPT-5 272,000). A size that the user gives replaces all of these.
 """
 
 from __future__ import annotations
@@ -39,9 +38,10 @@ _ALL = sorted({window for _, window in _WINDOWS} | {*_CLAUDES})
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """A window in tokens, the part of it that can be filled before the host compacts, and how both are known.
+    """The size of a window in tokens, the part that can be filled before the host compacts, and their source.
 
-    `is_guessed`: by what was seen to fit; `is_assumed`: by a name whose size no source of ours confirms.
+    `is_guessed` if the size is that of the requests seen; `is_assumed` if it is by a name, and no reliable source has
+    it.
     """
 
     window: int
@@ -52,7 +52,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 def window_of(model: str) -> int | None:
-    """Return the window of a model in tokens by its name, one that ends in `[1m]` included; None if it is not known."""
+    """Return the tokens of a model's window by its name, which may end in `[1m]`; None if not known."""
     name = model.strip().lower()
     if model_windows.is_large(name):
         return model_windows.LARGE
@@ -69,10 +69,10 @@ def _is_assumed(model: str) -> bool:
 def compaction_point(
     window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT, environ: Mapping[str, str] | None = None
 ) -> int:
-    """Return the tokens at which a host compacts a window; all of it where no host does.
+    """Return the tokens at which a host compacts a window; the whole window for NO_HOST.
 
-    `max_output` is what the model may answer with, `environ` has what the host's user set. Raises MemctlError for an
-    unknown host or a window without room.
+    `max_output` are the tokens that the model may answer with, `environ` has the host's settings. Raises MemctlError
+    for an unknown host, and for a window that is too small for it.
     """
     argument_checks.numbers(window=window, max_output=max_output)
     if host not in HOSTS:
@@ -93,11 +93,12 @@ def limit_of(
     compacted: int = 0,
     environ: Mapping[str, str] | None = None,
 ) -> Limit:
-    """Return the limit for a model: as given, by its name, or what was seen to fit, if that is more than the name says.
+    """Return the limit of a model's window: the given `window`, or by the model's name, or by the requests that it
+    held.
 
-    `seen` is the largest number of tokens that a request had; it may be beyond the point at which the host compacts,
-    which is after that request. `compacted` is how many tokens were there when the host compacted by itself (0: it did
-    not): a window of Claude's that was so early is a small one. Raises MemctlError if nothing tells the window.
+    `seen` is the size of the largest request, which may be beyond the point where the host compacts. `compacted` is the
+    size at which the host compacted by itself, 0 if it did not; a low one proves a small window. Raises MemctlError if
+    the size is not known.
     """
     argument_checks.texts(model=model)
     argument_checks.numbers(seen=seen, compacted=compacted)

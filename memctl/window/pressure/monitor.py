@@ -1,7 +1,7 @@
-"""Context pressure: how full a window is, how fast it fills, and when to act (rules.md#window-pressure).
+"""Context pressure: how full a window is, how fast it fills, and which zone it is in (rules.md#window-pressure).
 
-The velocity counts from the first step. A spike is sought in each step: in the average, 15,000 tokens after steps of
-2,000 would be none. A compaction does not turn the velocity negative.
+The velocity counts from the first step. A spike is a single step, because an average would hide it: 15,000 tokens after
+steps of 2,000. A compaction is no step, so that the velocity is never negative.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SMALL, LARGE = 32_000, 200_000  # tokens up to which a window is small, and from
 
 
 class PressureZone(Enum):
-    """How much a window presses (rules.md#window-pressure)."""
+    """A zone of context pressure (rules.md#window-pressure)."""
 
     GREEN = model_windows.GREEN  # nothing to do
     YELLOW = model_windows.YELLOW  # prepare: which blocks could go?
@@ -42,7 +42,9 @@ class PressureZone(Enum):
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where zones begin, as fractions of what can be filled before the host compacts."""
+    """Where zones begin, as fractions of what can be filled; raises ValueError unless they rise, above 0 and up to
+    1.
+    """
 
     yellow: float = model_windows.YELLOW_AT
     orange: float = model_windows.ORANGE_AT
@@ -54,17 +56,17 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("yellow, orange and red must rise, above 0 and up to 1")
 
     def zone(self, utilization: float) -> PressureZone:
-        """Return the zone at a utilisation; a threshold belongs to the zone that it begins."""
+        """Return the zone at a utilisation (0 to 1); a zone includes the threshold at which it begins."""
         return PressureZone(model_windows.zone_of(utilization, self.yellow, self.orange, self.red))
 
     @staticmethod
     def suited_to(window: int) -> Thresholds:
-        """Return what suits a window of some tokens, as a hint; nothing applies it unasked.
+        """Return thresholds that suit a window of some tokens; they are a hint, and never applied by themselves.
 
-        The numbers are ours; the rule (rules.md#window-pressure) is to tighten small windows, and to loosen yellow and
-        orange of large ones. Small ones begin each zone 10 points earlier: at 90 % of 8,000 there are 800 tokens left,
-        less than the mean step of 1,329. In large ones yellow and orange come later, by 10 and 5 points; red stays: a
-        tenth of 200,000 holds the 99th percentile of steps, 14,800.
+        The rule (rules.md#window-pressure) is to tighten small windows, and to loosen yellow and orange of large ones;
+        the numbers are ours. In small windows each zone begins 10 points earlier: at 90 % of 8,000 there are 800 tokens
+        left, less than the mean step of 1,329. In large windows yellow begins 10 points later and orange 5; red stays,
+        because a tenth of 200,000 holds the 99th percentile of steps, 14,800.
         """
         if window <= SMALL:
             return Thresholds(yellow=0.40, orange=0.65, red=0.80)
@@ -74,7 +76,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Turns(msgspec.Struct, frozen=True):
-    """How many turns something takes: likely so many, and a range that holds four of five cases."""
+    """A forecast in turns: the likely number, and a range that holds in four of five cases."""
 
     least: float
     likely: float
@@ -82,13 +84,14 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class PressureReading(msgspec.Struct, frozen=True):
-    """One measurement.
+    """A measurement of a window's pressure; `utilization_pct` is in percent of `max_tokens`, which can be filled.
 
-    `max_tokens` is what can be filled before the host compacts, and `utilization_pct` is of that. The burn rate is the
-    mean of the last `forecast_turns`. `turns_until_red` is None if the window does not grow, or nothing is known of its
-    growth. It is at `forecast_tokens_per_turn`: the trimmed mean of these turns, shrunk to the `usual_tokens_per_turn`
-    of the user (0: not known).
-    `disagreement` is by what fraction the model's count differs from the client's, None if not both are known.
+    `velocity_tokens_per_turn` is of the last few turns, the burn rate of the last `forecast_turns`. `turns_until_red`
+    is None if the window does not grow, or its growth is unknown. It is forecast from `forecast_tokens_per_turn`: the
+    trimmed mean of the last turns, shrunk to `usual_tokens_per_turn` (0: unknown).
+
+    `source` is MODEL_REPORTED or CLIENT_ESTIMATED. `disagreement` is the fraction by which the model's count differs
+    from the client's, None if only one is known.
     """
 
     current_tokens: int
@@ -104,25 +107,17 @@ class PressureReading(msgspec.Struct, frozen=True):
     source: str
     disagreement: float | None = None
 
-    @property
-    def counts_part(self) -> bool:
-        """Whether the two counts are further apart than estimates may be (rules.md#token-counting)."""
-        from memctl.tokens.count import GOAL  # brings SQLite with it, which a hook should not wait for
-
-        return self.disagreement is not None and abs(self.disagreement) > GOAL
-
 
 ZoneChange = Callable[[PressureZone, PressureZone, PressureReading], None]
 VelocitySpike = Callable[[float, float, PressureReading], None]  # the step, the baseline
 
 
 class ContextPressureMonitor:
-    """Watches a window. `measure` before each request; `update` when something is added or taken out in between.
+    """Watches how full a window is: call `measure` before each request, and `update` for changes in between.
 
-    `max_context_tokens` is what can be filled: the window, or `limits.compaction_point` where a host compacts sooner.
-    The velocity is the trimmed mean of the last `velocity_window_turns` steps, so that it follows soon; turns until red
-    are forecast from the last 20 and from `usual_growth`, the tokens that a turn adds in other sessions of this kind.
-    Without that, which is the default for an agent's own loop, the last 20 alone tell.
+    `max_context_tokens` are the tokens that can be filled: the window, or what a host allows (`compaction_point`). The
+    velocity is the trimmed mean of the last `velocity_window_turns` steps. Turns until red are forecast from the last
+    20 steps and `usual_growth`, the tokens that a turn adds in other sessions of this kind; 0 leaves that out.
     """
 
     def __init__(
@@ -151,7 +146,7 @@ class ContextPressureMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew, for another task."""
+        """Forget all measurements, for a new task."""
         self._steps: deque[int] = deque(maxlen=max(BURN_TURNS, self.velocity_window_turns))
         self._zone = PressureZone.GREEN
         self._baseline = 0.0
@@ -162,21 +157,25 @@ class ContextPressureMonitor:
         self.turn_count = 0
 
     def utilization(self) -> float:
-        """Return what is filled, as a fraction of what can be; 0 before anything was measured."""
+        """Return the fraction that is filled of what can be; 0 before the first measurement."""
         return self._current / self.max_context_tokens
 
     @property
     def zone(self) -> PressureZone:
+        """The zone at the last measurement."""
         return self._zone
 
     @property
     def baseline(self) -> float:
-        """Tokens a turn that are usual: what a spike is measured by. 0 before the first step."""
+        """The usual tokens a turn, against which a spike is judged; 0 before the first step."""
         return self._baseline
 
     def measure(self, current_tokens: int, model_reported_tokens: int | None = None) -> PressureReading:
-        """Return a reading before a request. What the model reported goes before the client's count, 0 if nobody
-        counted."""
+        """Measure the window before a request, and return the reading.
+
+        `model_reported_tokens` replaces the client's count, `current_tokens`, which may then be 0. Raises ValueError
+        for negative numbers.
+        """
         argument_checks.numbers(current_tokens=current_tokens)
         argument_checks.numbers_or_none(model_reported_tokens=model_reported_tokens)
         if current_tokens < 0 or (model_reported_tokens or 0) < 0:
@@ -199,9 +198,9 @@ class ContextPressureMonitor:
         return reading
 
     def update(self, tokens: int) -> PressureReading:
-        """Return a reading after so many tokens were added since the last one; fewer than 0 were taken out.
+        """Add tokens to the last measurement (subtract if negative), and return the reading.
 
-        It is no step by itself: that ends with the next `measure`. What is known to be taken out hides no growth there.
+        The change is part of the step that the next `measure` ends. Tokens taken out do not hide growth in that step.
         """
         argument_checks.numbers(tokens=tokens)
         self._removed -= min(tokens, 0)
@@ -215,12 +214,12 @@ class ContextPressureMonitor:
 
     @property
     def velocity(self) -> float:
-        """Tokens a turn: the trimmed mean of the last steps; 0 before the first."""
+        """The tokens a turn: the trimmed mean of the last few steps; 0 before the first."""
         return trimmed_mean(list(self._steps)[-self.velocity_window_turns :])
 
     @property
     def burn_rate(self) -> float:
-        """Tokens a turn: the mean of up to 20 steps (rules.md#window-health); 0 before the first."""
+        """The tokens a turn: the mean of up to 20 steps (rules.md#window-health); 0 before the first."""
         recent = list(self._steps)[-BURN_TURNS:]
         return sum(recent) / len(recent) if recent else 0.0
 
@@ -255,24 +254,26 @@ class ContextPressureMonitor:
 
 
 def trimmed_mean(steps: Sequence[int]) -> float:
-    """Return the mean without the largest and the smallest tenth, at least one each of five or more; 0 of none."""
+    """Return the mean without the smallest and the largest tenth of the numbers; 0 for no numbers.
+
+    Of 5 to 19 numbers one is left out at each end, of fewer none.
+    """
     cut = max(1, int(len(steps) * _TRIM)) if len(steps) >= _FEWEST_TRIMMED else 0
     kept = sorted(steps)[cut : len(steps) - cut]
     return sum(kept) / len(kept) if kept else 0.0
 
 
 def expected_growth(steps: Sequence[int], usual: float = 0) -> float:
-    """Return the tokens that a turn adds, from the last steps and what is usual (0: not known)."""
+    """Return the tokens that a turn adds, by the last steps and the usual growth (0: unknown)."""
     recent = steps[-BURN_TURNS:]
     mean = trimmed_mean(recent)
     return (mean * len(recent) + usual * USUAL_WEIGHT) / (len(recent) + USUAL_WEIGHT) if usual else mean
 
 
 def turns_until(remaining: int, steps: Sequence[int], usual: float = 0) -> Turns | None:
-    """Return how many turns until so many tokens are added, if it goes on as in the last steps and as usual (0: not
-    known).
+    """Return the turns until `remaining` tokens are added, by the last steps and the usual growth (0: unknown).
 
-    None if it does not grow.
+    None if the window does not grow.
     """
     if remaining <= 0:
         return Turns(0.0, 0.0, 0.0)

@@ -1,1 +1,1 @@
-"""Shorter forms of results of tools, by the kind of output, down to one line (rules.md#window-compression)."""
+"""Shorter forms of tools' results, by the form of the output (rules.md#window-compression)."""

@@ -1,4 +1,4 @@
-"""The form of a tool's output: by the tool and its command, and where these don't say, by how it looks."""
+"""The form of a tool's output, by the tool and its command, or else by how the output looks."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ _NUMBERED = re.compile(r"^ *\d+(?:→|\t)(.*)$")
 
 
 class Output(msgspec.Struct, frozen=True):
-    """The output of a tool: its form, the text (without the line numbers that hosts put before a file's lines), and
-    the path of the file that it is, if it is one.
+    """A tool's output: its form, its text, and the path of the file that it is ("" for none).
+
+    The line numbers that hosts add to a file's lines are removed.
     """
 
     form: str
@@ -63,8 +64,10 @@ class Output(msgspec.Struct, frozen=True):
 
 
 def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
-    """Return the output of a call. What the call lets expect counts only if the text looks like it: it may
-    be an error."""
+    """Return the output of a call with its form.
+
+    The form that the call suggests counts only if the text looks like it, since the text may be an error.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     event = Event(CALL, tool=tool, arguments=dict(arguments))
     expected = _expected(event)
@@ -81,7 +84,7 @@ def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
 
 
 def without_numbers(text: str) -> str:
-    """Return a file's text without the line numbers that hosts show it with; any other text as it is."""
+    """Return a file's text without the line numbers that hosts add; any other text unchanged."""
     lines = text.split("\n")
     numbered = [_NUMBERED.match(line) for line in lines]
     if not lines or sum(match is not None for match in numbered) < max(1, 0.9 * sum(1 for line in lines if line)):

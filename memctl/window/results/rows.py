@@ -1,4 +1,4 @@
-"""What a result of a tool says, in rows: lines of a form, each with how much it matters."""
+"""The content of a tool's result as rows: lines of one form, each with how much it matters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _MARKUP = re.compile(r"[^\w]*$|^[-=#*_|+~\s]+$")
 
 
 def key_line(text: str, *, is_error: bool = False) -> str:
-    """Return the line of a text that tells most, without what could end a placeholder; "" if there is none."""
+    """Return the most informative line of a text, with round brackets for square ones; "" for a text without one.
+
+    For an error it is the first line that names one.
+    """
     lines = [line for line in map(plain, _looked_at(text)) if line and not _MARKUP.match(line)]
     if not lines:
         return ""
@@ -48,12 +51,12 @@ def key_line(text: str, *, is_error: bool = False) -> str:
 
 
 def summing_up(lines: Iterable[str]) -> str:
-    """Return the last of some lines that counts something, "" if none does."""
+    """Return the last line that counts something, such as `3 passed`; "" if none does."""
     return next((line for line in reversed([*lines]) if _COUNTED.search(line[:_LONGEST])), "")
 
 
 def names_error(line: str) -> bool:
-    """Return whether a line names an error or a warning, and not that there is none."""
+    """Return whether a line names an error or a warning, and does not say that there is none."""
     return _WARNS.search(line) is not None and _NO_ERROR.search(line) is None
 
 
@@ -70,7 +73,7 @@ def _weight(line: str) -> int:
 
 
 def plain(line: str) -> str:
-    """Return a text as a placeholder can have it: no control characters, no brackets that would close it."""
+    """Return a text for a placeholder: on one line, without control characters, with round brackets for square ones."""
     return printable_line(line[:_LONGEST].replace("[", "(").replace("]", ")"))
 
 
@@ -82,13 +85,12 @@ _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+
 
 
 def rows_of(output: Output) -> list[ViewRow]:
-    """Return the rows of an output in their order; the first is what was found."""
+    """Return the rows of an output in their order; the first is the finding."""
     return list(_rows(output))
 
 
 def finding(output: Output) -> str:
-    """Return what was found, in one line: what a placeholder keeps of an output, and what a summary of it
-    begins with."""
+    """Return the finding of an output in one line, such as "3 hits in 2 files"."""
     return next(_rows(output)).text
 
 
@@ -99,14 +101,16 @@ def _rows(output: Output) -> Iterator[ViewRow]:
 
 
 def line(text: str) -> str:
-    """Return a line without control characters, and not too long."""
+    """Return a line without control characters, cut to 300 characters."""
     text = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text.rstrip())
     return cut(text, _LONGEST)
 
 
 def errors(text: str) -> Iterator[ViewRow]:
-    """Yield the lines that name an error or a warning: of those that differ in numbers alone the first, and
-    how many."""
+    """Yield a row for each line that names an error or a warning.
+
+    Of lines that differ only in numbers the first is shown, with how many there are.
+    """
     found: dict[str, tuple[str, int]] = {}
     for row in text.split("\n"):
         shown = row.strip()[:_LONGEST]
@@ -187,7 +191,7 @@ def _tests(output: Output) -> Iterator[ViewRow]:
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if forms.RAN.search(row)]
     yield ViewRow((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
-    named = dict.fromkeys(row.strip() for row in lines if failures.is_telling(row[:_LONGEST]))
+    named = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
     others = dict.fromkeys(row.strip() for row in lines if _HOW.search(row[:_LONGEST]))
     for number, row in enumerate(named):
         yield ViewRow((ERROR, number), "Failing", line(row))

@@ -1,7 +1,7 @@
-"""The result of a tool in a fifth of its tokens, without a model: what was found, errors, and what others refer to.
+"""A summary of a tool's result in a fifth of its tokens, without a model.
 
-Above 500 tokens an output is summed up, to less than 20 % of its length; kept are the key finding, numbers, paths,
-names, errors and warnings (rules.md#window-compression).
+A result above 500 tokens is summed up to less than 20 % of its length; the key finding, numbers, paths, names, errors
+and warnings stay (rules.md#window-compression).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 from memctl.pack import names_in_text
 from memctl.sources.views import ViewRow
 from memctl.text.fit import most
+from memctl.text.phrases import quantity
 from memctl.window.messages.content import SUMMED_UP
 from memctl.window.results import forms, rows
 from memctl.window.results.rows import line
@@ -25,7 +26,9 @@ _NEEDED = "Referred to elsewhere"
 
 
 class ResultSummary(msgspec.Struct, frozen=True):
-    """A shorter result: the text with its tokens, those of the whole, its form, and how many rows are left out."""
+    """The summary of a result: its text and tokens, the tokens before, the output's form, and the number of rows left
+    out.
+    """
 
     text: str
     tokens: int
@@ -44,11 +47,10 @@ def summarize(
     whole: str = "",
     goal: float = GOAL,
 ) -> ResultSummary | None:
-    """Sum up the result of a call; None if nothing worth it can be saved.
+    """Return a summary of a call's result, within the share `goal` of its tokens; None if it would save less than 10 %.
 
-    `needed` are strings (paths, identifiers, numbers) that other messages refer to: of those in the text each stays,
-    with its line. `whole` says in a few words how the whole is got again. Of the rest the rows that
-    matter most are shown, within `goal` of the tokens.
+    `needed` are strings (paths, identifiers, numbers) to which other messages refer: the line of each stays. `whole` is
+    a sentence on how to get the whole result. Of the other rows those that matter most are shown.
     """
     before = count(text)
     output = forms.output_of(tool, arguments, text)
@@ -104,4 +106,4 @@ def _text(head: str, found: list[ViewRow], chosen: Collection[int]) -> str:
             group = row.group
         lines.append(row.text)
     missing = sum(1 for place, row in enumerate(found) if place not in chosen and not row.is_rest)
-    return "\n".join([*lines, *([f"({missing:,} more lines of this summary left out)"] if missing else [])])
+    return "\n".join([*lines, *([f"({quantity(missing, 'more line')} of this summary left out)"] if missing else [])])

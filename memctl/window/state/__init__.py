@@ -1,2 +1,1 @@
-"""The state of a task from one window to the next: what it holds, where it is kept (a memory, files), and which window
-this is."""
+"""The state of a task from one window to the next: what it holds, and where it is stored."""

@@ -1,4 +1,4 @@
-"""The state of a task from one window to the next: a manager over the memory's checkpoints (rules.md#window-state)."""
+"""Stores the state of a task in the checkpoints of a memory, for the next window (rules.md#window-state)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from memctl.write.task_state import SaveOptions
 
 
 class CrossWindowStateManager(StoredState):
-    """Keeps the state of a task in a memory, each save in a commit of its own.
+    """Stores the state of a task in a memory; each save is a commit.
 
-    `workflow` is what the task is called there; if it is "", the branch, or a name of its own where somebody else is at
-    another task on that. A state that goes on from another version than the newest, or from an earlier window, is
-    stale, and refused; so is one of a writer that never loaded the newest and lacks steps of it.
+    `workflow` is the task's name in the memory; "" is the branch's name, or a name of its own while another task uses
+    that. A save is refused as stale if it continues another version than the newest, if it is of an earlier window, or
+    if its writer never loaded the newest and lacks steps of it.
     """
 
     name = "the newest checkpoint"
@@ -34,14 +34,13 @@ class CrossWindowStateManager(StoredState):
         self.workflow = self._given or versions.workflow_for(memory, load.disk(memory))
 
     def validate(self, state: TaskState) -> Validation:
-        """Return what makes a state useless, and what may lead astray."""
+        """Return the faults of a state: errors make it useless, warnings may mislead."""
         return validate(state)
 
     def bootstrap_prompt(self) -> str:
-        """Return the text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was
-        kept.
+        """Return the text for a new window, of at most 9,500 characters; "" if no state is stored.
 
-        It says what is missing in the state, and how branch, commits and files have drifted since.
+        It says what the state lacks, and how branch, commits and files have changed since.
         """
         if self._read() is None:
             return ""

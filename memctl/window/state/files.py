@@ -1,8 +1,8 @@
-"""The state of a task in files of the project, for a project without a memory (rules.md#window-state).
+"""Stores the state of a task in files of the project (rules.md#window-state).
 
-A memory has checkpoints (`checkpoints`), which are in commits and tell how the environment has drifted; where there is
-one, these files are copies for other programs and for people, and are never read. A state that goes on from an older
-version, or from an earlier window, is stale and refused, and a file is replaced as a whole.
+With a memory the state is in its checkpoints, which are committed and show how the environment has changed; the files
+are copies for people and other programs, and are never read. Without a memory a save is refused as stale if it
+continues an older version or an earlier window.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 
 
 class StateFiles(StoredState):
-    """Keeps a state as JSON in one file and tells it as Markdown in another, both by their paths inside a folder.
+    """Stores a state as JSON in `state_file`, and as Markdown in `progress_file`, both inside `folder`.
 
-    `state_file` may be "" where a `keeper` keeps the state: that is a memory's then, and the files are copies of it. A
-    save raises NotCopied where the keeper keeps the state, and the files could not be written.
+    With a `keeper`, such as a memory's, that stores the state and the files are copies; `state_file` may be "" then.
+    `save` raises NotCopied if the keeper stored the state, and the files could not be written.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class StateFiles(StoredState):
         self._now, self._keeper, self.name = now, keeper, state_file
 
     def save(self, state: TaskState) -> str:
-        """Keep a state; the id that it has now. Raises MemctlError for one with errors, and for a stale one."""
+        """Store a state and return its id; raises MemctlError for a faulty or stale state."""
         return super().save(state) if self._keeper is None else self._put(None, sound(state))
 
     def _alone(self, goal: str) -> AbstractContextManager[None]:
@@ -81,8 +81,7 @@ class StateFiles(StoredState):
         return f"w{state.window_id}-v{self._seen}"
 
     def bootstrap_prompt(self) -> str:
-        """Return the text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was
-        kept."""
+        """Return the text for a new window, of at most 9,500 characters; "" if no state is stored."""
         if self._keeper is not None:
             return self._keeper.bootstrap_prompt()
         found = self._read()
@@ -118,7 +117,7 @@ class StateFiles(StoredState):
 
 @contextmanager
 def alone(folder: Path, path: str) -> Iterator[None]:
-    """Hold the lock on a file of the project, so that no other process writes it; raises MemctlError."""
+    """Hold a lock on a file of the project, so that no other process writes it; raises MemctlError."""
     file = files.locate(folder, path)
     try:
         with lock.hold_passing(file.with_name(f".memctl.{file.name}.lock"), _PATIENCE):
@@ -128,7 +127,7 @@ def alone(folder: Path, path: str) -> Iterator[None]:
 
 
 def text_of(folder: Path, path: str) -> str | None:
-    """Return the text of a file of the project, None if there is none; raises MemctlError if it can't be read."""
+    """Return the text of a file of the project, None if it is missing; raises MemctlError if it can't be read."""
     try:
         return files.read(folder, path)
     except FileNotFoundError:
@@ -140,10 +139,10 @@ def text_of(folder: Path, path: str) -> str | None:
 
 
 def notes_in(folder: Path, path: str) -> Notes:
-    """Return the notes in a file of the project, to which each one that is taken is appended.
+    """Return the notes in a file of the project; new notes are appended to it.
 
-    A note is a line `- [HIGH] bugs: what it says`; whatever else people write there stays, and is no note. Raises
-    MemctlError if the file can't be read or written.
+    A note is a line such as `- [HIGH] bugs: the text`; other lines are ignored, and stay. Raises MemctlError if the
+    file can't be read or written.
     """
     files.locate(folder, path)  # before anything is read
 

@@ -1,12 +1,13 @@
-"""What passes from one window to the next: which window it is, and the state of the task that is kept for the next.
+"""The windows of a task one after the other, and the state that passes to the next.
 
-A state that can't be kept (stale, or refused by the memory) never stops the agent's loop: the audit and what the
-hook returns say why.
+A state that can't be stored (stale, or refused by the memory) never stops the agent's loop; the audit log and the
+manager's results say why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,24 +15,22 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.record.required_text import LONGEST_MISSION
 from memctl.record.task_state import TaskState
-from memctl.session import progress
-from memctl.session.progress import Progress
-from memctl.task import resume_text
-from memctl.task.progress import set_steps
 from memctl.text.characters import encodable
 from memctl.text.fit import LIMIT, cut
 from memctl.text.fit import most as most_of
 from memctl.text.markdown import one_line
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
-from memctl.transcript.events import PROMPT, Event
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import MAX_TOKENS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
-from memctl.window.preservation import events
 from memctl.window.pressure.monitor import LEAVE
-from memctl.window.state.task import NotCopied, StateKeeper
+
+# What understands texts takes as long to import as all the rest: a loop that saves nothing does without it.
+if TYPE_CHECKING:
+    from memctl.session.progress import Progress
+    from memctl.window.state.task import StateKeeper
 
 NOTES_SHARE = 4  # notes have a fourth of the room at most
 _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
@@ -40,9 +39,9 @@ _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
 def room(
     blocks: Sequence[ContentBlock], task: str, size: float, budgets: TokenBudgetManager, counter: TokenCounter
 ) -> int:
-    """Return the tokens for a bootstrap beside the task, in a window of `size` tokens that keeps room for an answer.
+    """Return the tokens that a new window has for the state, beside the task and the room for an answer.
 
-    Raises MemctlError for a task that fills a window alone: each one would be left as soon as it begins.
+    `size` is the window in tokens. Raises MemctlError if the task alone fills a window.
     """
     frame = sum(block.token_count for block in blocks if block.content_type in _FRAME)
     own = frame + count(task, ContentType.USER_MESSAGE, counter) + PER_MESSAGE + PER_REQUEST
@@ -57,8 +56,9 @@ def room(
     return max(int(size * (1 - budgets.safety_margin - answer)) - own, 0)
 
 
-def fitted(state: TaskState, most: int, counter: TokenCounter) -> str:
-    """Return the resume text of a state in at most `most` tokens; "" if not even what it is about has room."""
+def resume_within(state: TaskState, most: int, counter: TokenCounter) -> str:
+    """Return the text that resumes a task, in at most `most` tokens; "" if not even its goal fits."""
+    from memctl.task import resume_text
 
     def is_within(text: str) -> bool:
         return count(text, ContentType.USER_MESSAGE, counter) <= most
@@ -72,9 +72,9 @@ _Identity = tuple[str, str, str]
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """What came of saving a state: the id that it has now, or why it could not be kept; and the state.
+    """The result of saving a state: its id, or why it could not be stored.
 
-    With both it is kept, and only its copy is not.
+    With both the state is stored, and only its copy in files is not.
     """
 
     state: TaskState
@@ -83,12 +83,12 @@ class Saved(msgspec.Struct, frozen=True):
 
     @property
     def is_refused(self) -> bool:
-        """Whether it could not be kept."""
+        """Whether the state could not be stored."""
         return bool(self.why_not) and not self.id
 
 
 class Succession:
-    """The windows of a task, one after the other. The first comes after the last one whose state was kept."""
+    """The windows of a task, and how far the task is; the first follows the last window whose state was stored."""
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
         argument_checks.texts(task_goal=task_goal)
@@ -100,8 +100,9 @@ class Succession:
         self.task_goal = encodable(task_goal)
         self._keeper = keeper
         self._criteria = tuple(map(encodable, criteria))
-        self._progress: Progress | None = None  # how far the task is, once its first message is known
-        self._waiting: list[Event] = []  # what happened since
+        self._begun: TaskState | None = None  # how far the task was as this run began, once its first message is known
+        self._progress: Progress | None = None  # how far it is, as of the last save
+        self._waiting: list[list[ContentBlock]] = []  # what came since, by turn
         self._known: set[_Identity] = set()
         self._latest: _Identity | None = None  # the event that was seen last
         self._is_saved = False  # above the threshold for a safety save, in this window
@@ -109,30 +110,33 @@ class Succession:
         self._given = ""  # the text that this window began with
 
     def observe(self, blocks: Sequence[ContentBlock]) -> None:
-        """Take note of what happened since the last call. What is evicted or compacted later is known by then."""
-        if self._progress is None:
-            self._progress = self._begun(blocks)
+        """Remember the blocks that came since the last call, before they are evicted or compacted."""
+        if self._begun is None:
+            self._begun = self._first_state(blocks)
         own = self._own(blocks)
         identities = [(one.content_type.value, one.call_id, "" if one.call_id else one.content) for one in own]
         if self._latest in identities:  # all behind it is new, though its words may be those of an earlier one
             fresh = own[len(identities) - identities[::-1].index(self._latest) :]
         else:
             fresh = [one for one, name in zip(own, identities, strict=True) if name not in self._known]
-        self._waiting += [
-            one for one in events.events_of(fresh) if one.kind != PROMPT or not events.is_digest(one.text)
-        ]
+        if fresh:
+            self._waiting.append(fresh)
         self._known.update(identities)
         self._latest = identities[-1] if identities else self._latest
 
     def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str = "") -> None:
-        """Take over what a program says: the steps done, the one it works on, and those it plans besides."""
+        """Set the steps done, the current step, and the steps planned besides; None keeps those planned before."""
+        from memctl.task.progress import set_steps
+
         argument_checks.texts(current=current)
         made = self._advanced()
         state = set_steps(made.state, map(one_line, done), one_line(current), planned, now, "")
         self._progress = msgspec.structs.replace(made, state=state)
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
-        """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
+        """Store the state for the next window if there is a keeper, and return the result; an unchanged state is not
+        stored twice.
+        """
         self.observe(blocks)
         state = self._advanced().state
         goal = self.task_goal or state.goal
@@ -148,13 +152,13 @@ class Succession:
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
-        """Return what the user said first, without what was given to this window of the one before it."""
+        """Return the user's first message, without the text that this window began with."""
         first = next(
             (one.content for one in blocks if one.content and one.content_type is ContentType.USER_MESSAGE), ""
         )
         return first.replace(self._given, "").rstrip() if self._given else first
 
-    def _begun(self, blocks: Sequence[ContentBlock]) -> Progress:
+    def _first_state(self, blocks: Sequence[ContentBlock]) -> TaskState:
         """Return how far the task is as this run begins: as an earlier one left it, if that was the same task."""
         last, own = self._earlier, one_line(self.task(blocks))
         if last is not None and not last.is_finished:
@@ -164,15 +168,22 @@ class Succession:
             if goal.startswith(last.goal.removesuffix("…").removesuffix(" …")):
                 if is_told_of:
                     self._known.add((ContentType.USER_MESSAGE.value, "", self.task(blocks)))
-                return Progress(last)
-        return Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
+                return last
+        return TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION))
 
     def _advanced(self) -> Progress:
         """Return how far the task is by now."""
-        made = self._progress or Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
-        if self._waiting:
-            made = progress.advance(made, events.part_of(self._waiting)[1])
-            self._waiting = []
+        from memctl.session import progress
+        from memctl.transcript.events import PROMPT
+        from memctl.window.preservation import events
+
+        goal = cut(one_line(self.task_goal), LONGEST_MISSION)
+        made = self._progress or progress.Progress(self._begun or TaskState(goal=goal))
+        happened = (one for blocks in self._waiting for one in events.events_of(blocks))
+        said = [one for one in happened if one.kind != PROMPT or not events.is_digest(one.text)]
+        if said:
+            made = progress.advance(made, events.part_of(said)[1])
+        self._waiting = []
         self._progress = made
         return made
 
@@ -193,20 +204,22 @@ class Succession:
             return Saved(state)
         try:
             return Saved(state, self._keeper.save(state))
-        except NotCopied as error:
-            return Saved(state, error.kept_as, error.message)
-        except MemctlError as error:
-            return Saved(state, why_not=error.message)
+        except MemctlError as error:  # a NotCopied says as what it is kept all the same
+            return Saved(state, getattr(error, "kept_as", ""), error.message)
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
-        """Save the state when the utilisation crosses a threshold (rules.md#window-state); None if it does not now."""
+        """Store the state if the utilisation has just crossed a threshold (rules.md#window-state); None if it has
+        not.
+        """
         crosses = is_above and not self._is_saved and self._keeper is not None
         self._is_saved = is_above
         return self.save(blocks) if crosses else None
 
     def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
-        """Return the next window begins; the text that it begins with, of at most `room` tokens: the state as it was
-        kept, or else as it is known here, and the notes of the `engine`."""
+        """Count a new window, and return the text that it begins with, of at most `room` tokens.
+
+        The text has the stored state, or else the state as it is known here, and the notes of the `engine`.
+        """
         self.window += 1
         self._is_saved = False
         noted = engine.take_notes(min(room // NOTES_SHARE, MAX_TOKENS)).compressed_content
@@ -214,7 +227,7 @@ class Succession:
         resumed = self._kept()
         if not resumed or count(resumed, ContentType.USER_MESSAGE, counter) > left:
             state = self._last.state if self._last is not None else self._advanced().state
-            resumed = fitted(state, left, counter)
+            resumed = resume_within(state, left, counter)
         self._given = "\n\n".join(filter(None, (resumed.rstrip(), noted)))
         return self._given
 

@@ -1,4 +1,4 @@
-"""What keeps the state of a task from one window to the next, and what a state has to have to be kept."""
+"""What a store for the state of a task has to do, and which states it accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = 5  # steps that a refusal names
 
 
 class NotCopied(MemctlError):
-    """Raised if a state was saved, as `kept_as`, but its copy could not be written."""
+    """Raised if a state was stored, with the id `kept_as`, and its copy could not be written."""
 
     def __init__(self, kept_as: str, why: MemctlError) -> None:
         super().__init__(f"the state is kept as {kept_as}, but not its copy: {why.message}", why.hint)
@@ -27,24 +27,23 @@ class NotCopied(MemctlError):
 
 
 class StateKeeper(Protocol):
-    """Keeps the state of a task from one window to the next.
+    """A store for the state of a task, from one window to the next.
 
-    A keeper may have a method `archive()` besides, which puts the state that was kept last aside: the task is done.
+    It may also have a method `archive()`, which is called when the task is done.
     """
 
     def save(self, state: TaskState) -> str:
-        """Keep a state; the id that it has now. Raises MemctlError if it is stale, NotCopied if it is kept all the
-        same."""
+        """Store a state and return its id. Raises MemctlError if it is stale, NotCopied if only its copy failed."""
 
     def load(self) -> TaskState | None:
-        """Return the state that was kept last, None if there is none."""
+        """Return the state that was stored last, None if there is none."""
 
     def bootstrap_prompt(self) -> str:
-        """Return the text with which a new window takes the task up, "" if nothing was kept."""
+        """Return the text for a new window, "" if no state is stored."""
 
 
 class StoredState:
-    """What all that keep a state do: check it, compare it with what is stored, and put it there."""
+    """A store for states: it validates a state, compares it with the stored one, and writes it."""
 
     name = "what is kept"  # in messages
 
@@ -52,10 +51,9 @@ class StoredState:
         self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
 
     def save(self, state: TaskState) -> str:
-        """Keep a state; the id that it has now. It is whole: steps that it does not name are no steps any more, unless
-        they are done.
+        """Store a state and return its id; steps that it does not name are dropped, unless they are done.
 
-        What is too long is cut. Raises MemctlError for a state with errors, and for a stale one.
+        Texts that are too long are cut. Raises MemctlError for a faulty or stale state.
         """
         state = sound(state)
         with self._alone(state.goal):
@@ -68,7 +66,9 @@ class StoredState:
             return self._put(last, state)
 
     def merge(self, state: TaskState) -> str:
-        """Keep a state with what is kept already: every step of either, as far as either has it."""
+        """Store a state merged with the stored one, and return its id: it has the steps of both, each as far as either
+        has it.
+        """
         state = sound(state)
         with self._alone(state.goal):
             last = self._read()
@@ -76,14 +76,14 @@ class StoredState:
             return self._put(last, same if last is None else sound(progress.merge(last, same)))
 
     def archive(self) -> None:
-        """Put the state that was kept last aside: its task is over, and no later run takes it up."""
+        """Mark the stored state as finished, so that no later run continues its task."""
         last = self.load()
         if last is not None:
             with self._alone(last.goal):
                 self._put(last, sound(progress.finish(last)))
 
     def load(self) -> TaskState | None:
-        """Return the newest state, None if nothing was kept; raises MemctlError if it can't be read."""
+        """Return the newest state, None if there is none; raises MemctlError if it can't be read."""
         found = self._read()
         self._seen = found.version if found is not None else 0
         return found
@@ -113,21 +113,21 @@ class StoredState:
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """What is wrong with a state: with errors nobody can go on from it, warnings can be lived with."""
+    """The faults of a state: with errors it can't be continued, with warnings it can."""
 
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
+        """Whether the state has no errors."""
         return not self.errors
 
 
 def sound(state: TaskState) -> TaskState:
-    """Return a state whose fields are what they are to be, each text on one line and within its length.
+    """Return a state with each text on one line and cut to its length; of too many texts the last stay.
 
-    Of too many texts the last stay, and none that says nothing. Nothing checks a state when it is made, and one that is
-    kept with a text for a list could not be read again: raises MemctlError.
+    Raises MemctlError for a field of a wrong type, and for a state with errors: it could not be read again.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
     kinds = {**dict.fromkeys(LISTS, str), "steps": Step, "files": TouchedFile}
@@ -149,7 +149,7 @@ def _holds(given: object, kind: type) -> bool:
 
 
 def validate(state: TaskState) -> Validation:
-    """Return what makes a state useless, and what may lead astray (rules.md#checkpoints)."""
+    """Return the faults of a state: errors make it useless, warnings may mislead (rules.md#checkpoints)."""
     errors, warnings = [], []
     if not is_said(state.goal):
         errors.append("Missing goal: the agent will have no objective")

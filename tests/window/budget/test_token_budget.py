@@ -131,10 +131,10 @@ def test_the_reserve_for_the_answer_is_never_below_4000_tokens() -> None:
 def test_a_window_too_small_for_an_answer_is_refused() -> None:
     with pytest.raises(ValueError, match="no room for 4,000") as caught:
         TokenBudgetManager(5_000)
-    least = int(str(caught.value).rpartition("it takes ")[2].replace(",", ""))
+    least = int(str(caught.value).rpartition("give at least ")[2].replace(",", ""))
     assert 5_000 < least < 6_000
     assert TokenBudgetManager(least).budgets[OUTPUT].hard_limit_tokens == 4_000
-    with pytest.raises(ValueError, match=f"takes {least:,}"):
+    with pytest.raises(ValueError, match=f"at least {least:,}"):
         TokenBudgetManager(least - 5)
 
 

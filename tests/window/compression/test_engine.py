@@ -242,7 +242,7 @@ def test_a_digest_of_something_else_is_made_by_rules_instead(answer: str) -> Non
         talk.say("Go on." if number else TASK, f"Looking into part {number}. " + "There is a loop around it. " * 30)
     step = CompressionEngine(COUNTER, provider=Answering(answer)).compact_conversation(parsed(talk.messages))
     assert answer not in said(step.conversation)
-    assert step.result.metadata["provider"] == "what it says is of something else"
+    assert step.result.metadata["provider"] == "its digest is on something else"
     assert step.result.refused == ""
 
 
@@ -339,7 +339,7 @@ def test_critical_notes_come_first_and_one_that_is_too_long_keeps_none_from_fitt
     assert text == (
         "## Task progress\n- [NORMAL] 12 of 23 files are done, now at api.ts\n\n"
         "## Decisions\n- [CRITICAL] Use native fetch with an own error wrapper\n\n"
-        "## Bugs\n- [HIGH] api.ts:42 has a type error\n\n(1 more notes left out)"
+        "## Bugs\n- [HIGH] api.ts:42 has a type error\n\n(1 more note left out)"
     )
     for wrong in (("plans", "x", "normal"), ("bugs", "x", "huge"), ("bugs", " ", "normal")):
         with pytest.raises(ValueError, match=r"no category|no importance|can't be empty"):

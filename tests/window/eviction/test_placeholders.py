@@ -8,7 +8,7 @@ import pytest
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import ContentBlock, ContentType
-from memctl.window.eviction.placeholders import Evicted, is_placeholder, placeholder, shortened
+from memctl.window.eviction.placeholders import Evicted, is_placeholder, placeholder, shorten_arguments
 from memctl.window.messages.content import recount
 from memctl.window.results import summary
 from memctl.window.results.rows import key_line
@@ -140,13 +140,13 @@ def test_long_arguments_are_shortened_wherever_they_stand() -> None:
     given = call("MultiEdit", file_path="a.py", edits=[{"new": long, "old": "b"}], more={"deep": long}, count=3)
     given = msgspec.structs.replace(given, token_count=recount(given, given.content, COUNTER))
     gone = "[Evicted: 400 characters]"
-    assert msgspec.json.decode(shortened(given, COUNTER) or "") == {
+    assert msgspec.json.decode(shorten_arguments(given, COUNTER) or "") == {
         "file_path": "a.py", "edits": [{"new": gone, "old": "b"}], "more": {"deep": gone}, "count": 3,
     }  # fmt: skip
     for content in ("no JSON", "[1]", '"x"', '{"a": ' + "[" * 5_000 + "]" * 5_000 + "}"):
-        assert shortened(msgspec.structs.replace(given, content=content), COUNTER) is None
+        assert shorten_arguments(msgspec.structs.replace(given, content=content), COUNTER) is None
     short = call("Read", file_path="a.py")
-    assert shortened(msgspec.structs.replace(short, token_count=9), COUNTER) is None
+    assert shorten_arguments(msgspec.structs.replace(short, token_count=9), COUNTER) is None
 
 
 @pytest.mark.parametrize(

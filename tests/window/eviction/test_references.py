@@ -8,7 +8,7 @@ import pytest
 
 from memctl.text.similar import cosine
 from memctl.window import ContentBlock, ContentType, Conversation
-from memctl.window.eviction.references import names_in, referenced
+from memctl.window.eviction.references import names_in, with_references
 from memctl.window.eviction.similarity import similar
 from tests.window.texts import COUNTER, assistant, result, use, user
 
@@ -20,7 +20,7 @@ def one(block_id: str, content: str, turn: int, type_: ContentType = RESULT, **f
 
 
 def turns(*blocks: ContentBlock) -> dict[str, int]:
-    return {block.block_id: block.last_referenced_turn for block in referenced(blocks)}
+    return {block.block_id: block.last_referenced_turn for block in with_references(blocks)}
 
 
 def test_names_are_paths_identifiers_and_ids() -> None:
@@ -77,7 +77,7 @@ def test_a_later_call_and_the_user_refer_too_and_a_result_does_not() -> None:
         assistant("well"),
         user("And src/http.ts?"),
     ]
-    blocks = referenced(Conversation.parse(given, COUNTER).blocks)
+    blocks = with_references(Conversation.parse(given, COUNTER).blocks)
     by_call = {block.call_id: block for block in blocks if block.content_type is RESULT}
     assert by_call["t1"].last_referenced_turn == 2  # by the path that its call was given
     assert by_call["t2"].last_referenced_turn == 4
@@ -87,7 +87,7 @@ def test_a_later_call_and_the_user_refer_too_and_a_result_does_not() -> None:
 def test_turns_are_counted_once_and_what_the_host_knows_is_kept() -> None:
     known = one("r", "src/api.ts", 1, metadata={"reference_count": 7}, last_referenced_turn=30)
     answers = [one(f"a{n}", "src/api.ts", 3, ANSWER) for n in range(4)]
-    found = referenced([known, *answers])[0]
+    found = with_references([known, *answers])[0]
     assert (found.metadata["reference_count"], found.last_referenced_turn) == (7, 30)
 
 

@@ -25,7 +25,7 @@ COUNTER = Counter(FAMILIES["claude"])
 @functools.cache
 def whole(seed: int, calls: int) -> Simulation:
     """A generated session, made once for all tests."""
-    opened = reading.load(generated.transcript(seed, calls), "session", whole=True).opened(COUNTER)
+    opened = reading.load(generated.transcript(seed, calls), "session", whole=True).parse(COUNTER)
     return Simulation(opened.conversation.blocks, COUNTER)
 
 

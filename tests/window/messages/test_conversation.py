@@ -209,7 +209,7 @@ INVALID = {
     "has an empty text": [user(text(" ")), assistant("y")],
     "the first message": [assistant("x")],
     "the role of the one before": [user("x"), user("y")],
-    "call c1 has no result behind it": [
+    "call c1 has no result after it": [
         {"role": "user", "content": "x"},
         {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]},
         {"role": "user", "content": "x"},
@@ -247,5 +247,5 @@ def test_blocks_of_tools_are_judged_as_such_behind_a_system_role_too(role: str) 
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x = 1"}]}
     said = {"role": "user", "content": "And?"}
     assert validate([*head, call, result]) == []
-    assert "call t1 has no result behind it" in validate([*head, call, said])[0]
+    assert "call t1 has no result after it" in validate([*head, call, said])[0]
     assert validate([*head, said]) == []  # of a chat, in which roles need not alternate

@@ -9,7 +9,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.record.event import ContextSizes, WorkflowEvent
 from memctl.window.policy import observations
-from memctl.window.policy.observations import Observation, Review, measured, merged
+from memctl.window.policy.observations import Observation, Review, measure_state, merged
 
 
 def log(*days: dict[str, object]) -> str:
@@ -73,7 +73,7 @@ def test_no_observations_keep_it() -> None:
 
 
 def test_full_without_any_request_keeps_it() -> None:
-    assert "no fan-out" in review(*week(1_900)).why
+    assert "no parallel work" in review(*week(1_900)).why
 
 
 def test_the_smallest_threshold_is_not_lowered_to_nothing() -> None:
@@ -89,8 +89,8 @@ def test_the_smallest_threshold_is_not_lowered_to_nothing() -> None:
         ('{"date": "2025-11-01"}', "x:1: .*scs"),
         ('{"date": "yesterday", "scs": 1}', "x:1: date: 'yesterday'"),
         ('{"date": "2025-11-01", "scs": -1}', "x:1: scs: "),
-        ('{"date": "2025-11-01", "scs": 1, "denied": 1}', "x:1: denied: there are more of them than requests"),
-        ('{"date": "2025-11-01", "scs": 1, "no_ops": 1}', "x:1: no_ops: "),
+        ('{"date": "2025-11-01", "scs": 1, "denied": 1}', "x:1: denied is larger than requests"),
+        ('{"date": "2025-11-01", "scs": 1, "no_ops": 1}', "x:1: no_ops is larger"),
         ('{"date": "2025-11-01", "scs": 1, "other": 1}', "x:1: .*other"),
         ("[" * 100_000, "x:1: "),
     ],
@@ -130,7 +130,7 @@ def test_a_log_and_a_stream_tell_what_nobody_types_in() -> None:
         event(4, "escalation", action_taken="security review of the login", target_agent="alpha"),
         event(8, "phase_complete"),
     ]
-    found = measured(merged(log), events, "w")
+    found = measure_state(merged(log), events, "w")
     assert found.known() == {
         "delta_payload": 200,  # the median of what the slice grew by: 100, 200, 300
         "pending_escalations": ["security review of the login"],
@@ -142,7 +142,7 @@ def test_a_log_and_a_stream_tell_what_nobody_types_in() -> None:
         "scs_history": [1_100, 1_300, 1_600],
         "parallel_denials": 2,
     }
-    assert measured([], [], "w").known() == {}
+    assert measure_state([], [], "w").known() == {}
 
 
 def test_compressions_and_those_that_saved_nothing_are_counted_from_the_events() -> None:
@@ -153,5 +153,5 @@ def test_compressions_and_those_that_saved_nothing_are_counted_from_the_events()
     found = observations.compressions(events, "w", "")
     assert (len(found), observations.no_ops(found)) == (3, 1)
     assert observations.compressions(events, "w", "2025-11-04T10:00:02Z") == events[2:]
-    assert measured([batch(0, 9, aws=7)], events, "w").aws_before == 990  # what the last compression left
-    assert measured([batch(4, 9, aws=7)], events, "w").aws_before == 7
+    assert measure_state([batch(0, 9, aws=7)], events, "w").aws_before == 990  # what the last compression left
+    assert measure_state([batch(4, 9, aws=7)], events, "w").aws_before == 7

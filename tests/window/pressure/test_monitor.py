@@ -124,9 +124,6 @@ def test_the_models_count_goes_before_the_clients() -> None:
     reading = monitor.measure(80_000, model_reported_tokens=92_000)
     assert (reading.current_tokens, reading.source, reading.zone) == (92_000, MODEL_REPORTED, RED)
     assert reading.disagreement == pytest.approx(0.15)
-    assert reading.counts_part
-    reading = monitor.measure(90_000, model_reported_tokens=92_000)
-    assert not reading.counts_part
     reading = monitor.measure(91_000)
     assert (reading.source, reading.disagreement) == (CLIENT_ESTIMATED, None)
 

@@ -11,7 +11,7 @@ from memctl.text.fit import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.messages.content import ContentType, count
-from memctl.window.state.succession import fitted
+from memctl.window.state.succession import resume_within
 from tests.conftest import examples
 
 COUNTER = Counter(FAMILIES["claude"])
@@ -25,22 +25,22 @@ def tokens(text: str) -> int:
 
 
 def test_with_room_it_is_the_text_that_any_resume_has() -> None:
-    assert fitted(STATE, 1_000_000, COUNTER) == resume_text.write(STATE).text
+    assert resume_within(STATE, 1_000_000, COUNTER) == resume_text.write(STATE).text
 
 
 def test_with_less_room_what_matters_least_goes_and_is_counted() -> None:
-    made = fitted(STATE, 400, COUNTER)
+    made = resume_within(STATE, 400, COUNTER)
     assert tokens(made) <= 400
     assert "NEXT:\n- Write the test\n" in made
     assert "LEFT OUT: " in made
 
 
 def test_where_there_is_no_room_at_all_nothing_is_said() -> None:
-    assert fitted(STATE, 3, COUNTER) == ""
+    assert resume_within(STATE, 3, COUNTER) == ""
 
 
 @given(st.lists(st.text(alphabet="ab:- \n#é😀", min_size=1, max_size=200), max_size=40), st.integers(0, 3_000))
 @examples(50)
 def test_whatever_the_state_it_fits(lines: list[str], most: int) -> None:
-    made = fitted(TaskState(goal="x", lessons=tuple(lines)), most, COUNTER)
+    made = resume_within(TaskState(goal="x", lessons=tuple(lines)), most, COUNTER)
     assert made == "" or (tokens(made) <= most and length(made) <= LIMIT)

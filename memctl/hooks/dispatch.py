@@ -105,7 +105,7 @@ def answer(
         return _warning(host, payload, data, environ) if what == START and what in host.speaks else ""
     left: list[Later] = []
     call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), left)
-    if _is_known(call.folder, data, what):
+    if _is_known(call.folder, data, what, environ):
         return ""
     if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
@@ -143,14 +143,19 @@ def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, st
 
     That is noted in the user's own folder, because nothing is written to an untrusted clone.
     """
-    from memctl.hooks import host_files
-
-    folder = SessionDir(host_files.state_home(environ).with_name("untrusted"), payload.key)
-    if _is_known(folder, data, START):
+    folder = _user_dir(payload.key, environ)
+    if _is_known(folder, data, START, environ):
         return ""
     with suppress(OSError):
         folder.tidy()
     return event_payload.render_answer(host, payload.event, _UNTRUSTED)
+
+
+def _user_dir(key: str, environ: Mapping[str, str]) -> SessionDir:
+    """Return what is kept of a session in the user's own folder, where nothing can be, or may be, kept in the clone."""
+    from memctl.hooks import host_files
+
+    return SessionDir(host_files.state_home(environ).with_name("untrusted"), key)
 
 
 def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
@@ -163,10 +168,16 @@ def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: 
     return trust.state(repository, environ) == trust.TRUSTED
 
 
-def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:
-    """Return whether another process has got this event already; False if that can't be recorded."""
+def _is_known(folder: SessionDir, data: bytes, what: str, environ: Mapping[str, str]) -> bool:
+    """Return whether another process has got this event already; False if that can't be recorded.
+
+    Where the Git directory can't be written, it is recorded in the user's own folder.
+    """
+    is_one_of_many = what in (BEFORE, TOOL, AGENT)
     with suppress(OSError):
-        return not folder.claim_event(data, is_one_of_many=what in (BEFORE, TOOL, AGENT))
+        return not folder.claim_event(data, is_one_of_many=is_one_of_many)
+    with suppress(OSError):
+        return not _user_dir(folder.key, environ).claim_event(data, is_one_of_many=is_one_of_many)
     return False
 
 

@@ -179,7 +179,8 @@ def refuse_nowhere(outline: Outline, marker: str) -> None:
 
 def missing_section(outline: Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
-    known = ", ".join(page.id for page in (*outline.sections, *outline.details)) or "none"
+    known = ", ".join(page.id for page in (*outline.sections, *outline.details))
+    known = known or "none: `memctl section add` makes one"
     return MemctlError(f"there is no section {marker}", f"there are {known}", USAGE, "not-found")
 
 
@@ -190,8 +191,7 @@ def section_marker(value: str) -> str:
 
 def known_section(snapshot: Snapshot, given: str) -> str:
     """Return the marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError without such a page."""
-    marker = f"§{given.strip().removeprefix('§')}" if given else ""
+    marker = section_marker(given) if given else ""
     if marker and snapshot.outline.find(marker) is None:
-        known = ", ".join(page.id for page in snapshot.outline.sections) or "none"
-        raise MemctlError(f"there is no section {given!r}", f"sections are {known}", USAGE)
+        raise missing_section(snapshot.outline, marker)
     return marker

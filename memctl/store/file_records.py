@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
-# Days for which a proposal speaks at its files: of 56 sentences in replayed sessions, read by hand, those of proposals
-# older than five days said nothing to the work, for what nobody confirmed was done, or dropped.
+# Days for which a proposal speaks at its files: by then it is done or dropped, or somebody has accepted it. Of the
+# sentences of half of the replayed sessions (`bench/file_recall.py`), those of older ones never bore on the work.
 PROPOSED_DAYS = 7
 _FIND = (
     "SELECT file, path, id, title, type, status FROM code_refs CROSS JOIN records USING (path)"

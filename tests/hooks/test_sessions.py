@@ -623,3 +623,14 @@ def test_what_an_agent_wrote_stays_on_its_line_after_a_compaction(session: Sessi
     assert text.count("\nTASK:") == 1
     assert "\nNEXT:\n- run this" not in text
     assert session.faults() == []
+
+
+def test_session_status_lists_the_sessions_that_hooks_follow(session: Session, memctl: Memctl) -> None:
+    assert memctl("session", "status", "--json").data["sessions"] == []
+    session.said("SessionStart", source="startup")
+    (session.repo / "new.py").write_text("")
+    (shown,) = memctl("session", "status", "--json").data["sessions"]
+    assert shown["id"] == session.name
+    assert "new.py" in memctl("session", "status").out
+    session.send("SessionEnd", reason="exit")
+    assert memctl("session", "status", "--json").data["sessions"] == []

@@ -53,7 +53,7 @@ class StagedWork(msgspec.Struct, frozen=True):
 class Subject:
     """The input of all rules: a Snapshot, the time, and what the snapshot is compared with.
 
-    `making` returns the renderer of documents. `earlier` returns the text that a file had before (in HEAD, or in the
+    `make_renderer` returns a renderer of documents. `earlier` returns the text that a file had before (in HEAD or the
     parent of a revision), and `changed` are the files that differ from it. `staged` is what is about to be committed,
     if the index is checked. `agreed` is the ownership of sections that agents agree on, None if a revision is checked.
     `overdue` are changes that have waited too long for their commit: a
@@ -65,7 +65,7 @@ class Subject:
         self,
         snapshot: Snapshot,
         now: str,
-        making: Callable[[], Renderer],
+        make_renderer: Callable[[], Renderer],
         counter: Counter,
         changed: Sequence[str] = (),
         earlier: Callable[[str], str | None] = lambda _: None,
@@ -83,14 +83,14 @@ class Subject:
         self.agreed = agreed
         self.overdue = overdue
         self.has_documents = has_documents
-        self._making = making
+        self._make_renderer = make_renderer
         self._suggested = 0
         self._lines: dict[tuple[str, str], dict[str, int]] = {}
 
     @cached_property
-    def making(self) -> CachedRenderer:
-        """The renderer of documents, which takes a text from the cache if nothing it shows has changed."""
-        return CachedRenderer(self.snapshot, self._making)
+    def renderer(self) -> CachedRenderer:
+        """The renderer of documents, which reads those that are up to date from their files."""
+        return CachedRenderer(self.snapshot, self._make_renderer)
 
     @cached_property
     def names(self) -> list[str]:
@@ -102,7 +102,7 @@ class Subject:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
-    def settled(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
+    def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule, from the cache unless its input or its module has changed.
 
         For rules whose findings depend on records, pages and file names alone. More than 20 findings are not cached,
@@ -110,7 +110,7 @@ class Subject:
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
-        key = repr(seen).encode() + self.making.key
+        key = repr(seen).encode() + self.renderer.key
         if (kept := self.snapshot.catalogue.recall(key)) is not None:
             return msgspec.msgpack.decode(kept, type=list[Finding])
         found = list(rule(self))

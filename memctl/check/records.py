@@ -176,7 +176,7 @@ def sizes(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report each open record without a reason, with doubts in a decision, or with raw output as a learning."""
+    """Report each open decision without a reason or with words of doubt, and each learning that is raw output."""
     rules = (("MEM114", hints.missing_reason), ("MEM115", hints.doubt), ("MEM116", hints.raw_output))
     for record in subject.snapshot.open_records:
         if record.kind.reason or record.kind is LEARNING:

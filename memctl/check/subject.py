@@ -18,7 +18,8 @@ from memctl.write import documents
 def is_touched(memory: Memory) -> bool:
     """Return whether any file of the memory is staged, or the repository has no commit yet.
 
-    A commit of code alone is not stopped for documents that a rebase or cherry-pick left stale.
+    A commit without such files needs no check, so that documents which a rebase or cherry-pick left stale do not stop
+    it.
     """
     return not _exists(memory, "HEAD") or bool(
         differences.changed_below(memory.repository, memory.prefix, "HEAD", staged=True)
@@ -43,11 +44,11 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
         except git.GitFailed:
             return None
 
-    making = documents.renderer
+    make_renderer = documents.renderer
     return Subject(
         snapshot,
         memory.now,
-        lambda: making(memory, snapshot),
+        lambda: make_renderer(memory, snapshot),
         documents.counter(memory),
         sorted(changed),
         earlier,
@@ -72,8 +73,8 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
 
     Inside a merge commit's hooks MERGE_HEAD may not exist yet; Git names the merged commit in a variable GITHEAD_….
     """
-    told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
-    others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
+    merged = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
+    others = [f"{after}^2"] if after else ["MERGE_HEAD", *merged]
     parents = (before, *(other for other in others if _exists(memory, other)))
     if not staged and after is None and len(parents) == 1:  # Git was asked when the memory was read
         return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}

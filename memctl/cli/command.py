@@ -12,6 +12,7 @@ import click
 
 from memctl.errors import CredentialFound
 
+_OF_FILES = ("FILE", "PATH", "DIR", "PLACE")  # metavars
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -23,6 +24,14 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = examples
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters; those of files take any text, and let shells complete names of files."""
+        found = super().get_params(ctx)
+        for param in found:
+            if param.type is click.STRING and any(word in (param.metavar or "") for word in _OF_FILES):
+                param.type = click.Path()
+        return found
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. If it refuses a credential, add a hint at --allow-secret, unless an agent called it."""
         try:
@@ -31,7 +40,7 @@ class Command(click.Command):
             from memctl.store import agent_env
 
             has_option = any(param.name == "allow_secret" for param in ctx.command.params)
-            is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
+            is_for_people = agent_env.may_run_unasked(_command_name(ctx), os.environ)
             if has_option and ctx.invoked_subcommand is None and not is_for_people:
                 error.hint = f"{error.hint}, or allow it in this write with --allow-secret"
             raise
@@ -121,11 +130,11 @@ def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
     if given and given != "-":
         from memctl.store import agent_env
 
-        agent_env.refuse(param.opts[0], _words(ctx), os.environ)
+        agent_env.refuse(param.opts[0], _command_name(ctx), os.environ)
     return given
 
 
-def _words(ctx: click.Context) -> str:
+def _command_name(ctx: click.Context) -> str:
     """Return the command's name without `memctl`, such as "session end"."""
     return ctx.command_path.partition(" ")[2]
 

@@ -17,7 +17,7 @@ from memctl.cli.report import real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.budget_fill import AUTO
-from memctl.pack.handoff_offer import HandoffRefused, Offered
+from memctl.pack.handoff_offer import HandoffRefused, OfferOutcome
 from memctl.pack.handoff_request import FIELDS, TYPES, HandoffRequest
 from memctl.pages.links import known_section
 from memctl.record import handoff
@@ -190,7 +190,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     done, one, who = answered.done, answered.handoff, answered.handoff.parties
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
-        output.note(*(f"not changed: {told}" for told in answered.stays))
+        output.note(*(f"not changed: {reason}" for reason in answered.stays))
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
     report.outcome(memory, done.written, given)
@@ -199,7 +199,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         from memctl.task import resume_text
 
         snapshot = agent_view.readable(memory, answered.snapshot)
-        state = handoff_scope.resumed(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
+        state = handoff_scope.resume_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
         output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 
@@ -316,7 +316,7 @@ for member in (list_command, show_command, accept_command, decline_command, with
     handoff_command.add_command(member)
 
 
-def _print_offer(memory: Memory, offered: Offered, options: PackOptions, flags: dict[str, Any]) -> None:
+def _print_offer(memory: Memory, offered: OfferOutcome, options: PackOptions, flags: dict[str, Any]) -> None:
     """Print the package on stdout, and on stderr what the handoff did."""
     asked, done, package = offered.asked, offered.done, offered.package
     change = done.written.change

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.cli import output
-from memctl.cli.command import command
+from memctl.cli.command import command, complete
 from memctl.cli.command_list import write_all, write_help
 from memctl.errors import USAGE, MemctlError
 from memctl.hooks.primer import TOPICS
@@ -18,7 +18,7 @@ from memctl.hooks.primer import TOPICS
     ("memctl help recording", "Print a page on a subject; `memctl help` lists the subjects."),
     ("memctl help section add", "Print the help of a command, as `memctl section add -h` does."),
 )
-@click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1)
+@click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1, shell_complete=complete("help"))
 @click.option("--all", "everything", is_flag=True, help="List all commands, by purpose.")
 @click.pass_context
 def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool) -> None:
@@ -31,7 +31,7 @@ def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool
         output.text(TOPICS[words[0]].text, newline=False)
         return
     if words:
-        output.text(_of_command(root, words))
+        output.text(_command_help(root, words))
         return
     formatter = root.make_formatter()
     if everything:
@@ -43,7 +43,7 @@ def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool
     output.columns([(f"  {name}", topic.line) for name, topic in TOPICS.items()])
 
 
-def _of_command(root: click.Context, words: tuple[str, ...]) -> str:
+def _command_help(root: click.Context, words: tuple[str, ...]) -> str:
     """Return the help of a command or subcommand; raises MemctlError for an unknown name."""
     context, group = root, root.command
     for word in words:

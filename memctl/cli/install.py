@@ -40,7 +40,7 @@ _ANYWHERE = "commit {what} in clones that you trust, off the branch where it has
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
-    """The options of an installation for agents."""
+    """The options of `memctl install` for an agent's program; `own` is --local, the user's settings in a project."""
 
     what: str
     user: bool

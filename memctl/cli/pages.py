@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
 from memctl.cli.report import FLAGS, take_flags, write_options, writing
-from memctl.cli.source import kept_if_refused, read, write_page
+from memctl.cli.source import keep_if_refused, read, write_page
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record import content_fields, frontmatter
@@ -171,7 +171,7 @@ def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> N
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
     plan, written = prepare(memory, load.disk(memory), given)
-    with kept_if_refused(memory, written):
+    with keep_if_refused(memory, written):
         result = transaction.carry_out(memory, lambda _: plan(load.disk(memory), author), write_options(flags))
     lines = [f"{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
     report.outcome(memory, result, flags, lines)

@@ -42,8 +42,8 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
         yield
     except InvalidFields as error:
         options = {param.name: param.opts[0] for param in ctx.command.params if isinstance(param, click.Option)}
-        told = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
-        fields = [(field, message) for (field, _), message in zip(error.fields, told, strict=True)]
+        messages = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
+        fields = [(field, message) for (field, _), message in zip(error.fields, messages, strict=True)]
         raise InvalidFields(error.title, fields, error.hint, error.exit_code) from None
 
 
@@ -203,11 +203,11 @@ def working(doing: str, after: float = 1.0) -> Iterator[None]:
     is_done = Event()
 
     def tell() -> None:
-        started, told = time.monotonic(), ""
+        started, line = time.monotonic(), ""
         while not is_done.wait(after):
-            told = f"\r{doing} ... {time.monotonic() - started:.0f} s"
-            print(told, end="", file=sys.stderr, flush=True)
-        print("\r\033[K" if told else "", end="", file=sys.stderr, flush=True)
+            line = f"\r{doing} ... {time.monotonic() - started:.0f} s"
+            print(line, end="", file=sys.stderr, flush=True)
+        print("\r\033[K" if line else "", end="", file=sys.stderr, flush=True)
 
     teller = Thread(target=tell, daemon=True)
     teller.start()

@@ -83,12 +83,13 @@ class WindowSource:
         self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
     def read(self) -> SeenConversation:
-        """Read the file, a transcript line by line; raises MemctlError."""
+        """Return the conversation in the file, of which a transcript is read line by line; raises MemctlError if
+        unreadable."""
         with lines(self.file) as found:
             return status.read(found, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
-        """Return the state of the window."""
+        """Return the state of the window: how full it is, its zone, and when it will be red."""
         if self._usual is None:
             self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
         return status.judge(seen, limit, self.config, self._usual)
@@ -99,7 +100,7 @@ class WindowSource:
         return found
 
     def limit(self, seen: SeenConversation) -> Limit:
-        """Return the window's limit, by the rules of `window_limit`."""
+        """Return the limit of the window, by the command's options, the settings, and the conversation."""
         return window_limit.of_conversation(
             seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
         )

@@ -222,8 +222,8 @@ class Head(msgspec.Struct, frozen=True):
     """The text of an ADR file above its first section, with the spans (start and end offset) of what it states.
 
     `title` is the title without its number, `date` a date that can be parsed. `front` is the text between the fences of
-    the front matter, (0, 0) if there is none. `above` and `below` are start and end of the title's line; they are equal
-    if no line has it. Then it is in the front matter, or it is `file_title`, taken from the file's name.
+    the front matter, (0, 0) if there is none. `above` and `below` are start and end of the title's line. They are equal
+    if no line has the title; then the front matter has it, or it is `file_title`, which is made from the file's name.
     """
 
     text: str

@@ -72,27 +72,25 @@ def _record(text: str) -> dict[str, Any]:
     title, identifier = one_line(str(task.get("title") or "")), str(task.get("id") or "")
     if not title or not identifier:
         raise FrontMatterError(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")
-    references = _listed(task, "references") + _listed(task, "documentation")
+    references = _items(task, "references") + _items(task, "documentation")
     paths = list(
-        dict.fromkeys(
-            path for path in _listed(task, "modified_files") if "://" not in path and not is_unsafe_path(path)
-        )
+        dict.fromkeys(path for path in _items(task, "modified_files") if "://" not in path and not is_unsafe_path(path))
     )
     body = _body(text[front.end() :], references)
     if len(title) > TITLE_LIMIT:
         body = f"{title}\n\n{body}"
-    assignees = _listed(task, "assignee")
+    assignees = _items(task, "assignee")
     values: dict[str, Any] = {
         "memory_type": "issue",
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
         "status": _STATUSES.get(str(task.get("status") or "").lower(), "open"),
         "severity": next((s for s in _SEVERITIES if s == str(task.get("priority") or "").lower()), "medium"),
         "timestamp": _timestamp(task.get("created_date")),
-        "agent_id": next(iter([*_listed(task, "reporter"), *assignees]), "").lstrip("@") or None,
+        "agent_id": next(iter([*_items(task, "reporter"), *assignees]), "").lstrip("@") or None,
         "tags": _tags(task),
         "code_refs": paths,
         "parent": task.get("parent_task_id"),
-        "blocked_by": _listed(task, "dependencies"),
+        "blocked_by": _items(task, "dependencies"),
         "body": body,
         "extra": {
             SOURCE_ID: identifier,
@@ -110,7 +108,7 @@ def canonical(identifier: str) -> str:
     return ".".join(str(int(part)) for part in match[1].split(".")) if match else identifier
 
 
-def _listed(task: Mapping[str, Any], name: str) -> list[str]:
+def _items(task: Mapping[str, Any], name: str) -> list[str]:
     value = task.get(name)
     items = value if isinstance(value, list) else [value] if value else []
     return [one_line(str(item)) for item in items if str(item or "").strip()]
@@ -118,7 +116,7 @@ def _listed(task: Mapping[str, Any], name: str) -> list[str]:
 
 def _tags(task: Mapping[str, Any]) -> list[str]:
     kind = str(task.get("type") or "")
-    labels = [label.replace(",", " ") for label in _listed(task, "labels")]
+    labels = [label.replace(",", " ") for label in _items(task, "labels")]
     return list(dict.fromkeys(filter(None, [kind, *labels])))
 
 

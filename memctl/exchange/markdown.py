@@ -44,7 +44,7 @@ _UNTAKEN = {labels.NUMBER: "the id (memctl assigns its own)"}
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
     """Return the draft of one record for a whole text, and notes on what was not understood.
 
-    `values` are those of the front matter that the caller has; they win over values in the text.
+    `values` are fields of a front matter; they win over values in the text.
     """
     own, unread, others = reader.read_record(text, kind.name)
     found = as_record(own) if own else None

@@ -123,8 +123,10 @@ def answer(
 
 
 def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tuple[Repository, Path, Path] | None:
-    """Return the repository, the folder that has a memory and where its hooks keep what they know, looked for from
-    `start`, or else from where the host says that the session is."""
+    """Return the repository, the folder with the memory, and the folder of its hooks' files; None without a memory.
+
+    The memory is searched from `start`, or else from the folders that the host names for the session.
+    """
     places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), cwd or "."]
     return next(filter(None, (find_root(Path(place)) for place in places if place)), None)
 
@@ -152,8 +154,10 @@ def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, st
 
 
 def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
-    """Return whether the clone around a memory is trusted. Nothing is written where it is not, so that a session
-    without a folder has begun there: after a tool call Git need not be asked."""
+    """Return whether the clone of a memory is trusted.
+
+    For a tool call Git is not asked: the session's folder exists only in a clone that was trusted at its start.
+    """
     if what in (BEFORE, TOOL) and not environ.get("MEMCTL_TRUST"):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
     return trust.state(repository, environ) == trust.TRUSTED
@@ -439,8 +443,10 @@ _DOING: Mapping[str, Callable[[_EventCall], str]] = {
 
 
 def _open_for_search(call: _EventCall) -> Memory:
-    """Return the memory for what searches it at once: Git is asked what differs from HEAD, and which model of language
-    is set, before all that takes is imported."""
+    """Open the memory for a search, and start Git before modules are imported.
+
+    Git compares the memory with HEAD and reads its settings, which name the language model, in the background.
+    """
     from memctl.git.status import StatusProcess
 
     asked = StatusProcess(call.repository, (call.place / FOLDER).relative_to(call.repository.top).as_posix())

@@ -96,7 +96,7 @@ def _pack(
 
     draft = PackDraft(
         project=snapshot.config.project,
-        parts=(PackPart("excerpts", "Bears on what is asked", tuple(made)),),
+        parts=(PackPart("excerpts", "Relevant to the prompt", tuple(made)),),
         title="From the memory of {project}",
         opening=(NOTICED,),
     )

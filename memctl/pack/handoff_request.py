@@ -13,7 +13,7 @@ import msgspec
 from memctl.pack import phase
 from memctl.pack.budget_fill import CountTokens, whole_lines
 from memctl.pack.context_summary import BUDGET, DECISIONS
-from memctl.pack.phase import Standing
+from memctl.pack.phase import PhaseStatus
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.handoff import HandoffType, Parties
 from memctl.record.record import Record
@@ -91,7 +91,7 @@ FIELDS = (
     HandoffField("short_term", "short-term", "What to reach next.", "Short term"),
     HandoffField("success_criteria", "success", "How to tell that it is done. [default: the task of your state]",
                  "Success criteria"),
-    HandoffField("expected_outputs", "expect", "What it is to bring. [default: remaining steps of your state]",
+    HandoffField("expected_outputs", "expect", "The expected results. [default: remaining steps of your state]",
                  "Expected outputs"),
     HandoffField("resource", "resource", "Where to look.", "Useful resources", "useful_resources", "useful_resources"),
     HandoffField("pitfall", "pitfall", "What to beware of.", "Known pitfalls", "known_pitfalls", "known_pitfalls"),
@@ -99,10 +99,10 @@ FIELDS = (
                  "suggested_approach"),
     HandoffField("observation", "observation", "Something you noticed.", "Observations", "from_agent_observations",
                  "observations"),
-    HandoffField("deliverables", "output", "What came out so far. [default: what your state says is done]",
+    HandoffField("deliverables", "output", "The results so far. [default: what your state says is done]",
                  "Delivered so far"),
-    HandoffField("inputs", "input", "What the other agent is given. [default: the files of the task]", "Inputs"),
-    HandoffField("constraints", "constraint", "What binds. [default: the binding decisions]", "Constraints"),
+    HandoffField("inputs", "input", "What the other agent gets. [default: the files of the task]", "Inputs"),
+    HandoffField("constraints", "constraint", "Constraints. [default: the binding decisions]", "Constraints"),
 )  # fmt: skip
 
 
@@ -142,7 +142,7 @@ class MissingField(msgspec.Struct, frozen=True):
 def complete(
     asked: HandoffRequest,
     state: TaskState,
-    standing: Standing,
+    standing: PhaseStatus,
     known: Sequence[Record],
     snapshot: Snapshot,
     count: CountTokens,
@@ -159,7 +159,7 @@ def complete(
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
     read = [one.path for one in state.files if one.path not in made] or [path for path, _ in asked.changes]
-    binding = phase.binding(known)
+    binding = phase.binding_decisions(known)
     if asked.handoff_type == SPECIALIST or not binding:  # packages of other types include the decisions themselves
         binds = [f"{one_line(record.title)} [{record.id}]" for record in binding]
     else:

@@ -21,6 +21,7 @@ from memctl.errors import MemctlError
 from memctl.git import git, history, message, refs, trees
 from memctl.git.history import Commit
 from memctl.record.config import BATCH, COMMITS_HINT, EACH
+from memctl.store.commit_message import TYPE
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
@@ -242,7 +243,7 @@ def present(memory: Memory, commits: Collection[str]) -> set[str]:
     return {name for name, item in zip(names, items, strict=True) if item is not None}
 
 
-def join(memory: Memory, commit: str, tip: str, text: str = "docs(memory): join the branch and its changes\n") -> str:
+def join(memory: Memory, commit: str, tip: str, text: str = f"{TYPE}: join the branch and its changes\n") -> str:
     """Create a commit with the files of `commit`, and `commit` and `tip` as its parents; return its id.
 
     It joins the history of a branch with that of a batch's changes.

@@ -178,9 +178,7 @@ def _head(memory: Memory) -> tuple[str, str]:
     try:
         commits.forbid_if_unsafe(memory.repository)
     except CommitPending as error:
-        raise MemctlError(
-            f"can't sync now:  {error.why}", "finish or abort that first; `git status` says how"
-        ) from None
+        raise MemctlError(f"can't sync now: {error.why}", "finish or abort that first; `git status` says how") from None
     branch, ours = memory.repository.branch()
     if not branch:
         raise MemctlError("HEAD is detached: there is no branch to sync", "`git switch BRANCH` first")

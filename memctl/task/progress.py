@@ -68,8 +68,8 @@ def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[
         old = found.pop(key(step.text), None)
         is_done = old is not None and old.status == DONE
         if old and is_done and step.status != DONE:
-            hint = "name what is left of it as a step of its own, or --drop it first"
-            raise MemctlError(f"{old.text!r} is done", hint, USAGE)
+            hint = "give the rest of it as another step, or --drop it first"
+            raise MemctlError(f"the step {old.text!r} is done already", hint, USAGE)
         found[key(step.text)] = old if old and is_done else step
     return limit_steps(found.values())
 

@@ -20,6 +20,7 @@ from memctl.task.resume_text import ResumeText
 from memctl.text.actions import DELETED
 from memctl.text.fit import LIMIT
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.phrases import quantity
 
 _WHY = {
     "goal": "what the work is for (--task)",
@@ -102,7 +103,7 @@ class Resumption(msgspec.Struct, frozen=True):
     withheld: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Return the reasons why it can't be resumed; with `strict`, every missing field is one."""
+        """Return the reasons why the checkpoint can't be resumed; with `strict`, every missing field is one."""
         found = []
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")
@@ -158,7 +159,7 @@ def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
     stream = event_stream.read(memory)
     waiting = events.since_checkpoint(stream.events, saved.workflow_id)
     if since := events.lines([event for event in waiting if event.timestamp >= saved.saved_at]):
-        more = f"{len(since)} event{'s' if len(since) > 1 else ''} since"
+        more = f"{quantity(len(since), 'event')} since"
         yield EnvironmentDrift("events", more, since)
     numbers = [event.sequence for event in stream.events]
     if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):

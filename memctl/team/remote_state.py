@@ -97,7 +97,7 @@ def update_locked(
             return outcome
         time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
-        raise MemctlError(f"{remote} got {len(tips) - 1} changes by others meanwhile", "try again")
+        raise MemctlError(f"others changed the state of {remote} {len(tips) - 1} times meanwhile", "try again")
     raise MemctlError(
         f"{remote} has refused {_TRIES} pushes, although nobody else has pushed",
         f"a killed process may have left {coordination_ref.ref(memory)}.lock there; delete it",

@@ -104,7 +104,7 @@ class Counter:
     def count(self, text: str, kind: str = "markdown") -> Count:
         """Return the tokens of a text. `kind` is one of `families.KINDS`."""
         text = encodable(text)
-        if self._calibration is not None and (reported := self._calibration.reported_of(text)) is not None:
+        if self._calibration is not None and (reported := self._calibration.reported.get(digest_of(text))) is not None:
             return Count(reported, f"reported by {self._calibration.model}", 0.0)
         if self._tokenizer is not None:
             tokens = self._cached_count(text, self._tokenizer.name, self._tokenizer.count)
@@ -131,15 +131,14 @@ class Counter:
         return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
-        """Return whether a text has from `least` to `most` tokens; it counts only if cheap bounds do not decide."""
+        """Return whether a text has from `least` to `most` tokens. Cheap bounds are tried before it is counted."""
         if self._tokenizer is not None or self._calibration is not None:
             return least <= self.tokens(text, kind) <= most
-        question = f"{self.family.name} {kind} {least}-{most}"
-        is_within = self._cached_count(text, question, lambda text: int(self._is_within(text, least, most, kind)))
-        return is_within == 1
 
-    def _is_within(self, text: str, least: int, most: int, kind: str) -> bool:
-        return self._is_surely_within(text, least, most, kind) or least <= self.tokens(text, kind) <= most
+        def judge(text: str) -> int:
+            return self._is_surely_within(text, least, most, kind) or least <= self.tokens(text, kind) <= most
+
+        return self._cached_count(text, f"{self.family.name} {kind} {least}-{most}", judge) == 1
 
     def _is_surely_within(self, text: str, least: int, most: int, kind: str) -> bool:
         words, factor = text.split(), self.family.factors[kind]
@@ -207,10 +206,6 @@ class Calibration(msgspec.Struct, frozen=True):
     def error_of(self, kind: str, family: Family) -> float:
         """Return the error band for a kind of text; for one that was not observed, at least the family's."""
         return self.error if kind in self.kinds else max(self.error, family.error)
-
-    def reported_of(self, text: str) -> int | None:
-        """Return the tokens that the model reported of exactly this text, None if it reported none."""
-        return self.reported.get(digest_of(text))
 
 
 def digest_of(text: str) -> bytes:

@@ -183,5 +183,5 @@ def _text(line: dict[str, Any], read_file: ReadFile) -> Part:
     text = line["text"] if isinstance(line.get("text"), str) else read_file(name)
     kind = line.get("kind") or kind_of_text(name, text)
     if kind not in KINDS:
-        raise _Unfit(f"kind is one of {', '.join(KINDS)}")
+        raise _Unfit(f"its kind is not one of {', '.join(KINDS)}")
     return Part(1, "user", "text", kind, text)

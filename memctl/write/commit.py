@@ -11,6 +11,7 @@ import msgspec
 from memctl.errors import CredentialFound
 from memctl.git import commits, git
 from memctl.git.commits import Preparation, Variables
+from memctl.pages.links import FOLDER, INDEX
 from memctl.record import ids
 from memctl.record.change import Change, Write
 from memctl.store import batches, cache_update, commit_message, entry_state, files, journal, lock
@@ -223,7 +224,7 @@ def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
 def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None = None) -> Preparation:
     """Start the Git commands for a commit of some paths and, if there are any, rendered documents."""
     present = [path for path in paths if (memory.folder / path).exists()]
-    rendered = ["docs/INDEX.md"] if documents.belong_here(memory, memory.config) else []
+    rendered = [f"{FOLDER}/{INDEX}"] if documents.belong_here(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
     asked = variables or Variables(memory.repository, memory.commit_moment)
     return Preparation(memory.repository, tracked, asked)

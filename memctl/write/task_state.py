@@ -115,7 +115,7 @@ def update(
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
         raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
-    state.refuse_conflicting(values)
+    progress.refuse_conflicting(state.stated_steps(values))
     before, given = task_state_of(snapshot, record), state.of_values(values)
     if saved is not None:
         saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)

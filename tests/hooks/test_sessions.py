@@ -201,13 +201,13 @@ def test_a_new_session_of_the_task_starts_with_the_same_text_and_the_rest_of_the
         assert resumed.startswith(text.partition("\nDRIFT")[0]), source
         assert "SAVE: memctl checkpoint save --workflow main --window 2 --base main-w1-v1-" in resumed
         assert "Transactions" in resumed.partition("SAVE: ")[2]  # the pack has the decision whole
-        assert "Checkpoint not taken up" not in resumed
+        assert "Checkpoint not resumed" not in resumed
         later.send("SessionEnd", reason="exit")
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T17:30:00Z")  # longer than a session pauses
     late = Session(session.repo, tmp_path / "late.jsonl", "late")
     given = late.said("SessionStart", source="startup")
     assert "RESUME: " not in given
-    assert "Checkpoint not taken up" in given
+    assert "Checkpoint not resumed" in given
     assert "RESUME: main" in Session(session.repo, tmp_path / "on.jsonl", "on").said("SessionStart", source="resume")
     assert session.faults() == []
 

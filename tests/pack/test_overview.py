@@ -15,8 +15,8 @@ from tests.generated import NOW, memory
 def test_it_counts_what_is_current() -> None:
     issue, state = {"memory_type": "issue"}, {"memory_type": "state"}
     made = memory((issue, ""), (issue, ""), (state, ""))
-    assert rehydrate.count_by_type(made.records) == "The memory has 2 open issues, 1 state."
-    assert rehydrate.count_by_type([]) == "The memory has no open records."
+    assert rehydrate.count_by_type(made.records) == "2 open issues, 1 state."
+    assert rehydrate.count_by_type([]) == "none open."
 
 
 def test_the_project_is_what_its_page_says() -> None:

@@ -322,10 +322,10 @@ class TestLastSession:
 def test_a_checkpoint_that_nobody_took_up_is_named(memctl: Memctl) -> None:
     memctl("checkpoint", "save", "--task", "Refunds by card", "--planned", "Endpoint", "--next", "Write the endpoint")
     data = memctl("rehydrate", "--json").data
-    assert "### Checkpoint not taken up: Refunds by card" in data["text"]
+    assert "### Checkpoint not resumed: Refunds by card" in data["text"]
     assert "Write the endpoint" in data["text"]
     memctl("checkpoint", "save", "--done", "Endpoint", "--next", "none")
-    assert "Checkpoint not taken up" not in memctl("rehydrate").out
+    assert "Checkpoint not resumed" not in memctl("rehydrate").out
 
 
 class TestPages:

@@ -138,7 +138,7 @@ def test_no_decision_file_or_error_of_either_side_is_lost(base: str, ours: str, 
 
 
 def test_git_merges_pages_and_checkpoints_of_two_clones(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
-    """Of two checkpoints saved at once both stay, and whoever goes on says from which."""
+    """Of two checkpoints saved at the same time both stay, and whoever goes on says from which."""
     program = f"'{sys.executable}' -m memctl merge-file session %O %A %B %P"
     git(repo, "config", "merge.memctl-session.driver", program)
     path, other = ".memory/sessions/abc.md", tmp_path / "other"

@@ -130,10 +130,13 @@ def sound(state: TaskState) -> TaskState:
     Raises MemctlError for a field of a wrong type, and for a state with errors: it could not be read again.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
+    given = msgspec.structs.asdict(state)
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    state = msgspec.structs.replace(state, **lists)
     kinds = {**dict.fromkeys(LISTS, str), "steps": Step, "files": TouchedFile}
-    is_sound = isinstance(state.goal, str) and all(_holds(getattr(state, name), kind) for name, kind in kinds.items())
+    has_texts = all(isinstance(text, str) for text in (state.goal, state.task_id, state.section))
     try:
-        if is_sound:  # else it is refused, with the name of the field
+        if has_texts and all(_holds(getattr(state, name), kind) for name, kind in kinds.items()):
             files = tuple(one for one in state.files if is_outside(one.path) or not leaves_repository(one.path))
             state = progress.normalise(msgspec.structs.replace(state, files=files), shorten=True)
         made = msgspec.convert(msgspec.structs.asdict(state), TaskState)

@@ -133,7 +133,7 @@ class Hook(msgspec.Struct, frozen=True):
 
     @property
     def is_framework(self) -> bool:
-        """Whether it is the hook of the pre-commit framework."""
+        """Whether the hook is that of the pre-commit framework."""
         return self.whose == "the user's" and _FRAMEWORK in self.data
 
     @property

@@ -41,12 +41,12 @@ class Leaf(msgspec.Struct, frozen=True):
 
     @property
     def is_regular(self) -> bool:
-        """Whether it is a regular file, and no link, submodule or folder."""
+        """Whether the entry is a regular file, and no link, submodule or folder."""
         return self.mode.startswith("100")
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a whole folder."""
+        """Whether the entry is a whole folder."""
         return self.mode == FOLDER
 
 

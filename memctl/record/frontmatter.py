@@ -233,7 +233,7 @@ def invalid_record(text: str, path: str, wrong: list[tuple[str, str]]) -> Invali
 
 
 def emit(key: str, value: Any) -> str:
-    """Return a key and its value as lines of canonical front matter. Raises ValueError for a key that can't be one."""
+    """Return a key and its value as lines of canonical front matter. Raises ValueError for an invalid key."""
     if KEY.fullmatch(key) is None or key.lower() in _RESERVED:
         raise ValueError(f"{key!r} can't be a key: use letters, digits, `_` and `-`, a letter first")
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):

@@ -290,7 +290,7 @@ def is_temporary(path: str) -> bool:
 
 
 def names(paths: Iterable[str]) -> list[str]:
-    r"""Return the paths from `listed` without temporary files, sorted.
+    r"""Return some paths of files without those of temporary files, sorted.
 
     Bytes of a name that are not UTF-8 are written as `\xe9`, as Git does.
     """
@@ -299,8 +299,10 @@ def names(paths: Iterable[str]) -> list[str]:
 
 
 def listed(top: Path, below: str = "") -> list[str]:
-    """Return the paths of all that is not a folder below a folder of the memory ("" for all of it), links among it:
-    in a third of the time of `os.walk`."""
+    """Return the paths of everything but folders below a folder of the memory ("" for all of it), links included.
+
+    This takes a third of the time of `os.walk`.
+    """
     found, todo = list[str](), [below]
     while todo:
         inside = todo.pop()

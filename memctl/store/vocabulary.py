@@ -18,12 +18,12 @@ Count = Callable[[str, int], int]  # how many texts have a word or phrase, at mo
 
 
 def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Add words; numbers, and very short or long words, are left out."""
+    """Add words to the vocabulary; numbers, and very short or long words, are left out."""
     database.executemany("INSERT OR IGNORE INTO vocabulary VALUES (?)", [(word,) for word in _words_to_keep(words)])
 
 
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Remove those of some words that no text contains any more, also not in another form with the same stem."""
+    """Remove words from the vocabulary that no text contains any more, also not in another form with the same stem."""
     find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
     gone = [(word,) for word in _words_to_keep(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
     database.executemany("DELETE FROM vocabulary WHERE word = ?", gone)

@@ -169,7 +169,7 @@ def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any
     from memctl.store import load
     from memctl.store.memory import open_memory
 
-    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.named(given).id
+    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.find_by_title(given).id
 
 
 def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:

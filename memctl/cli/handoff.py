@@ -60,7 +60,7 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
             if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
                 here = f"`memctl handoff accept {by}` brings it here"
                 output.note(f"{by} gave you {held.section_id}, but its record is not on this branch: {here}")
-        output.note(*two_phase.interrupted(memory))
+        output.note(*two_phase.interrupted_steps(memory))
     output.faults(memory, wrong)
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
 

@@ -52,9 +52,9 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
     """
     lines = []
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if not folder.show(_mark(name)):  # another call has just said it
+        if not folder.mark_shown(_mark(name)):  # another call has just said it
             continue
-        is_new = folder.show(record.id)
+        is_new = folder.mark_shown(record.id)
         again = f"{record.id}, given before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
         check = " Already written without a look at it: check it against that." if is_written else ""
@@ -69,7 +69,7 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if is_written and record.status != PROPOSED and folder.show(_mark(name)):
+        if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
             text = (
                 f"{_sentence(name, record, reason, others)} Check the change against that; the next try is let through."
             )

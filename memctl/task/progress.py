@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import (
     CLAIMED,
     DONE,
@@ -95,8 +95,8 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
     steps = tuple(msgspec.structs.replace(step, text=line(step.text)) for step in state.steps)
     if shorten:
         values["goal"] = cut(encodable(values["goal"]), LONGEST_MISSION)
-        values |= {name: tuple(filter(is_said, values[name]))[-MOST_LINES:] for name in LISTS}
-        first = {key(step.text): step for step in reversed(steps) if is_said(step.text)}
+        values |= {name: tuple(filter(is_meaningful, values[name]))[-MOST_LINES:] for name in LISTS}
+        first = {key(step.text): step for step in reversed(steps) if is_meaningful(step.text)}
         steps = limit_steps(step for step in steps if step is first.get(key(step.text)))
     return msgspec.structs.replace(state, **values, steps=steps)
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.store.observations import TokenSample
+from memctl.store.token_samples import TokenSample
 from memctl.tokens import messages
 from memctl.tokens.count import Counter, digest_of, name_of
 from memctl.tokens.families import KINDS, family_of, kind_of_text

@@ -17,7 +17,6 @@ from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import freshness
-from memctl.record import handoff
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, commit_message, entry_state, files, journal, settings
@@ -119,6 +118,8 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
 
 def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
     """Return the handoffs that wait for the answer of whoever asks."""
+
+    from memctl.record import handoff  # most memories have none
 
     waiting = handoff.waiting(snapshot, memory.actor)
     return [{"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title} for one in waiting]

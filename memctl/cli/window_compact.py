@@ -13,7 +13,7 @@ from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
-from memctl.window import CASCADE, KEPT_TURNS, POLICIES, STRATEGIES
+from memctl.window import CASCADE, KEPT_TURNS, STRATEGIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -35,22 +35,13 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
         "Use one strategy alone; print what it did and kept, for a program.",
     ),
 )
-@click.argument("source", metavar="FILE|-")
-@click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens.")
-@click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
+@messages.sized
 @click.option(
     "--strategy",
     type=click.Choice(tuple(STRATEGIES)),
     default=CASCADE,
     show_default=True,
     help="One strategy alone, or all in turn until the target is reached.",
-)
-@click.option(
-    "--policy",
-    type=click.Choice(POLICIES),
-    default="hybrid",
-    show_default=True,
-    help="What the cascade evicts first.",
 )
 @click.option(
     "--keep-turns",
@@ -67,7 +58,10 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
 @material.no_llm
 @messages.written
 @click.pass_context
-def compact_command(ctx: click.Context, /, source: str, target: int | None, free: int | None, **given: Any) -> None:
+def compact_command(
+    ctx: click.Context, /, source: str, target: int | None, free: int | None, strategy: str, policy: str,
+    keep_turns: int, window: int | None, no_llm: bool, **to: Any,
+) -> None:  # fmt: skip
     """Make a conversation smaller without losing what must survive.
 
     FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
@@ -84,24 +78,22 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     """
     if target is not None and free is not None:
         raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
-    messages.check(given["target_file"], as_json=given["as_json"])
     from memctl.window import CompressionEngine, cascade
 
     memory = memory_access.memory_if_any(ctx)
-    seen = messages.read(source, given["model"], memory)
+    seen = messages.read(source, memory, **to)
     opened, counter = seen.opened, seen.counter
-    messages.check_target(opened, source, given["target_file"])
     if free is not None:
         target = max(opened.conversation.tokens - free, 0)
     elif target is None:
-        target = _target(seen, given["model"], given["window"], memory)
-    provider = material.provider_if_any(memory, no_llm=given["no_llm"])
-    engine = CompressionEngine(counter, provider=provider, kept_turns=given["keep_turns"])
+        target = _target(seen, to["model"], window, memory)
+    provider = material.provider_if_any(memory, no_llm=no_llm)
+    engine = CompressionEngine(counter, provider=provider, kept_turns=keep_turns)
     merge = engine.model.merge_texts if engine.model else None
-    evictor = messages.evictor(given["policy"], counter, memory, merge=merge)
-    found = cascade.reduce(opened.conversation, target, engine, evictor, STRATEGIES[given["strategy"]])
-    messages.write(found.conversation.given, given["target_file"])
-    if given["as_json"]:
+    evictor = messages.evictor(policy, counter, memory, merge=merge)
+    found = cascade.reduce(opened.conversation, target, engine, evictor, STRATEGIES[strategy])
+    messages.write(found.conversation.given, to["target_file"])
+    if to["as_json"]:
         output.json("compaction", _data(opened, found, counter))
     else:
         _report(opened, found, counter)
@@ -193,30 +185,16 @@ _HELD = 6  # reasons that are listed
         "Evict by another policy; print what goes, what stays and why, for a program.",
     ),
 )
-@click.argument("source", metavar="FILE|-")
-@click.option(
-    "--policy", type=click.Choice(POLICIES), default="hybrid", show_default=True, help="Which blocks to evict first."
-)
-@click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
-@click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens.")
+@messages.sized
 @click.option("--task", default="", metavar="TEXT", help="The task. [default: the user's first message]")
 @click.option("--placeholder", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
               help="Maximum tokens of a placeholder; 0 for none.")  # fmt: skip
 @messages.written
 @click.pass_context
 def evict_command(
-    ctx: click.Context,
-    /,
-    source: str,
-    policy: str,
-    free: int | None,
-    target: int | None,
-    task: str,
-    placeholder: int,
-    target_file: str | None,
-    model: str | None,
-    as_json: bool,
-) -> None:
+    ctx: click.Context, /, source: str, target: int | None, free: int | None, policy: str, task: str,
+    placeholder: int, **to: Any,
+) -> None:  # fmt: skip
     """Evict what a conversation can spare, and list what was evicted.
 
     FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
@@ -226,18 +204,16 @@ def evict_command(
     """
     if (free is None) == (target is None):
         raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
-    messages.check(target_file, as_json=as_json)
     memory = memory_access.memory_if_any(ctx)
-    seen = messages.read(source, model, memory)
+    seen = messages.read(source, memory, **to)
     opened, counter = seen.opened, seen.counter
-    messages.check_target(opened, source, target_file)
     conversation = opened.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))
     engine = messages.evictor(policy, counter, memory, placeholder_max_tokens=placeholder)
     given, result = engine.evict_from(conversation, need, task=task)
-    messages.write(given, target_file)
+    messages.write(given, to["target_file"])
     data = _evict_data(opened, result, counter)
-    if as_json:
+    if to["as_json"]:
         output.json("eviction", data)
     else:
         _evict_report(opened, result, data)

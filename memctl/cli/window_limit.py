@@ -43,8 +43,11 @@ def of_conversation(
 
 
 def of_model(model: str | None, window: int | None, host: str, memory: Memory | None) -> Limit:
-    """Return how much fits, for a window that nobody has seen: as given, as the settings say, by the name of the model
-    (the memory's by default), or a small one for a name that says nothing."""
+    """Return the limit of a window by the option `window`, the settings, the model's name, or a default for an unknown
+    name.
+
+    The model is the memory's if None. The name is used where no conversation tells the size of the window.
+    """
     from memctl.window import limits, profiles
 
     _, usable = settings(None, memory)
@@ -75,7 +78,7 @@ def _limit(
 
 
 def warn_of(limit: Limit) -> None:
-    """Warn that a window's size is uncertain, and so every percentage of it."""
+    """Warn on stderr if a window's size is a guess or an assumption, since all percentages depend on it."""
     if limit.is_guessed:
         output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; set it with --window")
     if limit.is_assumed:
@@ -83,8 +86,11 @@ def warn_of(limit: Limit) -> None:
 
 
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int | None]:
-    """Return the settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and how
-    much fits if they say so, be it what it would be without them."""
+    """Return the settings of the window from a file, or the memory's config.yaml, or the defaults; and the usable
+    tokens.
+
+    The tokens are None if the settings do not name `max_context_tokens`.
+    """
     from memctl.window import config
 
     values = read_yaml(read(file), file) if file else memory.config.window if memory else {}

@@ -16,6 +16,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.store import named_file
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
+from memctl.window import POLICIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -23,6 +24,19 @@ if TYPE_CHECKING:
     from memctl.window import EvictionEngine, Opened, SeenConversation
 
 
+# What both commands that make a conversation smaller are given.
+sized = options(
+    click.argument("source", metavar="FILE|-"),
+    click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens."),
+    click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens."),
+    click.option(
+        "--policy",
+        type=click.Choice(POLICIES),
+        default="hybrid",
+        show_default=True,
+        help="Which blocks to evict first.",
+    ),
+)
 # The options of every command that gives messages back.
 written = options(
     click.option(
@@ -40,31 +54,23 @@ written = options(
 )
 
 
-def check(target_file: str | None, *, as_json: bool) -> None:
-    """Raise MemctlError if both a report as JSON and messages would go to standard output."""
-    if as_json and target_file is None:
-        raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
+def read(
+    source: str, memory: Memory | None, *, model: str | None, target_file: str | None, as_json: bool
+) -> SeenConversation:
+    """Return the conversation of a file, with its token counter; the others are the values of the `written` options.
 
-
-def check_target(opened: Opened, source: str, target_file: str | None) -> None:
-    """Raise MemctlError if messages would overwrite the transcript that they come from.
-
-    An agent may continue the transcript, and it contains more than the messages.
+    Raises MemctlError if the file has no conversation, if report and messages would be printed into one stream, and if
+    `target_file` is the transcript itself: an agent may continue it, and it contains more than the messages.
     """
-    if (
-        opened.transcript is not None
-        and target_file is not None
-        and os.path.realpath(target_file) == os.path.realpath(source)
-    ):
-        raise MemctlError(f"{target_file} is the transcript itself", "name another file with --output", USAGE)
-
-
-def read(source: str, model: str | None, memory: Memory | None) -> SeenConversation:
-    """Return the conversation of a file, with its token counter; raises MemctlError if the file has none."""
     from memctl.window import status
 
+    if as_json and target_file is None:
+        raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
     with lines(source) as found:
-        return status.read(found, source, lambda named: token_counter.counter_for(model, named, memory))
+        seen = status.read(found, source, lambda named: token_counter.counter_for(model, named, memory))
+    if seen.is_transcript and target_file is not None and os.path.realpath(target_file) == os.path.realpath(source):
+        raise MemctlError(f"{target_file} is the transcript itself", "name another file with --output", USAGE)
+    return seen
 
 
 def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -> EvictionEngine:

@@ -100,7 +100,7 @@ class WindowSource:
         return found
 
     def limit(self, seen: SeenConversation) -> Limit:
-        """Return the window's limit, by the rules of `window_limit`."""
+        """Return the limit of the window, by the command's options, the settings, and the conversation."""
         return window_limit.of_conversation(
             seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
         )

@@ -38,7 +38,8 @@ from memctl.window.budget.token_budget import (
     TokenBudgetManager as TokenBudgetManager,
     Verdict as Verdict,
 )
-from memctl.window.compression.cascade import Reduction as Reduction, SubAgentAnswer as SubAgentAnswer
+from memctl.window.compression.cascade import Reduction as Reduction
+from memctl.window.compression.sub_agent import SubAgentAnswer as SubAgentAnswer
 from memctl.window.compression.engine import CompressionEngine as CompressionEngine
 from memctl.window.compression.model import Instructions as Instructions
 from memctl.window.compression.notes import Notes as Notes

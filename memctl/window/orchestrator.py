@@ -301,7 +301,7 @@ class ContextWindowManager:
 
         engine, succession = self.compression_engine, self._succession
         engine.about(succession.task_goal or succession.task(conversation.blocks))
-        done = cascade.run(engine, conversation, made.target, made.steps, self.eviction_engine)
+        done = engine.run_steps(conversation, made.target, made.steps, self.eviction_engine)
         if made.is_emergency:
             done = cascade.unread(engine, done, made.most)
         if SUB_AGENT in made.steps:

@@ -129,8 +129,7 @@ def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
 
 
 def rest(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int) -> str:
-    """Return a sentence on how to get the rest of a result: the call for a part of it, and if a repeated call gives it
-    whole.
+    """Return a sentence that names a call for a part of a result, and says whether a repeated call gives the whole.
 
     `tokens` are those of the whole, `room` the tokens that the window can hold.
     """

@@ -28,9 +28,9 @@ from memctl.window.steps import SUB_AGENT, EvictionPolicy
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
     from memctl.store.memory import Memory
-    from memctl.window.compression.cascade import Dispatcher
     from memctl.window.compression.model import Ask
     from memctl.window.compression.notes import Notes
+    from memctl.window.compression.sub_agent import Dispatcher
     from memctl.window.eviction.similarity import Embed
     from memctl.window.state.task import StateKeeper
 
@@ -113,9 +113,8 @@ def compression(
 def budget(config: WindowConfig) -> TokenBudgetManager:
     """Return the budget that the settings describe: components warn, and only the whole window refuses tokens.
 
-    Components do not refuse (rules.md#window-budget), because results may take 12 % of a window: in an empty window
-    each result beyond that was summed up before the model had read it. Raises MemctlError for a window that is too
-    small.
+    If components refused (see rules.md#window-budget), results beyond their 12 % would be summed up before the model
+    reads them, even in an empty window. Raises MemctlError for a window that is too small.
     """
     given, size = config.budget, config.max_context_tokens
     how: dict[str, Any] = {"soft_limit_pct": given.soft_limit_pct, "enforce_components": False}

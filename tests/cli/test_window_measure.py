@@ -426,7 +426,7 @@ def test_questions_that_say_nothing_are_refused(memctl: Memctl, contexts: tuple[
 
 def test_an_empty_summary_keeps_nothing(memctl: Memctl, contexts: tuple[str, str]) -> None:
     assert memctl("window", "fidelity", contexts[0], "-", stdin="", code=1).out.startswith("fidelity 0.00")
-    assert "only one of the two" in memctl("window", "fidelity", "-", "-", code=2).err
+    assert "only one of ORIGINAL and COMPRESSED" in memctl("window", "fidelity", "-", "-", code=2).err
 
 
 def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,24 +11,40 @@ import msgspec
 from memctl.record import argument_checks
 from memctl.window.compression.notes import MAX_TOKENS, Notes
 from memctl.window.compression.result import (
+    Cascade,
     CompressionResult,
     CompressionStep,
     CompressionStrategy,
+    Step,
+    compressed,
     refusal,
     result_of,
 )
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation, check
-from memctl.window.steps import COMPACTION_FROM, EVICTION, KEPT_TURNS, LARGE, LEAST_GAIN, STEPS, steps_at
+from memctl.window.steps import (
+    ALL,
+    COMPACTION,
+    COMPACTION_FROM,
+    EVICTION,
+    KEPT_TURNS,
+    LARGE,
+    LEAST_GAIN,
+    PROGRESSIVE,
+    RESULTS,
+    STEPS,
+    steps_at,
+)
 
 # What compresses is imported when it is called for: most turns of a loop compress nothing.
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
-    from memctl.window.compression.cascade import Dispatcher
     from memctl.window.compression.model import Ask, Instructions, Model
-    from memctl.window.compression.result import Cascade
+    from memctl.window.compression.sub_agent import Dispatcher
     from memctl.window.eviction.engine import EvictionEngine
     from memctl.window.preservation.essentials import Essential
+
+WHY = "it alone has something that must survive"
 
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
@@ -167,10 +184,10 @@ class CompressionEngine:
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
         """Have a sub-agent do a task with some context, and return its summary."""
-        from memctl.window.compression import cascade
+        from memctl.window.compression import sub_agent
 
         argument_checks.texts(task_spec=task_spec, required_context=required_context)
-        return cascade.dispatch(task_spec, required_context, self.dispatcher, self._count)
+        return sub_agent.dispatch(task_spec, required_context, self.dispatcher, self._count)
 
     def execute_cascade(
         self,
@@ -185,13 +202,75 @@ class CompressionEngine:
         is not reached: results are summed up, the `evictor` takes blocks out, older turns are shortened, the beginning
         is compacted.
         """
-        from memctl.window.compression import cascade
-
         check(conversation)
         argument_checks.numbers(target=target)
         argument_checks.numbers_or_none(max_tokens=max_tokens)
         utilization = 1.0 if max_tokens is None else conversation.tokens / max(max_tokens, 1)
-        return cascade.run(self, conversation, target, self.steps_at(utilization), evictor)
+        return self.run_steps(conversation, target, self.steps_at(utilization), evictor)
+
+    def run_steps(
+        self,
+        conversation: Conversation,
+        target: int,
+        allowed: Collection[str] = ALL,
+        evictor: EvictionEngine | None = None,
+    ) -> Cascade:
+        """Make a conversation smaller by the `allowed` steps, cheapest first, until it has at most `target` tokens.
+
+        A target out of reach is no error: all of these steps run then.
+        """
+        if conversation.tokens <= target:
+            return Cascade(conversation, target)
+        from memctl.window.preservation import essentials
+
+        wanted = essentials.of_blocks(conversation.blocks)
+        steps: list[Step] = []
+        for name in ALL:
+            free = conversation.tokens - target
+            if free <= 0 or name not in allowed or (name == EVICTION and evictor is None):
+                continue
+            if name == EVICTION:
+                assert evictor is not None
+                conversation, step = self._evict(evictor, conversation, free, wanted)
+            else:
+                compress = {
+                    RESULTS: partial(self.summarize_results, free=free),
+                    PROGRESSIVE: partial(self.progressive_summarize, earlier=wanted, free=free),
+                    COMPACTION: partial(self.compact_conversation, earlier=wanted, target=target),
+                }[name]
+                conversation, step = compressed(conversation, free, compress(conversation))
+            steps.append(step)
+        return Cascade(conversation, target, tuple(steps))
+
+    def _evict(
+        self, evictor: EvictionEngine, conversation: Conversation, free: int, wanted: Sequence[Essential]
+    ) -> tuple[Conversation, Step]:
+        """Evict blocks, and spare those that hold something of `wanted`, of which policies know nothing."""
+        from memctl.window.compression.model import call_counts
+        from memctl.window.preservation import essentials
+
+        present = essentials.present(wanted, conversation.blocks)
+        spared: dict[str, str] = {}
+        while True:
+            result = evictor.evict(conversation.blocks, free, conversation.current_turn, spared=spared)
+            new = conversation.changed(result.replacements, self.counter)
+            lost = essentials.missing(present, new.blocks)
+            if not lost:
+                break
+            holding = [
+                block.block_id
+                for one in lost
+                for block in [b for b in result.blocks_evicted if not essentials.missing([one], [b])][-1:]  # the newest
+            ]
+            # What no single block holds is spread over several: then all of these stay.
+            spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
+        calls, refused = call_counts(self.model), "" if result.evictions else "no block may be evicted"
+        return new, Step(
+            EVICTION, conversation.tokens, new.tokens, free, refused,
+            note=result.policy_name, blocks=len(result.evictions), policy=result.policy_name,
+            changes=tuple(result.evictions), llm_calls=calls.get("llm_calls_used", 0),
+            llm_used=calls.get("llm_answers_used", 0), llm_refused=calls.get("llm_answers_refused", 0),
+        )  # fmt: skip
 
     def steps_at(self, utilization: float) -> list[str]:
         """Return the names of the steps that a utilisation (0 to 1) allows; eviction is always among them."""

@@ -137,3 +137,16 @@ def step_of(result: CompressionResult, wanted: int, changes: tuple[ChangedBlock,
         fidelity=result.fidelity_score, llm_calls=result.llm_calls_used, llm_used=result.llm_answers_used,
         llm_refused=result.llm_answers_refused, changes=changes, **{**fields, **other},
     )  # fmt: skip
+
+
+def compressed(before: Conversation, free: int, made: CompressionStep) -> tuple[Conversation, Step]:
+    """Return a compression as a step, with the blocks that it changed; those of a compaction are gone."""
+    names = set(made.result.metadata.get("blocks", ()))
+    is_compaction = made.result.strategy is CompressionStrategy.COMPACTION
+    after = {} if is_compaction else {block.block_id: block.token_count for block in made.conversation.blocks}
+    changes = [
+        ChangedBlock(b.block_id, b.content_type, b.tool_name, b.turn_created, b.token_count, after.get(b.block_id, 0))
+        for b in before.blocks
+        if b.block_id in names
+    ]
+    return made.conversation, step_of(made.result, free, tuple(changes))

@@ -1,6 +1,6 @@
 """A conversation as the events from which summaries of sessions are made, so that both find the same things.
 
-It reads digests of earlier compactions, too: what was before them is only there.
+Digests of earlier compactions are read, too: they are all that is left of what was before them.
 """
 
 from __future__ import annotations
@@ -128,10 +128,10 @@ def _stated(event: Event) -> str:
 
 
 def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
-    """Return what happened in events, and the part of a session that they are, by which a task's state advances.
+    """Return what happened in events, and a Part of a session made of them, from which `session.progress` goes on.
 
-    Digests among the events have to be marked, as `events_of` returns them. The events of the part are numbered,
-    because their order matters.
+    Earlier digests must be events of the kind DIGEST, as in what `events_of` returns. The events of the Part are
+    numbered, because their order matters.
     """
     numbered = [msgspec.structs.replace(one, line=number) for number, one in enumerate(events, 1)]
     happened = of_known(numbered)

@@ -1,4 +1,4 @@
-"""The content of a tool's result as rows: lines of one form, each with how much it matters."""
+"""Splits a tool's result into rows: lines in a group each, ranked by how much they matter."""
 
 from __future__ import annotations
 

@@ -125,7 +125,9 @@ class Succession:
         self._latest = identities[-1] if identities else self._latest
 
     def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str = "") -> None:
-        """Set the steps done, the current step, and the steps planned besides; None keeps those planned before."""
+        """Set the steps done, the current step, and the steps planned besides; None for `planned` keeps the earlier
+        plan.
+        """
         from memctl.task.progress import set_steps
 
         argument_checks.texts(current=current)

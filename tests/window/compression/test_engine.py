@@ -9,10 +9,10 @@ import pytest
 from memctl.providers.provider import ProviderFailed
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window.compression.cascade import SubAgentAnswer
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import Notes
 from memctl.window.compression.result import CompressionStep, CompressionStrategy
+from memctl.window.compression.sub_agent import SubAgentAnswer
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate

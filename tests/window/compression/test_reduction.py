@@ -8,7 +8,7 @@ import pytest
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window.compression.cascade import Reduction, reduce, run
+from memctl.window.compression.cascade import Reduction, reduce
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages import reading
@@ -99,7 +99,7 @@ def test_eviction_spares_what_stands_nowhere_else() -> None:
     messages, _ = engine.evict_from(before, before.tokens // 3)
     lost = essentials.missing(wanted, Conversation.parse(messages, COUNTER).blocks)
     assert {one.kind for one in lost} == {"number"}
-    done = run(CompressionEngine(COUNTER), before, before.tokens * 2 // 3, (EVICTION,), engine)
+    done = CompressionEngine(COUNTER).run_steps(before, before.tokens * 2 // 3, (EVICTION,), engine)
     assert essentials.missing(wanted, done.conversation.blocks) == []
     assert done.is_reached
     assert done.evicted == len(done.steps[0].changes) > 0

@@ -1,0 +1,110 @@
+"""Sub-agents: which subtask is worth one, and what comes back (rules.md#window-compression)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+
+from memctl.record import argument_checks
+from memctl.record.task_state import DONE, PLANNED
+from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
+from memctl.window.messages.content import ContentBlock
+from memctl.window.preservation import essentials, events
+
+MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
+# What makes a subtask worth a window of its own: its text has so few sentences, and takes so many calls or tokens.
+MOST_SENTENCES, LEAST_CALLS, LEAST_TOKENS = 2, 10, 50_000  # rules.md#window-compression
+# Words that refer to an earlier part: anywhere, or as the object of the first verb.
+_REFERS = re.compile(
+    r"\b(?:above|again|earlier|previous(?:ly)?|the same|the rest|remaining)\b"
+    r"|^\W*(?:\w+\W+){0,2}(?:it|this|that|these|those|them)\b(?=\W*(?:$|as\b|and\b|[.,;]))",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.!?;]\s+(?=\S)|\n")
+_STRATEGY = CompressionStrategy.SUB_AGENT
+
+
+class SubAgentAnswer(msgspec.Struct, frozen=True):
+    """A sub-agent's answer: its summary, the tokens that its own window took, and its calls of a model."""
+
+    summary: str
+    tokens_used: int
+    llm_calls: int = 0
+
+
+Dispatcher = Callable[[str, str], SubAgentAnswer]
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """The likely effort of a subtask: the calls of tools and the tokens that earlier ones took on average."""
+
+    calls: float
+    tokens: float
+
+
+def reason_against(subtask: str, effort: Effort) -> str:
+    """Return why a subtask is better done in the main window, "" if it is worth a window of its own.
+
+    It is worth one if its text alone tells what to do, and if it takes much exploration.
+    """
+    text = subtask.strip()
+    if not text:
+        return "there is no open subtask"
+    if len(_SENTENCE.split(text.rstrip(".!?;"))) > MOST_SENTENCES:
+        return f"its text has more than {MOST_SENTENCES} sentences"
+    if found := _REFERS.search(text):
+        return f"it depends on the conversation ({found[0]!r})"
+    if effort.calls < LEAST_CALLS and effort.tokens < LEAST_TOKENS:
+        return f"it is likely to take only {effort.calls:.0f} calls and {effort.tokens:,.0f} tokens"
+    return ""
+
+
+def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
+    """Return the first open subtask that is worth a sub-agent, the context that it needs, and "".
+
+    If there is none, return "", "" and the reason. `done` are subtasks that were delegated before.
+    """
+    happened = events.of_blocks(blocks)
+    finished = max(sum(task.status == DONE for task in happened.tasks), 1)
+    calls = sum(block.is_call for block in blocks)
+    effort = Effort(calls / finished, sum(block.token_count for block in blocks) / finished)
+    why = reason_against("", effort)
+    for task in happened.tasks:
+        if task.status != PLANNED or task.text in done:
+            continue
+        why = reason_against(task.text, effort)
+        if not why:
+            wishes = [line for prompt in happened.prompts for line in essentials.binding(prompt)]
+            parts = [goal or (happened.prompts[0] if happened.prompts else ""), *dict.fromkeys(wishes)]
+            return task.text, "\n".join(parts), ""
+    return "", "", why
+
+
+def dispatch(
+    task: str, context: str, dispatcher: Dispatcher | None, count: Callable[[str], int], most: int = MOST_TOKENS
+) -> CompressionResult:
+    """Have a sub-agent do a task, and return its summary as a compression of the tokens that it took.
+
+    `task` is one or two sentences. Refused without a dispatcher, if the sub-agent fails or says nothing, and if its
+    summary has more than `most` tokens.
+    """
+    before = count(task)
+    if dispatcher is None:
+        return refusal(_STRATEGY, before, "no sub-agent is configured")
+    try:
+        answer = dispatcher(task, context)
+        argument_checks.instance(answer, SubAgentAnswer, "its answer", "a SubAgentAnswer")
+        argument_checks.texts(summary=answer.summary)
+        argument_checks.numbers(tokens_used=answer.tokens_used)
+    except Exception as error:  # the host's own code: whatever it raises, the window stays as it is
+        return refusal(_STRATEGY, before, f"the sub-agent failed: {type(error).__name__}: {error}")
+    tokens = count(answer.summary)
+    if not answer.summary.strip():
+        return refusal(_STRATEGY, before, "the sub-agent said nothing", llm_calls_used=answer.llm_calls)
+    if tokens > most:
+        why = f"its summary has {tokens:,} tokens, more than {most:,}"
+        return refusal(_STRATEGY, before, why, llm_calls_used=answer.llm_calls)
+    used = max(answer.tokens_used, tokens)
+    return result_of(_STRATEGY, used, tokens, answer.summary, llm_calls_used=answer.llm_calls)

@@ -22,7 +22,7 @@ def test_what_is_made_in_time_is_returned_whole() -> None:
     assert daemonize.within(20, lambda: text) == text
 
 
-def test_what_fails_gives_nothing() -> None:
+def test_a_failing_function_gives_nothing() -> None:
     assert daemonize.within(20, lambda: str(1 // 0)) is None
 
 

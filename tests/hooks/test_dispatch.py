@@ -79,7 +79,7 @@ def test_other_events_get_nothing(session: Session, event: str) -> None:
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_outside_of_a_memory_nothing_is_said_or_written(tmp_path: Path, event: str) -> None:
+def test_outside_of_a_memory_nothing_is_printed_or_written(tmp_path: Path, event: str) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     git(folder, "init", "-q")
@@ -323,7 +323,7 @@ def test_a_compaction_in_a_session_that_did_nothing_commits_nothing(repo: Path, 
     assert codex.faults() == []
 
 
-def test_an_agent_is_told_that_a_first_checkpoint_needs_its_task(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_the_suggestion_says_that_a_first_checkpoint_needs_its_task(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     suggested = "".join(codex.said("PostToolUse", tool_name="shell") for _ in range(50))
     for text in (suggested, agents_md.add_block("", agents_md.AGENTS)):

@@ -54,7 +54,7 @@ def test_a_file_that_is_written_unread_is_said_to_be(session: Session, decided: 
 
 
 @pytest.mark.parametrize("file", ["app.py", "/etc/hosts", "../queue.py", "", "queue.pyc", "no\nsuch"])
-def test_nothing_is_said_of_other_files_and_tools(session: Session, decided: str, file: str) -> None:
+def test_other_files_and_tools_get_no_answer(session: Session, decided: str, file: str) -> None:
     assert at(session, "Read", file) == ""
 
 
@@ -141,7 +141,7 @@ def test_a_record_of_a_folder_is_given_once_and_behind_one_of_the_file(session: 
     assert at(session, "Read", "src/c.py") == ""
 
 
-def test_what_has_expired_is_not_said(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_record_is_not_shown(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("decide", "Freeze app.py", "--rationale", "Until the release.", "--code", "app.py", "--expires", "7d")
     monkeypatch.setenv("MEMCTL_NOW", "2025-12-24T00:00:00Z")
     assert at(session, "Read", "app.py") == ""
@@ -161,7 +161,7 @@ def test_a_title_that_cuts_a_text_is_followed_by_all_of_it(session: Session, mem
     assert f"is about app.py: {text}. (" in at(session, "Read", "app.py")
 
 
-def test_what_holds_no_longer_is_not_said(session: Session, decided: str, memctl: Memctl) -> None:
+def test_a_record_no_longer_in_force_is_not_shown(session: Session, decided: str, memctl: Memctl) -> None:
     file = next((session.repo / ".memory" / "decisions").rglob("*.md"))
     text = file.read_text()
     file.write_text(text.replace("status: accepted", "status: deprecated"))  # no command has read it since

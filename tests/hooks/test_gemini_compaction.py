@@ -26,7 +26,7 @@ def is_new(folder: SessionDir, tmp_path: Path, transcript: Transcript) -> bool:
     return gemini_compaction.is_new(folder, str(file))
 
 
-def test_each_compression_is_told_once(folder: SessionDir, tmp_path: Path) -> None:
+def test_each_compression_is_reported_once(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     chat.raw('{"sessionId":"g1","kind":"main"}')
     chat.raw('{"id":"1","type":"user","content":[{"text":"Refunds by card"}]}')
@@ -75,7 +75,7 @@ def test_what_is_no_compression_or_no_line_of_a_transcript_is_none(
 
 
 @pytest.mark.parametrize("transcript", ["", "chat.jsonl", "/nowhere/chat.jsonl", "/"])
-def test_a_transcript_that_is_not_there_tells_nothing(folder: SessionDir, transcript: str) -> None:
+def test_a_missing_transcript_gives_nothing(folder: SessionDir, transcript: str) -> None:
     assert not gemini_compaction.is_new(folder, transcript)
     assert not folder.path.exists()
 

@@ -98,7 +98,7 @@ def test_the_branch_the_index_and_the_worktree_stay_as_they_are(records: Session
     assert PRIVATE in git(repo, "log", "-p", REF)
 
 
-def test_prompts_never_stand_in_subjects(records: Session) -> None:
+def test_prompts_are_never_in_commit_subjects(records: Session) -> None:
     work(records)
     git(records.repo, "config", "memctl.hookCommits", "all")
     other = Session(records.repo, records.file, "other")

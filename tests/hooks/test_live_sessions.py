@@ -146,7 +146,7 @@ def play(host: Host, moment: int) -> tuple[str, ...]:
     "moment",
     [pytest.param(one, marks=[] if one in USUAL else pytest.mark.slow) for one in range(MOMENTS)],
 )
-def test_what_a_killed_session_came_to_is_told_at_the_next_start(
+def test_the_result_of_a_killed_session_is_shown_at_the_next_start(
     memctl: Memctl, repo: Path, tmp_path: Path, moment: int
 ) -> None:
     known = play(Host(repo, tmp_path / "killed.jsonl", "killed"), moment)

@@ -52,7 +52,7 @@ def test_a_compaction_is_logged_with_what_was_before_and_after(session: Session,
 
 
 @pytest.mark.usefixtures("now")
-def test_figures_sum_them_up(session: Session, memctl: Memctl) -> None:
+def test_figures_are_counts_and_medians(session: Session, memctl: Memctl) -> None:
     for number, (before, calls) in enumerate([(140_000, 2), (100_000, 4), (20_000, 6)]):
         compact(session, "manual" if number else "auto", before, 9_000, calls)
     session.send("Stop")

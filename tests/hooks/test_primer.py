@@ -70,7 +70,7 @@ def test_the_guide_has_four_moments_with_a_command_each() -> None:
     assert GUIDE in PAGES["AGENTS.md"]
 
 
-def test_the_guide_stands_once_at_a_start_and_after_a_compaction_and_is_not_data(
+def test_the_guide_is_given_once_at_a_start_and_after_a_compaction_and_is_not_data(
     session: Session, memctl: Memctl
 ) -> None:
     titles = [f"Decision {number}" for number in range(60)]

@@ -21,7 +21,7 @@ FIELDS = {"codex": "last_assistant_message", "gemini": "prompt_response"}
 
 
 @pytest.mark.parametrize("host", [CODEX, GEMINI], ids=lambda host: host.name)
-def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
+def test_a_decision_in_an_answer_is_shown_to_the_next_session(
     repo: Path, tmp_path: Path, memctl: Memctl, host: Host
 ) -> None:
     session = Session(repo, tmp_path / "a.jsonl", "first", host)

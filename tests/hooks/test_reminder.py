@@ -56,7 +56,7 @@ def test_the_agent_is_not_kept_going(session: Session) -> None:
     assert session.send("Stop", stop_hook_active=True) == ""
 
 
-def test_where_a_program_waits_for_the_answer_nothing_is_said(
+def test_no_reminder_is_given_where_a_program_waits_for_the_answer(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
@@ -73,7 +73,7 @@ def test_what_a_record_says_is_recorded(session: Session, memctl: Memctl) -> Non
     assert "ring buffer" not in said
 
 
-def test_before_a_compaction_the_summariser_is_told(session: Session) -> None:
+def test_before_a_compaction_the_summarizing_model_gets_instructions(session: Session) -> None:
     session.transcript.says(SAID)
     printed = session.send("PreCompact", trigger="auto")
     assert printed.startswith(INSTRUCTIONS)

@@ -92,7 +92,7 @@ def test_the_last_answer_of_the_main_agent_counts(session: Session) -> None:
     assert pressure.last_context(str(session.file)) == (150_000, "claude-opus-4-5")
 
 
-def test_a_compaction_that_is_told_of_in_a_tools_result_is_none(session: Session) -> None:
+def test_a_compaction_mentioned_in_a_tools_result_does_not_count(session: Session) -> None:
     session.holds(150_000)
     session.transcript.call("Bash", '{"type":"system","subtype":"compact_boundary"}', command="cat transcript")
     session.holds(151_000)
@@ -101,7 +101,7 @@ def test_a_compaction_that_is_told_of_in_a_tools_result_is_none(session: Session
     assert pressure.last_context(str(session.file)) == (151_000, "claude-opus-4-5")
 
 
-def test_after_a_compaction_what_was_before_counts_no_more(session: Session) -> None:
+def test_calls_before_a_compaction_do_not_count_after_it(session: Session) -> None:
     session.holds(160_000)
     facts = {"trigger": "auto", "preTokens": 160_000, "postTokens": 9_000}
     session.transcript.add("system", subtype="compact_boundary", compactMetadata=facts)

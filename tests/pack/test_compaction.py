@@ -44,7 +44,7 @@ class TestCompact:
         blocks = [block(name, name * 10, relevance=share) for name, share in worth.items()]
         assert compact(blocks, 0.3, count) == {"b ": compaction.LOW}
 
-    def test_of_what_nothing_speaks_against_the_least_stays(self) -> None:
+    def test_unprotected_blocks_go_only_above_the_least_size(self) -> None:
         blocks = [block("low", "low " * 9), block("old", "old " * 9, drops="resolved")]
         assert list(compact(blocks, 0.9, count, 9)) == ["old"]
         assert list(compact(blocks, 0.9, count)) == ["old", "low"]
@@ -92,7 +92,7 @@ class TestCompact:
 
 
 class TestRedundancy:
-    def test_times_and_space_make_no_difference(self) -> None:
+    def test_durations_and_spaces_make_no_difference(self) -> None:
         texts = ["Searched at 2025-11-04T10:00:00Z: 12 files", "Searched at  2025-11-04T11:30:00Z: 12 files"]
         assert similar.duplicates(texts) == {0: 1}
 
@@ -106,7 +106,7 @@ class TestRedundancy:
         assert similar.duplicates([text, text.replace("exhausted", "empty")]) == {0: 1}
         assert similar.duplicates([text, " ".join(reversed(WORDS))]) == {}
 
-    def test_lines_that_come_again_stand_once(self) -> None:
+    def test_repeated_lines_occur_once(self) -> None:
         text = "begin\n" + "retry\n" * 5 + "end"
         assert similar.consolidate(text) == "begin\nretry (5 times)\nend"
 

@@ -64,7 +64,7 @@ def test_of_a_text_that_breaks_a_rule_the_rest_is_listed_by_importance() -> None
     )
 
 
-def test_a_sentence_that_leans_on_another_stays_behind_it() -> None:
+def test_a_sentence_that_needs_the_one_before_follows_it() -> None:
     text = "Hmm, odd. Logins are counted in a.ts. It must stay below 5. Add tests."
     assert made(text).text == "PROCEED\n\n- Logins are counted in a.ts.\n- It must stay below 5.\n- Add tests.\n"
 
@@ -75,7 +75,7 @@ def test_what_is_said_twice_is_kept_once() -> None:
     assert [(one.line, one.reason) for one in summary.dropped] == [(2, REPEATED)]
 
 
-def test_code_and_tables_stand_as_they_are() -> None:
+def test_code_and_tables_are_unchanged() -> None:
     text = "I looked at it.\n\nAdd this:\n```ts\na()\n```\n| a |\n|---|\n| b |\nUse JWT."
     assert made(text).text == "PROCEED\n\n- Add this:\n- Use JWT.\n\n```ts\na()\n```\n\n| a |\n|---|\n| b |\n"
 
@@ -99,7 +99,7 @@ def test_a_sentence_that_does_not_fit_does_not_keep_others_out() -> None:
     assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
 
 
-def test_what_leans_on_a_sentence_that_does_not_fit_is_left_out_with_it() -> None:
+def test_a_sentence_whose_predecessor_does_not_fit_is_left_out_with_it() -> None:
     text = f"Logins are {'very ' * 99}slow. That must change. Use JWT."
     assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
     assert made(text.replace("Use JWT.", ""), budget=40).text == "PROCEED\n\n- That must change.\n"
@@ -159,11 +159,11 @@ def test_several_decisions_are_refused_with_their_lines(text: str) -> None:
         "PROCEED: Use JWT.",
     ],
 )
-def test_the_decision_is_said_once_and_first(text: str) -> None:
+def test_the_decision_comes_first_and_once(text: str) -> None:
     assert made(text).text == "PROCEED\n\nUse JWT.\n"
 
 
-def test_a_decision_that_is_overruled_is_told() -> None:
+def test_an_overruled_decision_is_reported() -> None:
     summary = made("Decision: STOP\n\nUse JWT.")
     assert summary.text == "PROCEED\n\nUse JWT.\n"
     assert [(one.line, one.text, one.reason) for one in summary.dropped] == [(1, "Decision: STOP", OVERRULED)]
@@ -195,7 +195,7 @@ def test_everything_that_is_against_the_rules_is_found() -> None:
     "text",
     ["We should not PROCEED.\nThe API is down.", 'The docs say "Decision: PROCEED" is the default.', "Don't STOP."],
 )
-def test_a_decision_that_is_denied_or_quoted_is_none(text: str) -> None:
+def test_a_negated_or_quoted_decision_does_not_count(text: str) -> None:
     assert find_decision(text) == ""
 
 

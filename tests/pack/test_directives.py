@@ -51,7 +51,7 @@ def test_what_is_to_be_loaded(reply: str, load: list[str]) -> None:
         ("```\nPRUNE: §3.1 - x\n```", []),
     ],
 )
-def test_what_may_go(reply: str, prune: list[Prune]) -> None:
+def test_discardable_blocks(reply: str, prune: list[Prune]) -> None:
     assert list(read(reply).prune) == prune
 
 

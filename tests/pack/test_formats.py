@@ -182,7 +182,7 @@ def test_no_line_of_an_item_begins_in_the_first_column(end: str) -> None:
 
 
 @pytest.mark.parametrize("leading", [0, 9])
-def test_what_all_agents_share_is_measured_wherever_it_stands(leading: int) -> None:
+def test_shared_context_is_measured_in_every_part(leading: int) -> None:
     weighty = msgspec.structs.replace(DECISION, weight=9)
     made = PackDraft("shop", (PackPart("critical_decisions", "Critical decisions", (weighty,)),), leading=leading)
     text = fill(made, "event", 5_000, COUNTERS["gpt"].tokens).text
@@ -243,7 +243,7 @@ def test_the_body_of_an_item_falls_into_fields() -> None:
     ]
 
 
-def test_headings_told_twice_are_both_in_yaml() -> None:
+def test_repeated_headings_are_both_in_yaml() -> None:
     item = Item("learning", "L", "T", "## Lesson\n\na\n\n## lesson\n\nb\n\n## is\n\nc\n", (("status", "active"),), "k")
     text = fill(PackDraft("x", (PackPart("learning", "L", (item,)),)), "yaml", 5_000, COUNTERS["gpt"].tokens).text
     assert "  is: active\n  lesson: a\n  lesson 2: b\n  is 2: c\n" in text

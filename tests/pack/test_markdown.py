@@ -131,7 +131,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("body", HOSTILE)
-def test_no_heading_of_a_body_stands_beside_those_of_the_pack(body: str) -> None:
+def test_headings_of_a_body_are_below_those_of_the_pack(body: str) -> None:
     text = packed({"issue": [markdown.markdown_item(entry(body))]})
     shown = [(tag, title) for tag, title in headings(text) if tag in ("h1", "h2", "h3")]
     assert shown == [("h1", "Memory of shop"), ("h2", "Open issues"), ("h3", "Login is slow")]
@@ -169,6 +169,6 @@ def test_records_that_are_not_listed_are_counted() -> None:
     assert packed({}, unlisted=3).endswith("## Left out\n\n- 3\n")
 
 
-def test_a_file_stands_in_a_fence_longer_than_any_in_it() -> None:
+def test_a_file_is_fenced_longer_than_any_fence_in_it() -> None:
     text = markdown.markdown_item(Item("file", "docs/x.md", "", "a\n````\nb\n"))
     assert text.endswith("`````md\na\n````\nb\n`````")

@@ -25,7 +25,7 @@ from memctl.pack import names_in_text
         ("a", "", -1),
     ],
 )
-def test_a_name_stands_where_it_is_whole(name: str, text: str, place: int) -> None:
+def test_a_name_is_found_only_as_a_whole(name: str, text: str, place: int) -> None:
     assert names_in_text.place(name, text) == place
 
 

@@ -315,7 +315,7 @@ def test_a_record_names_its_last_commit_and_what_became_of_its_code(memctl: Memc
     assert facts(memctl)[-2] == "code: same.py, other.py:1, gone.py, never.py"
 
 
-def test_what_has_changed_since_stands_below_under_a_heading_of_its_own(memctl: Memctl, repo: Path) -> None:
+def test_records_with_changed_code_come_last_under_their_own_heading(memctl: Memctl, repo: Path) -> None:
     (repo / "pay.py").write_text("x = 1\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "code")
@@ -334,7 +334,7 @@ def test_what_has_changed_since_stands_below_under_a_heading_of_its_own(memctl: 
         assert text.index("Use cents") < text.index(heading) < text.index("Round up"), form
 
 
-def test_what_is_only_proposed_leads_nothing(memctl: Memctl) -> None:
+def test_a_proposed_decision_is_not_first(memctl: Memctl) -> None:
     memctl("decide", "Maybe", "-i", "10", "--status", "proposed", "--rationale", "refunds")
     memctl("decide", "Surely", "-i", "7", "--rationale", "refunds")
     for options in ((), ("--task", "refunds"), ("--since", "2020-01-01")):

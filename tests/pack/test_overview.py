@@ -49,7 +49,7 @@ def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:
     )
 
 
-def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
+def test_the_last_record_its_age_and_the_sessions_are_shown() -> None:
     times = ("2025-11-01T08:00:00Z", "2025-11-01T09:59:00Z", "2025-11-02T14:32:00Z")
     made = memory(*((recorded(time, agent_id="a\u00a0b"), "") for time in times))
     assert rehydrate.continuity(made.snapshot, NOW) == (
@@ -69,7 +69,7 @@ def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
         ("2026-11-04T14:32:00Z", ""),
     ],
 )
-def test_a_gap_is_told_in_its_largest_unit(earlier: str, said: str) -> None:
+def test_a_duration_is_shown_in_its_largest_unit(earlier: str, said: str) -> None:
     assert rehydrate.gap(earlier, NOW) == said
 
 

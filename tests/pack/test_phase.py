@@ -30,7 +30,7 @@ def test_the_memory_decides(files: list[tuple[dict[str, object], str]], decision
     assert (found.decision, found.why) == (decision, why)
 
 
-def test_what_blocks_all_agents_is_to_be_cleared_up() -> None:
+def test_a_blocker_of_all_agents_gives_clarify() -> None:
     found = assess(memory((STATE, "")).snapshot, NOW, blockers=("Staging is down",))
     assert (found.decision, found.why) == ("CLARIFY", "all agents are blocked, see `memctl coordination show`")
     assert "Blocked for all agents: Staging is down" in found.lines
@@ -42,7 +42,7 @@ def test_a_verdict_is_of_the_sections_in_question(section: str, decision: str) -
     assert assess(made.snapshot, NOW, sections=(section,)).decision == decision
 
 
-def test_what_does_not_weigh_in_a_verdict_is_named() -> None:
+def test_issues_without_effect_on_the_decision_are_named() -> None:
     made = memory(
         ({**ISSUE, "severity": "critical", "section": "§2.1"}, ""),
         ({**ISSUE, "severity": "low", "section": "§2.2"}, ""),

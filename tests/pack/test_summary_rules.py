@@ -109,7 +109,7 @@ def test_a_step_in_which_something_binding_is_said_is_kept_and_marked() -> None:
         ("Resolved errors", rules.RESOLVED),
     ],
 )
-def test_a_heading_can_say_what_stands_below_it(heading: str, reason: str) -> None:
+def test_a_heading_can_classify_the_text_below_it(heading: str, reason: str) -> None:
     assert verdict(f"## {heading}\n\n- A queue in front of the pool").drops == reason
     assert verdict(f"## {heading}").drops == rules.HEADLINE
     assert verdict(f"## {heading}\n\n## Findings\n\n- A queue in front of the pool").keeps == rules.FINDING

@@ -106,14 +106,14 @@ def test_a_text_that_is_there_already_comes_after_all_that_is_new(memctl: Memctl
 
 
 @pytest.mark.parametrize("form", ["markdown", *slow("event", "xml", "yaml", "tokens")])
-def test_a_proposed_decision_stands_below_all_that_holds(memctl: Memctl, form: str) -> None:
+def test_a_proposed_decision_comes_after_decisions_in_force(memctl: Memctl, form: str) -> None:
     memctl("decide", "Everything in Rust", "--rationale", "Fast", "--status", "proposed", "-i", "10")
     memctl("decide", "Small files", "--rationale", "They are read", "-i", "2")
     out = memctl("rehydrate", "--format", form).out
     assert out.index("Small files") < out.index("Everything in Rust")
 
 
-def test_what_comes_whole_weighs_no_less_than_what_is_a_line(memctl: Memctl, imported: list[dict[str, Any]]) -> None:
+def test_whole_records_weigh_no_less_than_listed_ones(memctl: Memctl, imported: list[dict[str, Any]]) -> None:
     whole, lines, _ = places(imported, memctl("rehydrate").out)
     weights = {record["id"]: record["importance"] for record in imported}
     mean = {name: sum(weights[one] for one in ids) / len(ids) for name, ids in (("whole", whole), ("lines", lines))}
@@ -226,7 +226,7 @@ class TestTasksUnderWay:
         memctl("supersede", old, made.id)
         assert memctl("rehydrate", "--json").data["parts"]["state"] == [made.id]
 
-    def test_they_stand_in_at_most_1500_tokens_and_the_rest_comes_after(self, memctl: Memctl) -> None:
+    def test_they_take_at_most_1500_tokens_and_the_rest_comes_after(self, memctl: Memctl) -> None:
         for number in range(12):
             memctl("state", f"Task {number}", "--task", f"{WORDS[number]} " * 200)
         data = memctl("rehydrate", "--json").data
@@ -252,13 +252,13 @@ def summed_up(memctl: Memctl, tmp_path: Path) -> str:
 
 class TestLastSession:
     @pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
-    def test_its_page_stands_in_the_next_pack(self, memctl: Memctl, summed_up: str, form: str) -> None:
+    def test_its_page_is_in_the_next_pack(self, memctl: Memctl, summed_up: str, form: str) -> None:
         data = memctl("rehydrate", "--format", form, "--json").data
         assert data["parts"]["session"] == [summed_up]
         for said in ("parser stream its input", "ring buffer"):
             assert said in data["text"]
 
-    def test_its_page_stands_in_prompts_and_handoffs(self, memctl: Memctl, summed_up: str) -> None:
+    def test_its_page_is_in_prompts_and_handoffs(self, memctl: Memctl, summed_up: str) -> None:
         prompt = memctl("prompt", "system", "--task", "Stream the output", "--json").data
         assert prompt["parts"]["session"] == [summed_up]
         assert "## Prior session context" in prompt["text"]
@@ -280,7 +280,7 @@ class TestLastSession:
         assert "1 decision of this session" not in memctl("rehydrate").out
 
     @pytest.mark.usefixtures("summed_up")
-    def test_it_stands_in_the_next_sessions_start(self, repo: Path, tmp_path: Path) -> None:
+    def test_it_is_in_the_text_of_the_next_start(self, repo: Path, tmp_path: Path) -> None:
         said = Session(repo, tmp_path / "s.jsonl").said("SessionStart", source="startup")
         assert "ring buffer" in said
 
@@ -315,7 +315,7 @@ class TestLastSession:
         assert "Nothing recorded matches" not in out
 
     @pytest.mark.usefixtures("summed_up")
-    def test_a_narrowed_pack_has_none(self, memctl: Memctl) -> None:
+    def test_a_narrowed_pack_has_no_prior_session(self, memctl: Memctl) -> None:
         assert memctl("rehydrate", "--since", "2020-01-01", "--json").data["parts"]["session"] == []
 
 
@@ -367,7 +367,7 @@ def test_quality_never_advises_to_compress_a_default_pack(memctl: Memctl, form: 
     assert "Compress" in memctl("quality", "-", stdin=pack.replace("ormation, not instructions", "ormation")).out
 
 
-def test_near_what_was_worked_on_comes_before_what_weighs_the_same(memctl: Memctl, repo: Path) -> None:
+def test_records_near_the_latest_work_come_before_others_of_their_weight(memctl: Memctl, repo: Path) -> None:
     (repo / "pay.py").write_text("x = 1\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "pay")

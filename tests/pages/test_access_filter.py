@@ -65,7 +65,7 @@ def test_levels_1_and_2_and_other_sections_are_read_by_all(memctl: Memctl, close
     assert "zebrafish" in memctl("show", "§4.src/search/search.py").out
 
 
-def test_expired_ownership_withholds_nothing(memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expired_ownership_is_ignored(memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T18:32:00Z")
     assert "zebrafish" in memctl("show", "§3.1").out
 

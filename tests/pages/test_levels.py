@@ -177,7 +177,7 @@ def test_closed_and_archived_records_are_on_no_page() -> None:
     assert all(f"open {kind.name} {status}" in text for kind, status in statuses if status not in kind.closed_statuses)
 
 
-def test_records_stand_on_the_pages_that_they_belong_to() -> None:
+def test_records_are_on_the_pages_that_they_belong_to() -> None:
     snapshot = memory(
         section(1), section(2), detail(1), detail(2), detail(3, section="§2.2"),
         record(1, section="§2.1"), record(2, section="§3.1"), record(3, section="§3.2.7"), record(4, section="§2.2"),

@@ -191,7 +191,7 @@ def test_readable_parts_of_broken_code_are_outlined(path: str, text: str, expect
     "suffix", ["py", "js", "ts", "tsx", "go", "md", "json", "toml", "sql", "sh", "yaml", "", "rst"]
 )
 @pytest.mark.parametrize("text", ["", "\n", "\r\n", " ", "\0", "\ufeff", "\u2028", "#", "---", "---\n---\n"])
-def test_texts_with_nothing_in_them_contain_and_say_nothing(suffix: str, text: str) -> None:
+def test_empty_texts_have_no_markers_and_no_purpose(suffix: str, text: str) -> None:
     assert outline.markers(f"a.{suffix}", text) == []
     assert outline.purpose(f"a.{suffix}", text) in ("", "\ufffd")  # Markdown shows \0 so
 

@@ -153,7 +153,7 @@ def test_a_model_that_the_repository_names_is_not_used(repo: Path, memctl: Memct
     done = memctl("search", "lamp")
     assert done.out == ""
     assert done.err.count("git config --global memctl.semanticModel") == 1
-    assert "MEM512" in memctl("check").out
+    assert "MEM512" in memctl("check", "--all").out
 
 
 def test_a_model_of_the_environment_comes_first(repo: Path, memctl: Memctl, model: Path, monkeypatch: Any) -> None:

@@ -137,7 +137,7 @@ def test_the_best_match_of_its_thread_or_of_what_it_is_linked_with_counts_beside
     assert results[beside.id].around == pytest.approx(0.3 * SEED["text"])
 
 
-def test_what_a_query_names_scores_most_however_weakly_it_matches() -> None:
+def test_a_result_that_the_query_names_scores_most() -> None:
     named = made(1, importance=1)
     hits = [hit(named, 1), Hit("details/3.1-a.md", 4, kind="page", key="§3.1.2", number=7)]
     first, second = ranking.search(snapshot([named], hits), named.id, NOW)
@@ -199,5 +199,5 @@ def test_a_filter_does_not_change_scores() -> None:
     assert only in search(records, hits, Filters(archived=None))
 
 
-def test_where_nothing_matches_nothing_is_found() -> None:
+def test_a_query_without_a_match_finds_nothing() -> None:
     assert found([made(1)], []) == []

@@ -42,7 +42,7 @@ PATCH = """\
         ("a.py", "x = 1\n", "x = 1\n", ""),
     ],
 )  # fmt: skip
-def test_an_edit_is_told_by_names_and_sizes(path: str, old: str, new: str, words: str) -> None:
+def test_an_edit_is_described_by_names_and_sizes(path: str, old: str, new: str, words: str) -> None:
     call = Event(CALL, tool="Edit", arguments={"file_path": path, "old_string": old, "new_string": new})
     assert edits.of_call(call, path) == words
 

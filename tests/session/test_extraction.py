@@ -84,7 +84,7 @@ def test_several_findings_of_a_long_report_are_one_that_is_not_sure() -> None:
     assert (one.text, one.explicit) == ("Totals are in cents; Empty carts are sent", False)
 
 
-def test_an_answer_that_only_says_what_was_meant_decides_nothing() -> None:
+def test_an_answer_that_clarifies_a_prompt_is_not_a_decision() -> None:
     asked = {"questions": [], "answers": {"Can you clarify what you mean by totals?": "those of a day"}}
     assert extraction.of_events([Event(RESULT, "x", call="q", details=asked)]) == []
 

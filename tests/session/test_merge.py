@@ -78,7 +78,7 @@ def test_text_by_hand_is_merged_by_lines_and_marked_where_both_changed_it() -> N
 
 
 @pytest.mark.parametrize("broken", ["no front matter\n", "---\nsession_id: other\n---\n\nx\n"])
-def test_what_is_no_page_of_that_session_is_merged_as_lines(broken: str) -> None:
+def test_pages_of_two_sessions_are_merged_as_lines(broken: str) -> None:
     assert merge.merge_versions("", text(), broken, COUNTER).conflicts == ("the text",)
     found = merge.merge_versions("", text(), broken, COUNTER, prefer="theirs")
     assert (found.text, found.lost[0].lost) == (broken, text())

@@ -80,7 +80,7 @@ def test_labelled_decisions_are_asked_for_whatever_the_extraction_says() -> None
     assert [one.fact for one in found if one.kind == DECISION] == ["Use Redis because it is fast"]
 
 
-def test_what_has_no_label_is_no_fact() -> None:
+def test_a_statement_without_a_label_is_not_a_fact() -> None:
     made = Transcript(HOME)
     made.prompt("Hello.")
     made.says("We decided to use Redis. It turned out that the pool is small.")

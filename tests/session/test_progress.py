@@ -76,7 +76,7 @@ def test_what_is_not_said_to_be_done_is_not_claimed(sentence: str) -> None:
     assert after(before, Event(ANSWER, sentence)).state.claimed == ()
 
 
-def test_what_is_claimed_and_comes_next_all_the_same_is_open_again() -> None:
+def test_a_claimed_step_among_next_actions_is_open_again() -> None:
     found = state(TASK, Event(ANSWER, "a.ts is migrated. Next: b.ts."), Event(ANSWER, "It fails. Next: a.ts"))
     assert (found.claimed, found.planned, found.next_actions) == ((), ("a.ts",), ("a.ts",))
 
@@ -101,7 +101,7 @@ def test_a_passed_check_that_a_step_names_shows_that_it_is_done() -> None:
     assert after(before, *run("pytest tests/pay", "1 failed", error=True)).state.done == ()
 
 
-def test_what_is_done_does_not_come_back() -> None:
+def test_a_done_step_stays_done() -> None:
     before = after(Progress(), TASK, todo(Route="done", Rounding="doing"))
     found = after(before, todo(Route="open", Rounding="open"), Event(ANSWER, "Next: Route")).state
     assert (found.done, found.planned, found.next_actions) == (("Route",), ("Rounding",), ())
@@ -146,7 +146,7 @@ def test_an_error_is_open_until_its_step_comes_right() -> None:
     assert after(before, *run("make test")).state.errors == ()
 
 
-def test_what_came_of_turns_is_their_last_words_and_their_commits() -> None:
+def test_outcomes_of_turns_are_last_words_and_commits() -> None:
     found = state(
         TASK,
         Event(ANSWER, "Let me look:"),

@@ -46,7 +46,7 @@ def summarized(memctl: Memctl, repo: Path, made: Transcript, *args: str) -> Any:
     return result, (repo / f".memory/sessions/{made.session}.md").read_text()
 
 
-def test_the_models_words_stand_beside_the_facts(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_the_models_words_are_added_to_the_facts(repo: Path, memctl: Memctl, asked: Asked) -> None:
     asked.answers("Here it is:\n```json\n" + json.dumps(ANSWER) + "\n```")
     result, page = summarized(memctl, repo, session(repo))
     assert "warning" not in result.err

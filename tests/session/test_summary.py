@@ -131,7 +131,7 @@ def test_what_the_user_chose_when_asked_is_a_decision() -> None:
     assert [one.text for one in summed_up(made).found] == ["SQLite (Which database?)"]
 
 
-def test_lines_that_stand_there_twice_count_once() -> None:
+def test_lines_that_occur_twice_count_once() -> None:
     made = Transcript()
     made.prompt("Once.")
     made.call("Read", file_path="a.py")

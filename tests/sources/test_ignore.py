@@ -31,7 +31,7 @@ def test_the_file_of_a_folder_speaks_of_that_folder_and_has_the_last_word() -> N
     assert (found["a.py"], found["docs/a.md"]) == (".memctlignore", "docs/.memctlignore")
 
 
-def test_folders_with_odd_names_are_meant_to_the_letter() -> None:
+def test_special_characters_in_folder_names_match_literally() -> None:
     texts = {"lib/[x]/.memctlignore": "z.txt\n", "lib/a b/.memctlignore": "z.txt"}
     assert set(ignored_files(NAMES, texts)) == {"lib/a b/z.txt", "lib/[x]/z.txt"}
 

@@ -42,7 +42,7 @@ def found(suffix: str, text: str) -> list[str]:
     return list(imports.in_code(suffix, text))
 
 
-def test_python_imports_are_told_with_the_names_taken_from_modules() -> None:
+def test_python_imports_have_the_names_imported_from_modules() -> None:
     assert found("py", PYTHON) == [
         *("os", "a.b", ".near|one", ".near|two", ".|beside", "...|far", "pkg.sub|*", "conditional", "late|Loaded")
     ]

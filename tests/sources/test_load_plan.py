@@ -42,7 +42,7 @@ def test_the_budget_is_seventy_percent_of_the_active_half() -> None:
     assert budget_of(200_000) == 70_000
 
 
-def test_the_verdict_goes_by_score_size_and_what_is_in_use() -> None:
+def test_the_verdict_depends_on_score_size_and_used_tokens() -> None:
     assert verdict(70, "", ROOM) == PRELOAD
     assert verdict(69.9, "", ROOM) == JUST_IN_TIME
     assert verdict(40, "", ROOM) == JUST_IN_TIME
@@ -66,7 +66,7 @@ def test_what_is_left_out_says_why() -> None:
     assert "in use" in choices([(90, 1)], LoadBudget(100, 81, 100, 40))[0].left_out
 
 
-def test_of_what_is_large_or_generated_an_outline_is_loaded() -> None:
+def test_large_and_generated_files_are_loaded_in_outline() -> None:
     large = choices([(90, 20_000)])[0]
     assert (large.is_loaded, large.outline, large.cost) == (True, "it has more than 10,000 tokens", 500)
     generated = choices([(90, 200)], why="it is a lock file")[0]

@@ -26,5 +26,5 @@ def test_comments_and_last_commas_of_a_tsconfig_are_no_faults() -> None:
         ("other.json", '{"name": "x"}'),
     ],
 )
-def test_what_declares_nothing_is_no_error(name: str, text: str) -> None:
+def test_a_manifest_without_declarations_is_no_error(name: str, text: str) -> None:
     assert declarations(name, text) == ()

@@ -75,7 +75,7 @@ def test_core_and_utility_files_are_known_by_their_paths(path: str, points: int)
     assert score(path, FileKnowledge(), NOW).relevance == points
 
 
-def test_relevance_is_capped_and_its_reasons_are_all_told() -> None:
+def test_relevance_is_capped_and_all_its_reasons_are_shown() -> None:
     found = score("src/config.py", FileKnowledge(FileMention(0.5, "words"), "", True, todos=3, match=1.0), NOW)
     assert found.relevance == 50
     assert sum(points for points, _ in found.reasons) == 85

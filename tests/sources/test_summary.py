@@ -41,7 +41,7 @@ def test_the_head_says_what_a_file_is_and_the_end_what_is_left_out(repo: Path) -
     assert "more lines of this view left out" in told[-2]
 
 
-def test_a_small_file_is_told_of_whole(repo: Path) -> None:
+def test_a_small_file_is_summarized_as_a_whole(repo: Path) -> None:
     told = view(repo, "small.py", "def one():\n    '''Gives 1.'''\n    return 1\n")
     assert "1  one(): Gives 1." in told
     assert "left out" not in told
@@ -59,7 +59,7 @@ def test_the_budget_holds_for_every_family(repo: Path, family: str, budget: int)
             assert any(full.startswith(line) for full in known), "a line is whole, or lacks what is said at its end"
 
 
-def test_more_budget_tells_no_less(repo: Path) -> None:
+def test_a_larger_budget_shows_no_less(repo: Path) -> None:
     sizes = [len(view(repo, "till.py", CODE, budget).split("\n")) for budget in (60, 100, 200, 400, 800)]
     assert sizes == sorted(sizes)
 

@@ -36,7 +36,7 @@ NO_CARD = {path: content for path, content in CONTENTS.items() if "card" not in 
         ("what README.md says", "README.md"),
     ],
 )
-def test_what_a_task_names_is_meant(text: str, path: str) -> None:
+def test_a_file_that_the_task_names_is_active(text: str, path: str) -> None:
     found = task.mentions(text, CONTENTS)
     assert [name for name, mention in found.items() if mention.share == task.FULL] == [path]
 
@@ -75,7 +75,7 @@ def test_a_folder_is_less_than_a_file() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "the of and", "?!", "...", "/", "§4.", "§4..", "a" * 50_000, "(" * 20_000])
-def test_a_task_that_says_nothing_mentions_nothing(text: str) -> None:
+def test_an_empty_task_mentions_no_file(text: str) -> None:
     assert task.mentions(text, NO_CARD) == {}
 
 

@@ -22,7 +22,7 @@ def lines(found: list[ViewRow]) -> list[str]:
     return told
 
 
-def test_code_is_told_by_imports_and_definitions() -> None:
+def test_code_is_summarized_by_imports_and_definitions() -> None:
     text = 'import os\nfrom .a import b\n\n\nclass Cart:\n    """Holds items. Two."""\n\n'
     text += "    def add(self): ...\n\n\ndef _hidden(): ...\n"
     assert lines(rows("cart.py", text)) == [
@@ -53,14 +53,14 @@ def test_go_and_typescript_have_comments_above() -> None:
     assert lines(rows("a.ts", ts)) == ["./a", "4  class Card: Pays.", "6    Card.pay(): Once."]
 
 
-def test_markdown_is_told_by_headings_with_their_first_sentences() -> None:
+def test_markdown_is_summarized_by_headings_with_their_first_sentences() -> None:
     text = "Before all. More.\n\n# Shop\n\nIt sells. A lot.\n\nSecond paragraph.\n\n## Empty\n\n## Buy\n\nPay first.\n"
     assert lines(rows("README.md", text)) == [
         *("Before all.", "    3  # Shop: It sells.", "    9  ## Empty", "   11  ## Buy: Pay first.")
     ]
 
 
-def test_json_is_told_by_its_keys() -> None:
+def test_json_is_summarized_by_its_keys() -> None:
     text = (
         '{"name": "shop", "deps": {"a": 1, "b": [1, 2]}, "list": [{"x": 1}], "long": "' + "x" * 100 + '", "none": null}'
     )
@@ -83,7 +83,7 @@ def test_yaml_is_told_by_its_keys_and_no_text_in_a_block_passes_for_one() -> Non
     ]
 
 
-def test_toml_is_told_by_tables_and_keys() -> None:
+def test_toml_is_summarized_by_tables_and_keys() -> None:
     text = 'top = 1\n[a]\nb = "x" # c\ntext = """\nfake = 1\n"""\n[[c]]\nd = 2\n'
     assert lines(rows("a.toml", text)) == [
         *("    1  top = 1", "    2  [a]", '    3    b = "x" # c', "    4    text = …", "    7  [[c]]", "    8    d = 2")
@@ -98,13 +98,13 @@ def test_toml_is_told_by_tables_and_keys() -> None:
         ("a.toml", 'access_token = "hunter2"\n'),
     ],
 )
-def test_values_that_are_secret_by_their_keys_are_not_told(path: str, text: str) -> None:
+def test_values_with_secret_keys_are_not_shown(path: str, text: str) -> None:
     found = lines(rows(path, text))
     assert found
     assert "hunter2" not in "\n".join(found)
 
 
-def test_a_log_is_told_by_its_ends_and_the_shapes_of_its_lines() -> None:
+def test_a_log_is_summarized_by_its_ends_and_the_shapes_of_its_lines() -> None:
     text = "".join(f"2025-11-04 10:00:{n % 60:02d} worker {n} done\n" for n in range(100)) + "ERROR 'disk' full\n"
     told = lines(rows("server.log", text))
     assert told[0] == "2025-11-04 10:00:00 worker 0 done"
@@ -130,12 +130,12 @@ def test_a_log_is_told_by_its_ends_and_the_shapes_of_its_lines() -> None:
         ("a.log", "'" * 100_000 + '"' * 100_001),
     ],
 )
-def test_hostile_texts_are_told_of_in_short_lines(path: str, text: str) -> None:
+def test_hostile_texts_are_summarized_in_short_lines(path: str, text: str) -> None:
     assert all(len(row.text) <= 1_200 and "\n" not in row.text for row in rows(path, text))
 
 
 @given(st.sampled_from(PATHS), st.text(max_size=400))
-def test_any_text_can_be_told_of_in_plain_lines(path: str, text: str) -> None:
+def test_any_text_can_be_summarized_in_plain_lines(path: str, text: str) -> None:
     found = rows(path, text.replace("\r\n", "\n").replace("\r", "\n"))
     assert all(row.text.isprintable() for row in found)
     assert not found or not found[0].is_rest

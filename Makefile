@@ -38,6 +38,10 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m tests.regenerate
 
+# Write the entry for the MCP registry, whose NAME has to be the publisher's: NAME=io.github.YOU/memctl.
+server.json: $(STAMP)
+	$(BIN)/python -m tests.plugin "$(NAME)"
+
 # Build the site of docs/ into site/; a warning fails. The JSON Schemas are in site/schemas.
 site: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"

@@ -30,8 +30,10 @@ from memctl.session import trail
 from memctl.session.proposals import propose
 from memctl.session.summary import summarize
 from memctl.session.trail import Places
+from memctl.store.file_records import PROPOSED, PROPOSED_DAYS
 from memctl.store.session_dir import SessionDir
 from memctl.text import timestamps
+from memctl.text.phrases import is_failure
 from memctl.transcript import reader
 from memctl.transcript.events import CALL, Session
 
@@ -91,8 +93,11 @@ def _replays(here: World, repo: Path, archive: Path) -> Iterator[Replay]:
             if one.kind in _KINDS and one.values.get("code_refs"):
                 lines.append(json.dumps({"memory_type": one.kind, "title": one.title, **one.values, **one.content}))
                 is_choice = not {"rationale", "alternatives_considered"}.isdisjoint(one.content)
-                if one.values.get("status") != "proposed" or is_choice:
-                    until = _end(session.started, one.values.get("expires_at", ""))
+                is_run = is_failure(str(one.content.get("description", "")))
+                if not is_run and (one.values.get("status") != PROPOSED or is_choice):
+                    is_proposed = one.values.get("status") == PROPOSED
+                    term = f"{PROPOSED_DAYS}d" if is_proposed else one.values.get("expires_at", "")
+                    until = _end(one.values.get("timestamp", session.started), term)
                     for path in map(code_path, one.values["code_refs"]):
                         recorded[path] = max(until, recorded.get(path, ""))
         if lines:

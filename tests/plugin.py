@@ -1,11 +1,14 @@
 """The plugin for Claude Code, the skill and the entry for the MCP registry, made of what memctl says elsewhere.
 
-`make docs` writes the files. Those of the marketplace and of the registry are at the top, where they are looked for.
+`make docs` writes the files of the plugin and of the marketplace, which is at the top, where it is looked for;
+`make server.json NAME=io.github.YOU/memctl` the entry, when memctl is published.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import sys
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from memctl.store.agent_env import READ, RECORD
 ROOT = Path(__file__).parents[1]
 NAME, _PACKAGE = "memctl", "git-memctl"
 SKILL = "project-memory"
-SERVER_NAME = "io.github.OWNER/memctl"  # whoever publishes it proves that the namespace is theirs
+_SERVER_NAME = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+/[a-zA-Z0-9._-]+")  # reverse DNS, as the registry has it
 SERVER_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _SUMMARY = "Git-backed, file-based memory for projects on which people work with coding agents"
 _WHEN = (
@@ -45,7 +48,6 @@ def files() -> dict[str, str]:
         ).items()
     }
     return {
-        "server.json": _json(_server()),
         ".claude-plugin/marketplace.json": _json(market),
         "plugin/.claude-plugin/plugin.json": _json(plugin),
         "plugin/hooks/hooks.json": _json({"description": "The memory at each session's moments", "hooks": hooks}),
@@ -86,8 +88,14 @@ def files() -> dict[str, str]:
     }
 
 
-def _server() -> dict[str, object]:
-    """The registry's entry: the package, and how a program starts the server for a project's folder."""
+def server(name: str) -> dict[str, object]:
+    """The entry of the MCP registry under a name such as `io.github.ada/memctl`: the package, and how a program starts
+    the server for a project's folder. Raises ValueError for a name that the registry would refuse."""
+    if not _SERVER_NAME.fullmatch(name) or ".YOU/" in name:
+        raise ValueError(
+            f"NAME is {name!r}, and has to be the publisher's in the registry: io.github.YOU/memctl with your account"
+            " in place of YOU, or with your domain turned round, such as org.example/memctl"
+        )
     extras = (one.replace("'", '"').partition("; extra == ") for one in requires(_PACKAGE) or ())
     requirement = next(what for what, _, extra in extras if extra == '"mcp"')
     folder = {"valueHint": "folder", "description": "The project's folder", "format": "filepath", "isRequired": True}
@@ -108,7 +116,7 @@ def _server() -> dict[str, object]:
     }
     return {
         "$schema": SERVER_SCHEMA,
-        "name": SERVER_NAME,
+        "name": name,
         "title": NAME,
         "description": _SUMMARY,
         "version": __version__,
@@ -139,6 +147,16 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
+def write_server(name: str) -> None:
+    """Write `server.json` at the top, and into the README the line by which the registry knows the package as that
+    name's. Whoever publishes it proves to the registry that the name is theirs, so none is in the repository."""
+    readme, line = ROOT / "README.md", f"<!-- mcp-name: {name} -->"
+    (ROOT / "server.json").write_text(_json(server(name)))
+    text = readme.read_text()
+    if line not in text:
+        readme.write_text(f"{text.rstrip()}\n\n{line}\n")
+
+
 def write() -> None:
     """Write the files that are not as they should be."""
     for name, text in files().items():
@@ -146,3 +164,10 @@ def write() -> None:
         if not file.exists() or file.read_text() != text:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
+
+
+if __name__ == "__main__":
+    try:
+        write_server(*sys.argv[1:2] or [""])
+    except ValueError as error:
+        sys.exit(f"error: {error}")

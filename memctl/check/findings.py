@@ -14,7 +14,7 @@ from memctl.check.render_digest import CachedRenderer
 from memctl.check.rules import RULES, Rule
 from memctl.pages.render import Renderer
 from memctl.record import frontmatter, ids, pages
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -53,10 +53,10 @@ class StagedWork(msgspec.Struct, frozen=True):
 class Subject:
     """The input of all rules: a Snapshot, the time, and what the snapshot is compared with.
 
-    `making` returns the renderer of documents. `earlier` returns the text that a file had before (in HEAD, or in the
+    `make_renderer` returns a renderer of documents. `earlier` returns the text that a file had before (in HEAD or the
     parent of a revision), and `changed` are the files that differ from it. `staged` is what is about to be committed,
     if the index is checked. `agreed` is the ownership of sections that agents agree on, None if a revision is checked.
-    `leftovers` are temporary files on the disk. `overdue` are changes that have waited too long for their commit: a
+    `overdue` are changes that have waited too long for their commit: a
     path of each, and what it is and why it waits. `has_documents` tells whether this branch should have rendered
     documents.
     """
@@ -65,13 +65,12 @@ class Subject:
         self,
         snapshot: Snapshot,
         now: str,
-        making: Callable[[], Renderer],
+        make_renderer: Callable[[], Renderer],
         counter: Counter,
         changed: Sequence[str] = (),
         earlier: Callable[[str], str | None] = lambda _: None,
         staged: StagedWork | None = None,
         agreed: State | None = None,
-        leftovers: Sequence[str] = (),
         overdue: Sequence[tuple[str, str]] = (),
         has_documents: bool = True,
     ) -> None:
@@ -82,17 +81,16 @@ class Subject:
         self.earlier = earlier
         self.staged = staged
         self.agreed = agreed
-        self.leftovers = leftovers
         self.overdue = overdue
         self.has_documents = has_documents
-        self._making = making
+        self._make_renderer = make_renderer
         self._suggested = 0
         self._lines: dict[tuple[str, str], dict[str, int]] = {}
 
     @cached_property
-    def making(self) -> CachedRenderer:
-        """The renderer of documents, which takes a text from the cache if nothing it shows has changed."""
-        return CachedRenderer(self.snapshot, self._making)
+    def renderer(self) -> CachedRenderer:
+        """The renderer of documents, which reads those that are up to date from their files."""
+        return CachedRenderer(self.snapshot, self._make_renderer)
 
     @cached_property
     def names(self) -> list[str]:
@@ -104,7 +102,7 @@ class Subject:
         """The paths of all files of the memory that are not records."""
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
-    def settled(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
+    def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule, from the cache unless its input or its module has changed.
 
         For rules whose findings depend on records, pages and file names alone. More than 20 findings are not cached,
@@ -112,7 +110,7 @@ class Subject:
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
-        key = repr(seen).encode() + self.making.key
+        key = repr(seen).encode() + self.renderer.key
         if (kept := self.snapshot.catalogue.recall(key)) is not None:
             return msgspec.msgpack.decode(kept, type=list[Finding])
         found = list(rule(self))
@@ -189,7 +187,7 @@ class Subject:
         under ""."""
         try:
             block = next((one for one in frontmatter.blocks(self.snapshot.read(path)) if one.key == key), None)
-        except (InvalidRecord, Malformed, FileNotFoundError):
+        except (InvalidRecord, FrontMatterError, FileNotFoundError):
             block = None
         if block is None:
             return {}
@@ -205,7 +203,7 @@ class Subject:
         try:
             text = self.snapshot.read(path)
             blocks = frontmatter.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
-        except (InvalidRecord, Malformed, FileNotFoundError):
+        except (InvalidRecord, FrontMatterError, FileNotFoundError):
             return []
         shift = 0 if text.startswith("---\n") else 1
         block = next((block for block in blocks if block.key == key), None)

@@ -17,14 +17,14 @@ from memctl.store import files
 
 
 class CachedRenderer(Renderer):
-    """A renderer that takes the text of a document from its file if that is what was rendered from the same memory.
+    """A renderer that reads a document from its file if the file is up to date, and renders only the others.
 
-    `remember` stores the digests of rendered texts, by which the next check knows the file to be up to date.
+    `remember` stores digests of the rendered texts. The next check compares a file with its digest.
     """
 
-    def __init__(self, snapshot: Snapshot, making: Callable[[], Renderer]) -> None:
+    def __init__(self, snapshot: Snapshot, make_renderer: Callable[[], Renderer]) -> None:
         self.snapshot = snapshot
-        self._making = making
+        self._make_renderer = make_renderer
         self._rendered: dict[str, str] = {}
 
     def page(self, name: str) -> str:
@@ -41,7 +41,7 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def _renderer(self) -> Renderer:
-        return self._making()
+        return self._make_renderer()
 
     def _current_text(self, name: str) -> str | None:
         """Return the text of a document's file if it has the digest of its last rendering; else None."""

@@ -14,7 +14,7 @@ from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.mentions import IGNORE
 from memctl.store.place import CONFIG
 
@@ -62,14 +62,14 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
 
 
 # Functions whose findings depend on records, pages and file names alone, so that the cache may hold them.
-_SETTLED: tuple[object, ...] = (
+_CACHEABLE: tuple[object, ...] = (
     *(records.identities, records.links, records.circles, records.contents),
     *(references.sections, references.mentions_of_records),
     *(lifecycle.replacements, lifecycle.completion),
 )
 
 
-class Ignored(msgspec.Struct, frozen=True):
+class IgnoreLine(msgspec.Struct, frozen=True):
     """A line of `check_ignore`: the beginning of a code, a glob of paths below `.memory/`, a reason, and the line's
     place."""
 
@@ -100,7 +100,7 @@ class Report(msgspec.Struct, frozen=True):
         return self.count(ERROR) > 0
 
     def count(self, severity: str) -> int:
-        """Return the number of findings of a severity, with those that are not listed."""
+        """Return the number of findings of a severity, including those that are not listed."""
         listed = sum(finding.rule.severity == severity for finding in self.findings)
         return listed + self.unlisted.get(severity, 0)
 
@@ -116,7 +116,7 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
     found: list[Finding] = []
     for function, breaches in _CHECKS:
         if wanted & set(breaches):
-            findings = subject.settled(function) if function in _SETTLED else function(subject)
+            findings = subject.cached_findings(function) if function in _CACHEABLE else function(subject)
             found += [finding for finding in findings if finding.code in wanted]
     found = references.for_other_code(subject, found) if "MEM210" in wanted else found
     kept, used, lines = _without_ignored(subject, found)
@@ -142,15 +142,15 @@ def codes(prefixes: Iterable[str]) -> set[str]:
 
 def _without_ignored(
     subject: Subject, found: Sequence[Finding]
-) -> tuple[list[Finding], set[Ignored], tuple[Ignored, ...]]:
+) -> tuple[list[Finding], set[IgnoreLine], tuple[IgnoreLine, ...]]:
     """Return the findings that are not ignored, the lines of `check_ignore` that ignored some, and all such lines.
 
     Lines in records and pages without `check_ignore` and without findings are not read.
     """
     everywhere = tuple(_of_settings(subject))
-    by_file: dict[str, tuple[Ignored, ...]] = {path: tuple(_of_file(subject, path)) for path in _ignoring(subject)}
+    by_file: dict[str, tuple[IgnoreLine, ...]] = {path: tuple(_of_file(subject, path)) for path in _ignoring(subject)}
     kept: list[Finding] = []
-    used: set[Ignored] = set()
+    used: set[IgnoreLine] = set()
     for finding in found:
         if finding.path not in by_file:
             by_file[finding.path] = tuple(_of_file(subject, finding.path))
@@ -163,14 +163,14 @@ def _without_ignored(
 
 def _ignoring(subject: Subject) -> list[str]:
     """Return the paths of the records and pages with `check_ignore` in their front matter."""
-    found = [p for p, items in subject.snapshot.catalogue.mentions().items() if any(i.text == KEY for i in items)]
+    found = subject.snapshot.catalogue.mentioning(KEY)
     for page in subject.snapshot.outline.pages:
         if f"\n{KEY}:" in subject.snapshot.read(page.path):
             found.append(page.path)
     return found
 
 
-def _about_ignores(lines: Iterable[Ignored], used: set[Ignored], wanted: set[str]) -> Iterator[Finding]:
+def _about_ignores(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted: set[str]) -> Iterator[Finding]:
     for line in lines:
         meant = {code for code in RULES if code.startswith(line.code)}
         if not line.reason or not meant:
@@ -181,7 +181,7 @@ def _about_ignores(lines: Iterable[Ignored], used: set[Ignored], wanted: set[str
             yield Finding("MEM504", line.path, line.line, f"{KEY}: {line.code} has no finding here")
 
 
-def _of_settings(subject: Subject) -> Iterator[Ignored]:
+def _of_settings(subject: Subject) -> Iterator[IgnoreLine]:
     texts = subject.snapshot.config.check_ignore
     if texts:
         lines = subject.lines_of(CONFIG, KEY)
@@ -189,11 +189,11 @@ def _of_settings(subject: Subject) -> Iterator[Ignored]:
             yield _parse(text, "*", CONFIG, _line(lines, number))
 
 
-def _of_file(subject: Subject, path: str) -> Iterator[Ignored]:
+def _of_file(subject: Subject, path: str) -> Iterator[IgnoreLine]:
     """Yield the lines of `check_ignore` in a record or page."""
     try:
         texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []
-    except (FileNotFoundError, InvalidRecord, Malformed):
+    except (FileNotFoundError, InvalidRecord, FrontMatterError):
         return
     lines = subject.lines_of(path, KEY) if texts else []
     for number, text in enumerate(texts if isinstance(texts, list) else [texts]):
@@ -205,9 +205,9 @@ def _line(lines: Sequence[int], number: int) -> int:
     return lines[min(number, len(lines) - 1)] if lines else 1
 
 
-def _parse(text: str, pattern: str, path: str, line: int) -> Ignored:
+def _parse(text: str, pattern: str, path: str, line: int) -> IgnoreLine:
     before, _, reason = text.partition(":")
     code, *given = before.split(maxsplit=1) or [""]
     if _CODE.fullmatch(code) is None or not (reason.strip() or ":" not in text):
-        return Ignored(text.strip(), pattern, "", path, line)
-    return Ignored(code, given[0].strip() if given else pattern, reason.strip(), path, line)
+        return IgnoreLine(text.strip(), pattern, "", path, line)
+    return IgnoreLine(code, given[0].strip() if given else pattern, reason.strip(), path, line)

@@ -37,7 +37,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
         holders.setdefault(page.id, page.path)
     for page in subject.snapshot.outline.details:
         start = subject.body_line(page.path, page.body)
-        for part in pages.parts_of(page):
+        for part in pages.numbered_headings(page):
             place = f"{page.path}:{start + part.line - 1}"
             if part.id in holders:
                 message = f"{part.id} is also the number of the heading at {holders[part.id]}"
@@ -98,11 +98,11 @@ def contents(subject: Subject) -> Iterator[Finding]:
 
 def lengths(subject: Subject) -> Iterator[Finding]:
     """Report each page with more or fewer tokens than its level should have. The targets of links do not count."""
-    is_small = len(subject.snapshot.records) < _FEW
+    is_small = len(subject.names) - len(subject.others) < _FEW
     for page in subject.snapshot.outline.pages:
         least, most = levels.LIMITS[page.kind.level]
         try:
-            text = markdown.visible(subject.making.page(document_of(page)))
+            text = markdown.visible(subject.renderer.page(document_of(page)))
         except BrokenTemplate:
             continue  # `stale_documents` reports it
         if subject.counter.is_within(text, least, most):
@@ -120,7 +120,7 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
     """Report each document that is missing, stale, edited by hand, or without a page."""
     if not subject.snapshot.config.docs or not subject.names:
         return
-    found = documents.compare(subject.making)
+    found = documents.compare(subject.renderer)
     for error in found.faults.values():
         if not any(special(subject, error.path)):  # `inventory.unknown_files` reports special files
             yield Finding("MEM308", error.path, error.line, f"this can't be rendered: {error.why}", error.hint or "")
@@ -144,7 +144,7 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
     elif found.sources_stale:
         message = "the list of files is out of date"
         yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
-    subject.making.remember()
+    subject.renderer.remember()
     for path in found.orphans:
         yield Finding(orphan, path, 1, "the document's page no longer exists", "`memctl render` deletes the document")
 

@@ -8,7 +8,7 @@ from memctl.check.findings import StagedWork, Subject
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, files
+from memctl.store import batches, entry_state
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -18,10 +18,11 @@ from memctl.write import documents
 def is_touched(memory: Memory) -> bool:
     """Return whether any file of the memory is staged, or the repository has no commit yet.
 
-    A commit of code alone is not stopped for documents that a rebase or cherry-pick left stale.
+    A commit without such files needs no check, so that documents which a rebase or cherry-pick left stale do not stop
+    it.
     """
     return not _exists(memory, "HEAD") or bool(
-        differences.changed(memory.repository, memory.prefix, "HEAD", staged=True)
+        differences.changed_below(memory.repository, memory.prefix, "HEAD", staged=True)
     )
 
 
@@ -32,7 +33,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
     changed: set[str] = set()
     _ = snapshot.catalogue  # loading it sets `memory.differing`, which `_changed` reads
     # In a hook of memctl's own commit nothing counts as changed: the write path has refused invalid changes already.
-    if not git.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
+    if not git.committing_process() and _exists(memory, before) and not (after and _is_ours(memory, after)):
         paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
@@ -43,17 +44,16 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
         except git.GitFailed:
             return None
 
-    making = documents.renderer
+    make_renderer = documents.renderer
     return Subject(
         snapshot,
         memory.now,
-        lambda: making(memory, snapshot),
+        lambda: make_renderer(memory, snapshot),
         documents.counter(memory),
         sorted(changed),
         earlier,
         _staged(memory) if staged else None,
         None if at else _agreed(memory),
-        () if staged or at else files.leftovers(memory.folder),
         () if staged or at else _overdue(memory),
         documents.belong_here(memory, snapshot.config),
     )
@@ -62,7 +62,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
 def _overdue(memory: Memory) -> list[tuple[str, str]]:
     """Return a path of each change that has waited too long for its commit, and what it is and why it waits."""
     found = []
-    for entry in entry_state.overdue(memory, entry_state.outstanding(memory)):
+    for entry in entry_state.overdue(memory, entry_state.open_entries(memory)):
         why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
         found.append((entry.change.paths[0], f"{entry_state.describe(entry)} has no commit yet: {why}"))
     return found
@@ -73,19 +73,21 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
 
     Inside a merge commit's hooks MERGE_HEAD may not exist yet; Git names the merged commit in a variable GITHEAD_….
     """
-    told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
-    others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
+    merged = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
+    others = [f"{after}^2"] if after else ["MERGE_HEAD", *merged]
     parents = (before, *(other for other in others if _exists(memory, other)))
     if not staged and after is None and len(parents) == 1:  # Git was asked when the memory was read
         return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}
-    sides = [set(differences.changed(memory.repository, folder, parent, after, staged=staged)) for parent in parents]
+    sides = [
+        set(differences.changed_below(memory.repository, folder, parent, after, staged=staged)) for parent in parents
+    ]
     return set.intersection(*sides)
 
 
 def _staged(memory: Memory) -> StagedWork | None:
     """Return what is about to be committed, or None if no section has an owner or if memctl itself commits."""
     state = ref_state.read(memory).state
-    if git.committing() or not state.section_ownership_map:
+    if git.committing_process() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
         return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)

@@ -10,7 +10,7 @@ import click
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import reading
 from memctl.cli.source import read
-from memctl.cli.token_counter import Several, Surroundings, files_option, model_option
+from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
 from memctl.window import limits, profiles
@@ -24,7 +24,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 
 @click.command(
     "budget",
-    cls=Several,
+    cls=MultiFileCommand,
     examples=(
         ("memctl budget", "Show how a window of 200,000 tokens is divided."),
         ("memctl budget --profile small-feature --window 1000000", "Divide another window for a kind of task."),

@@ -10,7 +10,7 @@ import click
 from memctl.cli import memory_access, output, record_options, report
 from memctl.cli.command import command, complete, complete_id
 from memctl.cli.report import discard_option, not_empty, strict_option, take_flags, writing
-from memctl.cli.source import kept_if_refused, open_editor, read
+from memctl.cli.source import keep_if_refused, open_editor, read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.snapshot import Snapshot
@@ -112,7 +112,7 @@ def edit_command(
             raise MemctlError(f"{record.id} was changed while you edited it", "edit it again")
         return edit.edit_text(snapshot, record, text, allow_accepted=allow_accepted)
 
-    with kept_if_refused(memory, "" if source else text):
+    with keep_if_refused(memory, "" if source else text):
         _carry_out(memory, change, flags, id)
 
 

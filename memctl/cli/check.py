@@ -96,7 +96,7 @@ def check_command(
         memory.grant_trust()
     found = _check(memory, staged, at, select, ignore)
     if fix:
-        _mend(memory, found, dry_run, style)
+        _fix(memory, found, dry_run, style)
         found = found if dry_run else _check(memory, False, None, select, ignore)
     with_advice = everything or bool(select)
     is_brief = staged and not strict and not everything and style == "text"
@@ -112,22 +112,22 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
     # A commit by memctl has only its own files, and the documents already show what later commits will contain.
     # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
-    if staged and (git.committing() or batches.branch_here(memory) or not subject.is_touched(memory)):
+    if staged and (git.committing_process() or batches.branch_here(memory) or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
-    _tell_of_settings(memory)
+    _warn_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
     return run.check(subject.of_memory(memory, snapshot, staged, at), select, ignore)
 
 
-def _tell_of_settings(memory: Memory) -> None:
+def _warn_of_settings(memory: Memory) -> None:
     """Warn about wrong settings. They are no findings, since no file of the memory has them."""
     for error in settings.faults(memory):
         output.note(f"warning: {error.message}\nhint: {error.hint}")
 
 
-def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
+def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Correct records in one commit (with their documents), then render the documents that are still stale."""
     from memctl.cli import report  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
@@ -185,7 +185,7 @@ def _print(memory: Memory, found: Report, style: str, least: str) -> None:
             listed = replace(found, findings=tuple(_errors(found)))
         printer = formats.as_github if style == "github" else formats.as_text
         if lines := list(printer(listed, memory.tracked)):
-            output.styled("\n".join(_painted(output.plain(line), style) for line in lines))
+            output.styled("\n".join(_coloured(output.plain(line), style) for line in lines))
         if least != ERROR or found.has_errors:
             advice = ": `memctl check --all` prints the notes" if found.count(INFO) and INFO not in worst else ""
             output.note(formats.summary(found) + advice)
@@ -193,7 +193,7 @@ def _print(memory: Memory, found: Report, style: str, least: str) -> None:
         output.note(f"warning: {omitted}")
 
 
-def _painted(line: str, style: str) -> str:
+def _coloured(line: str, style: str) -> str:
     """Return a line of a report for people, with its severity in colour."""
     where, space, rest = line.partition(": ")
     severity, blank, message = rest.partition(" ")

@@ -1,4 +1,4 @@
-"""`checkpoint`: save the state of a task, and resume it."""
+"""The commands `memctl checkpoint …`: save the state of a task, and resume it."""
 
 from __future__ import annotations
 

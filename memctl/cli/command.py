@@ -40,7 +40,7 @@ class Command(click.Command):
             from memctl.store import agent_env
 
             has_option = any(param.name == "allow_secret" for param in ctx.command.params)
-            is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
+            is_for_people = agent_env.may_run_unasked(_command_name(ctx), os.environ)
             if has_option and ctx.invoked_subcommand is None and not is_for_people:
                 error.hint = f"{error.hint}, or allow it in this write with --allow-secret"
             raise
@@ -130,11 +130,11 @@ def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
     if given and given != "-":
         from memctl.store import agent_env
 
-        agent_env.refuse(param.opts[0], _words(ctx), os.environ)
+        agent_env.refuse(param.opts[0], _command_name(ctx), os.environ)
     return given
 
 
-def _words(ctx: click.Context) -> str:
+def _command_name(ctx: click.Context) -> str:
     """Return the command's name without `memctl`, such as "session end"."""
     return ctx.command_path.partition(" ")[2]
 
@@ -169,7 +169,7 @@ def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any
     from memctl.store import load
     from memctl.store.memory import open_memory
 
-    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.named(given).id
+    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.find_by_title(given).id
 
 
 def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def context_summary_command(
         output.json("context-summary", {**_data(enforced, found), **saved, "model": counter.family.name})
         return
     output.text(enforced.text, newline=False)
-    _tell(enforced, saved)
+    _print_notes(enforced, saved)
 
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
@@ -146,7 +146,7 @@ def _data(enforced: Enforced, found: AgentResult) -> dict[str, Any]:
     }
 
 
-def _tell(enforced: Enforced, saved: dict[str, Any]) -> None:
+def _print_notes(enforced: Enforced, saved: dict[str, Any]) -> None:
     """Print on stderr what was left out and why, which rules are broken, and how much was saved."""
     notes = []
     for one in enforced.dropped:

@@ -33,7 +33,7 @@ def command(kind: Kind) -> Command:
 
 
 _UPDATES = ("update", "checkpoint", "completion_percentage")
-_BEHIND = {  # how help texts show the default of a new record
+_DEFAULT_NOTES = {  # how help texts show the default of a new record
     "--severity": " [default: medium]",
     "--completion": " [default: 0]",
     "--importance": " [default: by type]",
@@ -46,7 +46,7 @@ def _params(kind: Kind) -> list[click.Parameter]:
     ids: dict[str, Any] = {"multiple": True, "metavar": "ID", "shell_complete": complete_id}
     fields = [*record_options.own(kind), *record_options.common(kind.statuses)]
     for option in fields:
-        option.help = f"{option.help}{_BEHIND.get(option.opts[0], '')}"
+        option.help = f"{option.help}{_DEFAULT_NOTES.get(option.opts[0], '')}"
         if option.name == "status":
             option.help = f"{option.help} [default: {kind.statuses[0]}]"
     return [
@@ -133,9 +133,9 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
     if kind is STATE:
-        from memctl.task import state
+        from memctl.task import progress, state
 
-        state.refuse_conflicting(given)
+        progress.refuse_conflicting(state.stated_steps(given))
     draft = create.Draft(kind=kind, values={})
     if source:
         from memctl.cli.source import draft_from
@@ -146,13 +146,13 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     draft.take(given)
     kept: AbstractContextManager[None] = nullcontext()
     if use_editor:
-        from memctl.cli.source import compose, kept_if_refused
+        from memctl.cli.source import compose, keep_if_refused
 
         draft.body = compose(
             create.body_of(draft, create.template(memory, kind)) or create.template_text(memory, kind), draft
         )
         draft.content = {}
-        kept = kept_if_refused(memory, draft.body)
+        kept = keep_if_refused(memory, draft.body)
     if not draft.values.get("title"):
         raise MemctlError(
             "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE

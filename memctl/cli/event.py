@@ -152,8 +152,8 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
     stream = event_stream.read(memory_access.memory(ctx))
     event = next((one for one in reversed(stream.events) if number in (None, one.sequence)), None)
     if event is None:
-        told = f"there is no event {number}" if number else "there are no events"
-        raise MemctlError(told, "`memctl event list --limit 0` lists all events", USAGE if number else REFUSED)
+        message = f"there is no event {number}" if number else "there are no events"
+        raise MemctlError(message, "`memctl event list --limit 0` lists all events", USAGE if number else REFUSED)
     if as_json or form == "json":
         output.json("event", _data(event))
         return

@@ -95,10 +95,10 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
             return markdown.import_text(memory, sequence, snapshot, text, source)
         return jsonl.import_lines(memory, sequence, snapshot, text.split("\n"))
 
-    _carry_out(memory, bring, flags)
+    _run_import(memory, bring, flags)
 
 
-def _carry_out(memory: Memory, bring: Callable[[IdSequence, Snapshot], ImportResult], flags: dict[str, Any]) -> None:
+def _run_import(memory: Memory, bring: Callable[[IdSequence, Snapshot], ImportResult], flags: dict[str, Any]) -> None:
     """Run an import and report what was imported, what was skipped, and what was altered."""
     found: list[ImportResult] = []
 
@@ -222,10 +222,10 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
         return
     lines = [f"{identifier} {file}" for file, identifier in imported.added.items()]
     report.outcome(memory, result, flags, lines)
-    _tell(imported)
+    _print_notes(imported)
 
 
-def _tell(imported: AdrImport) -> None:
+def _print_notes(imported: AdrImport) -> None:
     """Print on stderr what an import skipped, and which files could be read in several ways."""
     output.warnings(output.plain(f"not imported: {line}") for line in imported.refused)
     for line in imported.notes:

@@ -60,7 +60,7 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
             if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
                 here = f"`memctl handoff accept {by}` brings it here"
                 output.note(f"{by} gave you {held.section_id}, but its record is not on this branch: {here}")
-        output.note(*two_phase.interrupted(memory))
+        output.note(*two_phase.interrupted_steps(memory))
     output.faults(memory, wrong)
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
 
@@ -190,7 +190,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     done, one, who = answered.done, answered.handoff, answered.handoff.parties
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
-        output.note(*(f"not changed: {told}" for told in answered.stays))
+        output.note(*(f"not changed: {reason}" for reason in answered.stays))
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
     report.outcome(memory, done.written, given)

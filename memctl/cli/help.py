@@ -31,7 +31,7 @@ def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool
         output.text(TOPICS[words[0]].text, newline=False)
         return
     if words:
-        output.text(_of_command(root, words))
+        output.text(_command_help(root, words))
         return
     formatter = root.make_formatter()
     if everything:
@@ -43,7 +43,7 @@ def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool
     output.columns([(f"  {name}", topic.line) for name, topic in TOPICS.items()])
 
 
-def _of_command(root: click.Context, words: tuple[str, ...]) -> str:
+def _command_help(root: click.Context, words: tuple[str, ...]) -> str:
     """Return the help of a command or subcommand; raises MemctlError for an unknown name."""
     context, group = root, root.command
     for word in words:

@@ -54,12 +54,12 @@ def log_command(
     revision = memory.repository.resolve(at) if at else "HEAD"
     most = None if since else limit or None
     given_up = bool(id) or most is None or history.has_given_up(memory.repository, path, revision, most)
-    beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.now(memory)
+    beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.head(memory)
     found = batches.commits(memory, [path, *former], revision, most, given_up=given_up, beside=beside)
     if since:
         earliest = time_input.parse(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]
-    current = _bringer(memory, path, at) if id else ""
+    current = _current_commit(memory, path, at) if id else ""
     if as_json:
         marks = [{"brought_text": commit.commit == current} if id else {} for commit in found]
         commits = [_data(memory, one) | mark for one, mark in zip(found, marks, strict=True)]
@@ -106,7 +106,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
         )
 
 
-def _bringer(memory: Memory, path: str, at: str | None) -> str:
+def _current_commit(memory: Memory, path: str, at: str | None) -> str:
     """Return the commit of a record's present text, as packs name it; "" if it is unknown."""
     try:
         last = last_commits(memory, [path], at).get(path)

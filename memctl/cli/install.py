@@ -40,7 +40,7 @@ _ANYWHERE = "commit {what} in clones that you trust, off the branch where it has
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
-    """The options of an installation for agents."""
+    """The options of `memctl install` for an agent's program; `own` is --local, the user's settings in a project."""
 
     what: str
     user: bool
@@ -93,7 +93,7 @@ def _mode(repository: Repository | None) -> str:
     """Return what the hooks will commit here; "" if each clone has its own setting."""
     if repository is None:
         return ""
-    trust.look(repository, {})  # where hooks are at work already, they go on as they did
+    trust.state(repository, {})  # where hooks are at work already, they go on as they did
     return hook_commits.mode(repository) or hook_commits.default(repository)
 
 

@@ -123,7 +123,7 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
         return None
 
 
-def judged(
+def judge_replies(
     memory: Memory, made: list[Reply], session: Session | None, text: str
 ) -> tuple[list[Reply], Dimension | None]:
     """Return replies as the user's language model judges them, and how well a summary follows the session's

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from memctl.store.cache_update import Progress
 
 _PATIENCE = 5.0  # seconds to wait; a summary of a transcript of 10 MB with its commit takes about one
-_SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` name an untrusted clone themselves
+# Packs and `status` name an untrusted clone themselves.
+_WARN_IF_UNTRUSTED = ("list", "show", "search", "index", "log", "why")
 # These commands take no lock, and remark on changes that Git undid. `status` lists such changes, and writes name them.
 _READS = ("list", "show", "search", "index", "why", "rehydrate", "resume")
 _WORTH_A_BAR = 2_000  # files; fewer take less than a second
@@ -45,8 +46,8 @@ def memory(ctx: click.Context) -> Memory:
             ctx.obj.leave_batch(opened, dry_run=ctx.params.get("dry_run"))
         _tell_not_checked_out(opened)
         if ctx.info_name in _READS:
-            _tell_undone(opened)
-    if ctx.info_name in _SAYS_WHOSE and not opened.is_trusted:
+            _note_undone(opened)
+    if ctx.info_name in _WARN_IF_UNTRUSTED and not opened.is_trusted:
         opened.remarks.append(f"these records are from a clone that is not trusted (`{trust.COMMAND}` trusts it)")
 
     if ctx.info_name not in _READS:
@@ -71,7 +72,7 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
     """
     from memctl.store import job_queue
 
-    if git.committing() or not job_queue.notes(opened.hooks):  # a hook must not wait for the job that commits
+    if git.committing_process() or not job_queue.notes(opened.hooks):  # a hook must not wait for the job that commits
         return
     opened.asked = None  # the early answer of Git does not show what the jobs write
     is_done = False
@@ -91,7 +92,7 @@ def _tell_not_checked_out(opened: Memory) -> None:
         ]
 
 
-def _tell_undone(opened: Memory) -> None:
+def _note_undone(opened: Memory) -> None:
     """Add a remark on changes that Git undid before their commit; calls Git only if a pending text is missing."""
     if not has_pending(opened):
         return
@@ -152,7 +153,7 @@ def progress(doing: str) -> Progress | None:
 
 
 def filters(opened: Memory, section: str, since: str, until: str, importance: int | None, **named: Any) -> Filters:
-    """Return the filters that the options of `command.filtering` describe."""
+    """Return the Filters for options of `list`, `search` and `export`; raises MemctlError for an invalid time."""
     from memctl.record.filters import Filters
 
     def time(given: str, *, whole_day: bool = False) -> str:

@@ -11,12 +11,12 @@ import msgspec
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
 from memctl.cli.report import FLAGS, take_flags, write_options, writing
-from memctl.cli.source import kept_if_refused, read, write_page
+from memctl.cli.source import keep_if_refused, read, write_page
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record import content_fields, frontmatter
 from memctl.record.change import Change
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind, kind_at
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
@@ -83,7 +83,7 @@ def _from_file(file: str) -> tuple[str, str]:
     text = read(file)
     try:
         has_values = bool(frontmatter.read(text)[0])
-    except Malformed:
+    except FrontMatterError:
         has_values = False  # `---` may be a horizontal rule of Markdown
     if has_values:
         raise MemctlError(f"{file} begins with front matter", "remove it from the text, and give its values as options")
@@ -171,7 +171,7 @@ def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> N
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
     plan, written = prepare(memory, load.disk(memory), given)
-    with kept_if_refused(memory, written):
+    with keep_if_refused(memory, written):
         result = transaction.carry_out(memory, lambda _: plan(load.disk(memory), author), write_options(flags))
     lines = [f"{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
     report.outcome(memory, result, flags, lines)
@@ -208,7 +208,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
 def _add(kind: PageKind) -> Callable[..., None]:
     def prepare(memory: Memory, _: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
         text, written = _read_text(kind, options, None, "Title")
-        former = pages.former(memory, kind)
+        former = pages.former_files(memory, kind)
         return lambda now, author: pages.add(now, kind, text, author, former), written
 
     return lambda ctx, given: _carry_out(ctx, given, prepare)

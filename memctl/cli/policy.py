@@ -12,7 +12,7 @@ import msgspec
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import Group, json_option, options, reading
 from memctl.cli.source import read
-from memctl.cli.token_counter import Several, Surroundings, files_option, model_option
+from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
 from memctl.search.readiness import OpenWork
@@ -42,7 +42,7 @@ policy_command = Group(
 
 @policy_command.command(
     "threshold",
-    cls=Several,
+    cls=MultiFileCommand,
     examples=(
         ("memctl policy threshold", "Review the threshold of the shared slice by memctl's log."),
         ("memctl policy threshold scs.jsonl", "Review it by your own log."),
@@ -239,7 +239,7 @@ def _context(source: str, around: Surroundings) -> Context:
 
 @policy_command.command(
     "parallel",
-    cls=Several,
+    cls=MultiFileCommand,
     examples=(
         (
             "memctl policy parallel agent-a.xml agent-b.xml",
@@ -296,7 +296,7 @@ def _row(one: Judgement, states: dict[bool | None, str], over: str) -> tuple[str
 
 @policy_command.command(
     "triggers",
-    cls=Several,
+    cls=MultiFileCommand,
     examples=(
         ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
         ("memctl policy triggers window.md --plan src/*.py", "Show which triggers would fire after the next reads."),

@@ -122,7 +122,7 @@ def _run_steps(ctx: click.Context, memory: Memory) -> None:
     from memctl.cli import first_steps
 
     steps = first_steps.propose(memory)
-    _do(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
+    _run_all(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
 
 
 def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
@@ -135,7 +135,7 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
         named = [{"command": step.line, "purpose": step.purpose} for step in steps]
         output.json_list("proposed-sections", named, name="sections")
     elif yes:
-        _do(ctx, memory.folder.parent, steps)
+        _run_all(ctx, memory.folder.parent, steps)
     elif steps:
         output.text("\n".join(step.line for step in steps))
         output.note("hint: `memctl init --sections --yes` adds all of them, `memctl section edit` renames one")
@@ -148,7 +148,7 @@ def _name(steps: Sequence[FirstStep], title: str) -> None:
     output.note(title, *(f"  {step.line:<{width}}  # {step.purpose}" for step in steps))
 
 
-def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
+def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
     """Run commands in the folder `top`, one after another, even if one of them fails."""
     root, has_failed = ctx.find_root(), False
     for step in steps:

@@ -15,7 +15,7 @@ from memctl.cli import output
 from memctl.cli.command import for_people, json_option, options
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import WriteOptions
-from memctl.record.required_text import Wrong, refuse_stand_in
+from memctl.record.required_text import InvalidFields, refuse_stand_in
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
     """Within this context, an error about a field names the option that sets it."""
     try:
         yield
-    except Wrong as error:
+    except InvalidFields as error:
         options = {param.name: param.opts[0] for param in ctx.command.params if isinstance(param, click.Option)}
-        told = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
-        fields = [(field, message) for (field, _), message in zip(error.fields, told, strict=True)]
-        raise Wrong(error.title, fields, error.hint, error.exit_code) from None
+        messages = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
+        fields = [(field, message) for (field, _), message in zip(error.fields, messages, strict=True)]
+        raise InvalidFields(error.title, fields, error.hint, error.exit_code) from None
 
 
 def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -203,11 +203,11 @@ def working(doing: str, after: float = 1.0) -> Iterator[None]:
     is_done = Event()
 
     def tell() -> None:
-        started, told = time.monotonic(), ""
+        started, line = time.monotonic(), ""
         while not is_done.wait(after):
-            told = f"\r{doing} ... {time.monotonic() - started:.0f} s"
-            print(told, end="", file=sys.stderr, flush=True)
-        print("\r\033[K" if told else "", end="", file=sys.stderr, flush=True)
+            line = f"\r{doing} ... {time.monotonic() - started:.0f} s"
+            print(line, end="", file=sys.stderr, flush=True)
+        print("\r\033[K" if line else "", end="", file=sys.stderr, flush=True)
 
     teller = Thread(target=tell, daemon=True)
     teller.start()

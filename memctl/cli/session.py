@@ -51,7 +51,7 @@ def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[
     return active.name_like(material.own_name(session, source) or memory.session), None
 
 
-_accepting = click.option(
+_accept_option = click.option(
     "--accept",
     is_flag=False,
     flag_value="all",
@@ -75,7 +75,7 @@ _NOTHING = Session(GIT, ())
 @material.transcripts
 @click.option("--id", "given", default="", metavar="NAME", help="The session's name. [default: the transcript's own]")
 @click.option("--review", is_flag=True, help="Show the records that are proposed, and write nothing.")
-@_accepting
+@_accept_option
 @material.no_llm
 @writing
 @click.pass_context
@@ -123,10 +123,10 @@ def _write(
 
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
-    accepted = _chosen(proposed, accept)
-    told = grades.of_transcript(memory, summary, session)
+    accepted = _select_proposals(proposed, accept)
+    from_transcript = grades.of_transcript(memory, summary, session)
     _, known = session_pages.existing_page(memory, summary.id)
-    asked = grades.facts(memory, known, told, summary.ended).probes if known else told
+    asked = grades.facts(memory, known, from_transcript, summary.ended).probes if known else from_transcript
 
     def plan(ids: sequence.Sequence) -> Change:
         made = session_pages.plan(memory, ids, summary, accepted, asked)
@@ -139,10 +139,10 @@ def _write(
     if ends and not flags["dry_run"]:
         active.forget(memory, ends.id)
     left = sum(not one.record for one in proposed) - len(accepted)
-    _summarized(memory, result, summary, left, flags)
+    _report(memory, result, summary, left, flags)
     if flags["dry_run"]:
         return OK
-    probes.keep_probes(memory, summary.id, told)
+    probes.keep_probes(memory, summary.id, from_transcript)
     _, page = session_pages.existing_page(memory, summary.id)
     below = missing_facts.below_target(page, asked) if page else []
     for one in below:
@@ -251,7 +251,7 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @material.transcripts
-@_accepting
+@_accept_option
 @material.no_llm
 @writing
 @click.pass_context
@@ -362,7 +362,7 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
         output.note(f"no records are proposed{' any more' if proposed else ''}")
 
 
-def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
+def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
     """Return the proposals that --accept selects; a note names those that exist as records already.
 
     Raises MemctlError for a number without a proposal.
@@ -381,7 +381,7 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
     return [one for one in named.values() if not one.record]
 
 
-def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
+def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
     """Report what was written; with --dry-run, what would be written."""
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -432,8 +432,8 @@ def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
         return
     for one in summaries:
         changed = one.trail.having(CREATED, MODIFIED, DELETED)
-        told = f"{one.id}  {one.agent}, since {one.started}, minutes: {one.metrics.duration_minutes:,}"
-        output.text(f"{told}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}")
+        line = f"{one.id}  {one.agent}, since {one.started}, minutes: {one.metrics.duration_minutes:,}"
+        output.text(f"{line}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}")
         for entry in changed[-_LATEST:]:
             output.text(f"  {entry.action:<8}  {output.name(entry.path)}")
     if not summaries:

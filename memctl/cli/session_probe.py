@@ -70,14 +70,14 @@ def probe_command(
     parts = material.read_parts(sources) if sources else []
     session = join_sessions(parts) if parts else None
     page, text = _page(memory, memory_access.snapshot(memory, at), given, session, sources)
-    told: list[Probe] = []
+    from_transcript: list[Probe] = []
     for part in parts:
         summary = collect.gather(memory, part, page.id, active.find(memory, page.id))
-        told = probes.merge_probes(told, grades.of_transcript(memory, summary, part))
-    found = grades.facts(memory, page, told, session.ended if session else "")
+        from_transcript = probes.merge_probes(from_transcript, grades.of_transcript(memory, summary, part))
+    found = grades.facts(memory, page, from_transcript, session.ended if session else "")
     made = grades.replies(found, page)
     if not no_llm:
-        made, last = material.judged(memory, made, session, text)
+        made, last = material.judge_replies(memory, made, session, text)
     else:
         last = None
     measured = grades.dimensions(made, page, whole=found.is_whole)

@@ -53,7 +53,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     import msgspec
 
     from memctl.exchange.jsonl import draft_of
-    from memctl.record.errors import Malformed
+    from memctl.record.errors import FrontMatterError
 
     text = read(source)
     if len(text) > files.MAX_BYTES:
@@ -69,7 +69,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     if text.startswith(frontmatter.FENCE + "\n"):
         try:
             values, text = frontmatter.read(text)
-        except Malformed as error:
+        except FrontMatterError as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
     values.pop("path", None)
     _refuse_template(source, text)
@@ -116,7 +116,7 @@ def compose(skeleton: str, draft: Draft) -> str:
         draft.values["title"] = heading
     for comment in _COMMENT.findall(skeleton):  # other comments in the text are the user's own
         edited = edited.replace(f"{comment}\n", "").replace(comment, "")
-    body = _tidied(_without_empty(edited))
+    body = _tidy(_without_empty(edited))
     if not body.strip() and not draft.values.get("title"):
         raise MemctlError("nothing was written, so nothing is recorded")
     return body
@@ -137,7 +137,7 @@ def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
 
 
 @contextmanager
-def kept_if_refused(memory: Memory, text: str) -> Iterator[None]:
+def keep_if_refused(memory: Memory, text: str) -> Iterator[None]:
     """Within this context, an error about text from the editor keeps the text in a file, and names it in the hint."""
     try:
         yield
@@ -178,7 +178,7 @@ def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
     return "".join(kept).strip("\n")
 
 
-def _tidied(body: str) -> str:
+def _tidy(body: str) -> str:
     """Return a text with runs of empty lines reduced to one, except in code."""
     kept: list[str] = []
     for line, outside in headings.outside_fences(body):

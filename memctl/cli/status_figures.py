@@ -106,11 +106,11 @@ def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
 
 
 class RecordFigures(msgspec.Struct, frozen=True):
-    """Figures of the records, which are cached until one changes.
+    """Numbers about the records of a snapshot, which the cache holds until a record changes.
 
-    `records` has numbers by type and status, `duplicates` the memory_ids of records that have the same id, `severities`
-    the open issues, `work` how much is ready, blocked and begun, `size` the bytes of all open records: about what a
-    pack has of them, whose tokens take as long to count as the pack to make.
+    `records` are numbers by type and status, `severities` of open issues by severity, `work` of ready, blocked and
+    begun work. `duplicates` maps ids that several records have to their memory_ids. `size` is the sum of open records
+    in bytes, from which the tokens of a pack are estimated, since counting them is slow.
     """
 
     records: dict[str, dict[str, int]]
@@ -137,7 +137,8 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> RecordFigures:
     for memory_type, status, severity, number in catalogue.statuses():
         of_type = counts.setdefault(memory_type, {})
         of_type[status] = of_type.get(status, 0) + number
-        if memory_type == "issue" and severity in severities and status not in ("archived", *KINDS[memory_type].closed):
+        closed = ("archived", *KINDS[memory_type].closed_statuses)
+        if memory_type == "issue" and severity in severities and status not in closed:
             severities[severity] += number
     twins = {name: [one.memory_id for one in catalogue.with_id(name)] for name in catalogue.shared_ids()}
     numbers = {"ready": len(work.ready), "blocked": len(work.blocked), "begun": begun}

@@ -116,7 +116,7 @@ def threshold_of(memory: Memory | None) -> int:
     return memory.config.scs_threshold if memory else contexts.SCS_THRESHOLD
 
 
-class Several(Command):
+class MultiFileCommand(Command):
     """A command in which an option whose metavar is `FILE…` takes all arguments up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

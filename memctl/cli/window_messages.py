@@ -41,13 +41,16 @@ written = options(
 
 
 def check(target_file: str | None, *, as_json: bool) -> None:
-    """Refuse to print a report and messages into one stream."""
+    """Raise MemctlError if both a report as JSON and messages would go to standard output."""
     if as_json and target_file is None:
         raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
 
 
 def check_target(opened: Opened, source: str, target_file: str | None) -> None:
-    """Refuse to overwrite the transcript itself: an agent may continue it, and it contains more than the messages."""
+    """Raise MemctlError if messages would overwrite the transcript that they come from.
+
+    An agent may continue the transcript, and it contains more than the messages.
+    """
     if (
         opened.transcript is not None
         and target_file is not None
@@ -88,7 +91,7 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(opened: Opened) -> dict[str, Any]:
-    """Return for JSON which parts of a file are neither counted nor written."""
+    """Return the parts of a file that are neither counted nor written, under three keys of the JSON report."""
     return {
         "uncounted": opened.conversation.uncounted,
         "left_out": opened.transcript.left_out if opened.transcript else 0,

@@ -1,4 +1,4 @@
-"""`window simulate`: compare eviction policies on one transcript."""
+"""The command `memctl window simulate`: compare eviction policies on one transcript."""
 
 from __future__ import annotations
 

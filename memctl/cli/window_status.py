@@ -83,12 +83,13 @@ class WindowSource:
         self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
     def read(self) -> SeenConversation:
-        """Read the file, a transcript line by line; raises MemctlError."""
+        """Return the conversation in the file, of which a transcript is read line by line; raises MemctlError if
+        unreadable."""
         with lines(self.file) as found:
             return status.read(found, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
-        """Return the state of the window."""
+        """Return the state of the window: how full it is, its zone, and when it will be red."""
         if self._usual is None:
             self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
         return status.judge(seen, limit, self.config, self._usual)

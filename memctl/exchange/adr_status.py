@@ -244,8 +244,8 @@ def _other_parts(origin: AdrOrigin) -> tuple[str, str, str]:
     Lines of the section `Status` that are not about the status follow the part below the title.
     """
     head = head_of(origin)
-    told = {head.text.count("\n", 0, span[0]) for span in (head.status, head.date) if span}
-    lines = [None if number in told else line for number, line in enumerate(head.text.split("\n"))]
+    stated = {head.text.count("\n", 0, span[0]) for span in (head.status, head.date) if span}
+    lines = [None if number in stated else line for number, line in enumerate(head.text.split("\n"))]
     first, last = (head.text.count("\n", 0, position) for position in head.front)
     title = head.text.count("\n", 0, head.above)
     amendments = [line for line in _status_text(origin).split("\n") if not _status(line) and not _RELATION.search(line)]

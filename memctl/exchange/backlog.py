@@ -11,8 +11,8 @@ from memctl.errors import USAGE, MemctlError
 from memctl.exchange.relative_links import LinkRebase
 from memctl.exchange.rows import SOURCE_ID
 from memctl.record import strict_yaml
-from memctl.record.errors import Malformed
-from memctl.record.parser import leads_out
+from memctl.record.errors import FrontMatterError
+from memctl.record.parser import is_unsafe_path
 from memctl.record.record import TITLE_LIMIT
 from memctl.text import headings, timestamps
 from memctl.text.fit import cut_at_word
@@ -58,39 +58,39 @@ def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] 
             yield path.name, values
         except UnicodeDecodeError as error:
             yield path.name, f"this is not UTF-8 text (byte {error.start})"
-        except (OSError, Malformed) as error:
+        except (OSError, FrontMatterError) as error:
             yield path.name, str(error)
 
 
 def _record(text: str) -> dict[str, Any]:
-    """Return the values of the record for a task's text; raises Malformed if the text is not a task."""
+    """Return the values of the record for a task's text; raises FrontMatterError if the text is not a task."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
-        raise Malformed(1, "", "this is not a task of Backlog.md: it has no front matter")
+        raise FrontMatterError(1, "", "this is not a task of Backlog.md: it has no front matter")
     task = strict_yaml.read(_UNQUOTED.sub(_quote_value, front[1] + "\n"))
     title, identifier = one_line(str(task.get("title") or "")), str(task.get("id") or "")
     if not title or not identifier:
-        raise Malformed(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")
-    references = _listed(task, "references") + _listed(task, "documentation")
+        raise FrontMatterError(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")
+    references = _items(task, "references") + _items(task, "documentation")
     paths = list(
-        dict.fromkeys(path for path in _listed(task, "modified_files") if "://" not in path and not leads_out(path))
+        dict.fromkeys(path for path in _items(task, "modified_files") if "://" not in path and not is_unsafe_path(path))
     )
     body = _body(text[front.end() :], references)
     if len(title) > TITLE_LIMIT:
         body = f"{title}\n\n{body}"
-    assignees = _listed(task, "assignee")
+    assignees = _items(task, "assignee")
     values: dict[str, Any] = {
         "memory_type": "issue",
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
         "status": _STATUSES.get(str(task.get("status") or "").lower(), "open"),
         "severity": next((s for s in _SEVERITIES if s == str(task.get("priority") or "").lower()), "medium"),
         "timestamp": _timestamp(task.get("created_date")),
-        "agent_id": next(iter([*_listed(task, "reporter"), *assignees]), "").lstrip("@") or None,
+        "agent_id": next(iter([*_items(task, "reporter"), *assignees]), "").lstrip("@") or None,
         "tags": _tags(task),
         "code_refs": paths,
         "parent": task.get("parent_task_id"),
-        "blocked_by": _listed(task, "dependencies"),
+        "blocked_by": _items(task, "dependencies"),
         "body": body,
         "extra": {
             SOURCE_ID: identifier,
@@ -108,7 +108,7 @@ def canonical(identifier: str) -> str:
     return ".".join(str(int(part)) for part in match[1].split(".")) if match else identifier
 
 
-def _listed(task: Mapping[str, Any], name: str) -> list[str]:
+def _items(task: Mapping[str, Any], name: str) -> list[str]:
     value = task.get(name)
     items = value if isinstance(value, list) else [value] if value else []
     return [one_line(str(item)) for item in items if str(item or "").strip()]
@@ -116,7 +116,7 @@ def _listed(task: Mapping[str, Any], name: str) -> list[str]:
 
 def _tags(task: Mapping[str, Any]) -> list[str]:
     kind = str(task.get("type") or "")
-    labels = [label.replace(",", " ") for label in _listed(task, "labels")]
+    labels = [label.replace(",", " ") for label in _items(task, "labels")]
     return list(dict.fromkeys(filter(None, [kind, *labels])))
 
 

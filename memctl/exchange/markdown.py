@@ -44,7 +44,7 @@ _UNTAKEN = {labels.NUMBER: "the id (memctl assigns its own)"}
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
     """Return the draft of one record for a whole text, and notes on what was not understood.
 
-    `values` are those of the front matter that the caller has; they win over values in the text.
+    `values` are fields of a front matter; they win over values in the text.
     """
     own, unread, others = reader.read_record(text, kind.name)
     found = as_record(own) if own else None
@@ -183,7 +183,7 @@ class _Links:
     def __init__(self, snapshot: Snapshot, text: str, made: list[tuple[Statement, RecordValues]]) -> None:
         self._snapshot = snapshot
         numbers = list(filter(None, (_number(found) for _, found in made)))
-        self._own = {name for name in numbers if numbers.count(name) == 1 and not snapshot.called_elsewhere(name)}
+        self._own = {name for name in numbers if numbers.count(name) == 1 and not snapshot.with_foreign_name(name)}
         self._taken = set(numbers) - self._own
         self._found: dict[int, list[tuple[int, str, str]]] = {}  # line, relation and names, by a statement's line
         self.notes: list[str] = []
@@ -219,7 +219,7 @@ class _Links:
     def _is_there(self, name: str) -> bool:
         if name in self._own or self._snapshot.find(name):
             return True
-        return name not in self._taken and len(self._snapshot.called_elsewhere(name)) == 1
+        return name not in self._taken and len(self._snapshot.with_foreign_name(name)) == 1
 
 
 def _number(found: RecordValues) -> str:

@@ -27,15 +27,20 @@ Rows = Iterable[tuple[str, dict[str, Any] | str]]  # the place of each row, and 
 def import_beads(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str], *, is_strict: bool = False
 ) -> ImportResult:
-    """Return the result of importing issues of beads from its JSON Lines. With `is_strict`, raises MemctlError for a
-    problem."""
+    """Return the result of importing issues of beads from JSON Lines.
+
+    With `is_strict`, raises MemctlError for any issue or link that can't be imported; otherwise notes name them.
+    """
     return _import(memory, sequence, snapshot, beads.rows(lines), str, is_strict)
 
 
 def import_backlog(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, folder: Path, *, is_strict: bool = False
 ) -> ImportResult:
-    """Return the result of importing a folder of Backlog.md. With `is_strict`, raises MemctlError for a problem."""
+    """Return the result of importing a folder of Backlog.md.
+
+    With `is_strict`, raises MemctlError for any task or link that can't be imported; otherwise notes name them.
+    """
     links = LinkRebase(memory)
     found = _import(memory, sequence, snapshot, backlog.rows(folder, links), backlog.canonical, is_strict)
     return msgspec.structs.replace(found, notes=(*found.notes, *links.notes))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from memctl.light_typing import NoReturn
+from memctl.text.light_typing import NoReturn
 
 _SECONDS = 120  # after which such a process is killed: a Git hook that waits for input would keep the locks for ever
 SECONDS = 2.0  # for the text at a session's start; a pack of 10,000 records takes 0.2 s, and hosts wait 10 s

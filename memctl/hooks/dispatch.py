@@ -18,10 +18,10 @@ from memctl.git.repository import Repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, NOTED, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
-from memctl.light_typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.store import job_queue
 from memctl.store.place import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
+from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from memctl.git.status import StatusProcess
@@ -132,7 +132,7 @@ def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tupl
 def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str, str]) -> None:
     """Log that standard input has no valid event, if there is a trusted memory here."""
     found = _find_root(start, environ, "")
-    if found is not None and trust.look(found[0], environ) == trust.TRUSTED:
+    if found is not None and trust.state(found[0], environ) == trust.TRUSTED:
         log.fault(found[2], "", "", error)
 
 
@@ -156,13 +156,13 @@ def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: 
     without a folder has begun there: after a tool call Git need not be asked."""
     if what in (BEFORE, TOOL) and not environ.get("MEMCTL_TRUST"):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
-    return trust.look(repository, environ) == trust.TRUSTED
+    return trust.state(repository, environ) == trust.TRUSTED
 
 
 def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:
     """Return whether another process has got this event already; False if that can't be recorded."""
     with suppress(OSError):
-        return not folder.is_once(data, is_one_of_many=what in (BEFORE, TOOL, AGENT))
+        return not folder.claim_event(data, is_one_of_many=what in (BEFORE, TOOL, AGENT))
     return False
 
 
@@ -237,13 +237,13 @@ def _agent(call: _EventCall) -> str:
 def _note_prompt(call: _EventCall) -> None:
     from memctl.hooks import session_state
 
-    job_queue.alone(call.folder, lambda: session_state.note_prompt(call.folder, call.payload.prompt), _PATIENCE)
+    job_queue.run_locked(call.folder, lambda: session_state.note_prompt(call.folder, call.payload.prompt), _PATIENCE)
 
 
 def _note_answer(call: _EventCall) -> None:
     from memctl.hooks import session_state
 
-    job_queue.alone(call.folder, lambda: session_state.note_answer(call.folder, call.payload.answer), _PATIENCE)
+    job_queue.run_locked(call.folder, lambda: session_state.note_answer(call.folder, call.payload.answer), _PATIENCE)
 
 
 def _look(call: _EventCall) -> None:
@@ -253,9 +253,9 @@ def _look(call: _EventCall) -> None:
     from memctl.hooks import gemini_compaction
 
     if gemini_compaction.is_new(call.folder, call.payload.transcript):
-        call.folder.is_new(_OWED)
+        call.folder.create_marker(_OWED)
         _note_compaction(call)
-        job_queue.leave(call.folder, _job_of(call, COMPACT))
+        job_queue.add(call.folder, _job_of(call, COMPACT))
 
 
 def _owed_context(call: _EventCall) -> str:
@@ -314,11 +314,11 @@ def _start(call: _EventCall) -> str:
     state = session_state.read(call.folder)
     note = partial(session_start.note, memory, call.host, call.payload, call.folder, state, is_given=is_given)
     if is_given:
-        _attempt(call, lambda: job_queue.alone(call.folder, note, _MOMENT))
+        _attempt(call, lambda: job_queue.run_locked(call.folder, note, _MOMENT))
         _attempt(call, lambda: recall.note(call.folder, text))
     else:  # the forked process may hold the session's lock for a while
         text = f"{primer.GUIDE}\n{text}"
-        call.behind.append(lambda: _attempt(call, lambda: job_queue.alone(call.folder, note, _PATIENCE)))
+        call.behind.append(lambda: _attempt(call, lambda: job_queue.run_locked(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: session_start.name_the_session(call.host, call.folder, call.environ))
     return text
 
@@ -386,15 +386,15 @@ def _reminder(call: _EventCall) -> str:
 
 def _leave(call: _EventCall, what: str) -> None:
     """Queue the work of an event, to run in a process of its own, or in one that is working for the session already."""
-    job_queue.leave(call.folder, _job_of(call, what))
-    held = job_queue.take(call.folder, _MOMENT)
+    job_queue.add(call.folder, _job_of(call, what))
+    held = job_queue.acquire_lock(call.folder, _MOMENT)
     if held is not None:
         call.behind.append(lambda: _attempt(call, lambda: _settle(call, held=held)))
 
 
 def _end(call: _EventCall) -> str:
     """End a session while the host waits, so that its page is committed before the user can push; returns ""."""
-    job_queue.leave(call.folder, _job_of(call, END))
+    job_queue.add(call.folder, _job_of(call, END))
     live_sessions.end(call.folder)
     _settle(call, _LAST_PATIENCE)
     return ""
@@ -423,7 +423,7 @@ def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> 
 
         return jobs.do_work(call.folder, call.environ, entry)
 
-    job_queue.settle(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
+    job_queue.run_jobs(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
 
 
 _DOING: Mapping[str, Callable[[_EventCall], str]] = {

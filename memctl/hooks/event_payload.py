@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from memctl.hooks.hosts import Host
-from memctl.light_typing import Any, NamedTuple
 from memctl.store.session_dir import key
+from memctl.text.light_typing import Any, NamedTuple
 
 COMPACTED = "compact"  # the `source` of a session that continues after a compaction
 NOTED = 7  # first fields of a payload, which have no texts of people or models, and which a queued job keeps

@@ -49,9 +49,9 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
     """Return what is recorded about the files that a call has read or written, once a session; "" if nothing is."""
     lines = []
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if not folder.show(_mark(name)):  # another call has just said it
+        if not folder.mark_shown(_mark(name)):  # another call has just said it
             continue
-        is_new = folder.show(record.id)
+        is_new = folder.mark_shown(record.id)
         again = f"{record.id}, given before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
         check = " Already written without a look at it: check it against that." if is_written else ""
@@ -67,7 +67,7 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if is_written and record.status != PROPOSED and folder.show(_mark(name)):
+        if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
             told = (
                 f"{_sentence(name, record, reason, others)} Check the change against that; the next try is let through."
             )
@@ -161,8 +161,11 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     """Return a record's reason, or else its first text.
 
     Returns None if the record's file has another status or no longer refers to the code, unlike the cache. Also None
-    for a proposal without a reason or alternatives, which is a report of work and not a decision.
+    for a proposal without a reason or alternatives, which is a report of work and not a decision, and for an issue
+    that only says how a command failed: whoever runs it again sees that, and the line that it names has moved.
     """
+    from memctl.text.phrases import is_failure
+
     try:
         with open(file, "rb") as stream:
             text = stream.read(_BYTES).decode(errors="replace")
@@ -174,8 +177,8 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     _, _, reason = body.partition("\n## Rationale\n")
     if row.status == PROPOSED and not reason and "\n## Alternatives considered\n" not in body:
         return None
-    shown = reason or body.partition("\n## ")[2].partition("\n")[2] or body
-    return shown.strip().partition("```")[0]
+    shown = (reason or body.partition("\n## ")[2].partition("\n")[2] or body).strip()
+    return None if is_failure(shown) else shown.partition("```")[0]
 
 
 def _sentence(name: str, record: FileRecord, reason: str, others: tuple[str, ...]) -> str:

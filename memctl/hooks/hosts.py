@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memctl.light_typing import NamedTuple
 from memctl.store import agent_env
+from memctl.text.light_typing import NamedTuple
 
 START, TOOL, PROMPT, COMPACT, STOP, END = "start", "tool", "prompt", "compact", "stop", "end"
 AGENT = "agent"  # the start of a sub-agent

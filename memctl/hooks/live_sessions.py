@@ -16,8 +16,8 @@ from pathlib import Path
 from memctl.git import private
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.light_typing import NamedTuple
 from memctl.store.session_dir import SessionDir
+from memctl.text.light_typing import NamedTuple
 
 _FILE = "alive.json"
 _SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run the command of a hook

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memctl.git import private
-from memctl.light_typing import Any
+from memctl.text.light_typing import Any
 
 COMPACTIONS, FAULTS = "compactions.jsonl", "faults.jsonl"
 _MOST_BYTES = 512 * 1024  # of a log file; one older file is kept

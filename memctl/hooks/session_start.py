@@ -190,7 +190,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     from memctl.store import sessions_ref
 
     repository = memory.repository
-    if sessions_ref.now(memory) or (root / _ELSEWHERE).exists():
+    if sessions_ref.head(memory) or (root / _ELSEWHERE).exists():
         return ""
     are_kept_there = repository.own_setting(hook_commits.SETTING).lower() == hook_commits.RECORDS
     if not are_kept_there and not (repository.common_dir / "refs" / "memctl" / "remotes").is_dir():

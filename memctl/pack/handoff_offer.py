@@ -32,7 +32,7 @@ from memctl.team.ref_state import StateOutcome, Step
 from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
 from memctl.write import create, transaction, two_phase
-from memctl.write.two_phase import Done
+from memctl.write.two_phase import StepResult
 
 _SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # the id at the end of a line that comes from a record
 _PARTS = ("critical_decisions", "open_issues", "blocking_dependencies", "completed", "not_started")
@@ -54,7 +54,7 @@ class Offered(msgspec.Struct, frozen=True):
     """The outcome of an offered handoff: the completed request, what was written, the package, and warnings."""
 
     asked: HandoffRequest
-    done: Done
+    done: StepResult
     package: Package
     warnings: tuple[str, ...] = ()
 

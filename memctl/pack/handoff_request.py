@@ -17,7 +17,7 @@ from memctl.pack.phase import Standing
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.handoff import HandoffType, Parties
 from memctl.record.record import Record
-from memctl.record.required_text import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.text.actions import CREATED, MODIFIED
@@ -154,7 +154,7 @@ def complete(
 
     def of_task(lines: Iterable[str]) -> list[str]:
         source = f" [{state.task_id}]" if state.task_id and not isinstance(state, Checkpoint) else ""
-        return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_said(line)]
+        return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_meaningful(line)]
 
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
@@ -194,7 +194,7 @@ def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -
     wrong = [
         (name, "is missing, and the memory has nothing to fill it from")
         for name in (_NEEDED[:1] if given.handoff_type == EMERGENCY else _NEEDED)
-        if not any(map(is_said, whole.texts[name])) and not given.texts[name]
+        if not any(map(is_meaningful, whole.texts[name])) and not given.texts[name]
     ]
     for name, texts in given.texts.items():
         wrong += [(name, message) for text in texts if (message := _problem(text, is_long=name == "summary"))]
@@ -210,7 +210,7 @@ def _problem(text: str, *, is_long: bool) -> str:
     """Return what is wrong with a text of the giver, "" if nothing is; only a long text may exceed a line's length."""
     if not all(c.isprintable() or c in "\n\t" for c in text):
         return "has control characters"
-    if not is_said(text):
+    if not is_meaningful(text):
         return f"{text!r} is only a placeholder"
     is_too_long = not is_long and len(text) > LONGEST_LINE
     limit = f"at most {LONGEST_LINE} are allowed: put the details into a record"

@@ -16,7 +16,7 @@ from memctl.pack.draft import Item, PackPart
 from memctl.pack.formats.markdown import markdown_item
 from memctl.record import checkpoint, frontmatter, session_page
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
 from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
 from memctl.record.snapshot import Snapshot
@@ -66,7 +66,7 @@ def sessions(snapshot: Snapshot) -> list[Ended]:
             if isinstance(ended, str):
                 began = timestamps.parse(started) if isinstance(started, str) else ""
                 found.append(Ended(path, began, timestamps.parse(ended)))
-        except (InvalidRecord, Malformed, OSError, ValueError):
+        except (InvalidRecord, FrontMatterError, OSError, ValueError):
             continue
     return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
 

@@ -332,7 +332,7 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
         return ""
-    number = len(ends) or sessions(snapshot.catalogue.recorded(), snapshot.config.session_pause_hours)
+    number = len(ends) or sessions(snapshot.catalogue.recording_times(), snapshot.config.session_pause_hours)
     ended = f"; {quantity(number, 'session')} " if number else ""
     ended += f"summed up, the last ended {_ago(max(ends), now)}" if ends else "so far" if number else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")

@@ -41,7 +41,7 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
     @cache
     def touched() -> Callable[[], set[str]]:
-        return history.touched(memory.repository, _LATEST, memory.prefix)
+        return history.paths_touched(memory.repository, _LATEST, memory.prefix)
 
     def ahead(records: list[Record]) -> None:
         if at is None and any(one.code_refs for one in records):

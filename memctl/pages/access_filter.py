@@ -75,6 +75,9 @@ class _Filtered:
         gone = self._withheld.paths | self._withheld.records.keys()
         return [name for name in self._snapshot.names(folder) if name not in gone]
 
+    def leftovers(self) -> list[str]:
+        return self._snapshot.leftovers()
+
     def texts(self) -> Texts:
         return self._snapshot.texts.without({*self._withheld.records, *self._withheld.paths})
 

@@ -39,7 +39,7 @@ def document_of(page: Page) -> str:
 def _part_anchors(page: Page) -> tuple[str, ...]:
     """Return the link target of each heading of a page of details."""
     document = markdown.target(document_of(page))
-    return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.parts_of(page))
+    return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.numbered_headings(page))
 
 
 _CODE = "§4."  # markers of files are not refused here; `check` reports those that lead nowhere
@@ -54,7 +54,9 @@ class Links:
         self._anchors = {page.id: markdown.target(document_of(page)) for page in snapshot.outline.pages}
         self._parts = {page.path: _part_anchors(page) for page in snapshot.outline.details}
         for page in snapshot.outline.details:
-            self._anchors.update(zip((part.id for part in pages.parts_of(page)), self.parts(page), strict=True))
+            self._anchors.update(
+                zip((part.id for part in pages.numbered_headings(page)), self.parts(page), strict=True)
+            )
         self._anchors[pages.PROJECT_ID] = EXECUTIVE
         self._targets: dict[str, str] = {}
         self._left = _MOST

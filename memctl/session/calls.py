@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from memctl.light_typing import Any, Protocol
 from memctl.session import file_actions
 from memctl.session.file_actions import FileAction
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ, WRITTEN
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import Any, Protocol
 
 # Tools of Claude Code, Codex, Gemini CLI, Cursor, Copilot and MCP's reference servers; without `-` and `_`, lower case.
 _SHELL = "shell"

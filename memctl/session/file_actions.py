@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from memctl.light_typing import NamedTuple
 from memctl.session import shell
 from memctl.session.shell import ShellCommand
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ, WRITTEN
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import NamedTuple
 
 
 class FileAction(NamedTuple):

@@ -10,14 +10,14 @@ import msgspec
 
 from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
 from memctl.record.record import Record
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import DONE
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
 from memctl.statements import labels
 from memctl.statements.records import as_record
-from memctl.text import timestamps
+from memctl.text import phrases, timestamps
 from memctl.text.actions import CREATED, MODIFIED, READ
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
@@ -76,7 +76,7 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     found += _state(summary)
     files = [entry.path for entry in summary.trail.having(CREATED, MODIFIED, READ)]
     found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
-    new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_said(one.title)}
+    new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_meaningful(one.title)}
     proposals = [
         msgspec.structs.replace(one, record=made.get(key) or (one.record if one.record in ids else ""))
         for key, one in reversed(new.items())
@@ -174,7 +174,7 @@ def _redacted(text: str) -> str:
 
 
 def _unresolved(failure: Failure, where: str) -> Proposal:
-    text = f"`{redacted_line(failure.step)}` failed: {redacted_line(failure.message)}"
+    text = phrases.failure(redacted_line(failure.step), redacted_line(failure.message))
     content: dict[str, str | list[str]] = {"description": f"{text}\n\n{where}; no later success was seen."}
     return Proposal(
         ISSUE.name,

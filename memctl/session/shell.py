@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import product
 
-from memctl.light_typing import NamedTuple
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import NamedTuple
 
 _MOST = 256 * 1024  # characters of a command that are parsed
 _MOST_WORDS = 200  # that one word with variables or braces may expand to

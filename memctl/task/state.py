@@ -14,10 +14,9 @@ import msgspec
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.record import Record
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, PROGRESS, Status, Step, TaskState, key
-from memctl.task import progress
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 
@@ -45,7 +44,7 @@ def of_record(snapshot: Snapshot, record: Record) -> TaskState:
 def of_values(values: Mapping[str, Any]) -> TaskState:
     """Return the state in the fields of a state's text. A remaining step may end in "(in progress)" or "(claimed)"."""
     steps: dict[str, Step] = {}
-    for step in sorted(_stated_steps(values), key=lambda step: PROGRESS.index(step.status), reverse=True):
+    for step in sorted(stated_steps(values), key=lambda step: PROGRESS.index(step.status), reverse=True):
         steps.setdefault(key(step.text), step)
     return TaskState(
         goal=cut(one_line(str(values.get("task_description") or "")), LONGEST_MISSION),
@@ -55,7 +54,7 @@ def of_values(values: Mapping[str, Any]) -> TaskState:
     )
 
 
-def _stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
+def stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
     """Yield the steps in the fields of a state's text; one that stands in both lists comes twice."""
     for text in _lines(values, "substeps_completed"):
         yield Step(text, DONE)
@@ -63,11 +62,6 @@ def _stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
         match = _MARKED.search(text)
         status: Status = PLANNED if match is None else IN_PROGRESS if " " in match[1] else CLAIMED
         yield Step(text[: match.start()] if match else text, status)
-
-
-def refuse_conflicting(values: Mapping[str, Any]) -> None:
-    """Raise MemctlError if the fields of a state's text have a step both as done and as remaining."""
-    progress.refuse_conflicting(_stated_steps(values))
 
 
 def record_values(state: TaskState) -> dict[str, Any]:
@@ -85,4 +79,4 @@ def record_values(state: TaskState) -> dict[str, Any]:
 def _lines(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
     given = values.get(name)
     texts = [str(text) for text in given] if isinstance(given, list | tuple) else []
-    return tuple(cut(one_line(text), LONGEST_LINE) for text in texts if is_said(text))[:MOST_LINES]
+    return tuple(cut(one_line(text), LONGEST_LINE) for text in texts if is_meaningful(text))[:MOST_LINES]

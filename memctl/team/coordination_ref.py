@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.light_typing import TYPE_CHECKING
+from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.git.repository import Repository
-from memctl.light_typing import TYPE_CHECKING
 from memctl.team import coordination_ref
+from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory

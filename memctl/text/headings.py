@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from memctl.light_typing import TYPE_CHECKING, NamedTuple
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 
-from memctl.light_typing import Any, cast
-
 
 class _LazyRegex:
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
         self._flags = flags
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         compiled = re.compile(self.pattern, self._flags)
         for method in ("match", "fullmatch", "search", "sub", "split", "findall", "finditer"):
             setattr(self, method, getattr(compiled, method))  # found without us from now on
@@ -24,4 +22,4 @@ class _LazyRegex:
 
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return an object that works like `re.compile(pattern, flags)`, and fails for a wrong pattern at first use."""
-    return cast(re.Pattern[str], _LazyRegex(pattern, flags))
+    return _LazyRegex(pattern, flags)  # type: ignore[return-value]  # it has the methods of a pattern

@@ -14,3 +14,13 @@ def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ")
     """Return at most `most` names and the number of others: "a, b and 3 more"."""
     more = f"{last}{len(names) - most:,} more" if len(names) > most else ""
     return mark.join(names[:most]) + more
+
+
+def failure(step: str, message: str) -> str:
+    """Return "`make test` failed: 2 errors", as an issue that a failed run leaves begins."""
+    return f"`{step}` failed: {message}"
+
+
+def is_failure(text: str) -> bool:
+    """Return whether a text begins as `failure` makes it."""
+    return text.startswith("`") and text[1:].partition("`")[2].startswith(" failed: ")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.store import observations
+from memctl.store import token_samples
 from memctl.store.cache import Cache, digest
-from memctl.store.observations import TokenSample
+from memctl.store.token_samples import TokenSample
 from memctl.text.characters import encodable
 from memctl.tokens import families
 from memctl.tokens.families import Family, claude_version, kind_of_text
@@ -104,7 +104,7 @@ class Counter:
     def count(self, text: str, kind: str = "markdown") -> Count:
         """Return the tokens of a text. `kind` is one of `families.KINDS`."""
         text = encodable(text)
-        if self._calibration is not None and (reported := self._calibration.reported_of(text)) is not None:
+        if self._calibration is not None and (reported := self._calibration.reported.get(digest_of(text))) is not None:
             return Count(reported, f"reported by {self._calibration.model}", 0.0)
         if self._tokenizer is not None:
             tokens = self._cached_count(text, self._tokenizer.name, self._tokenizer.count)
@@ -134,12 +134,11 @@ class Counter:
         """Return whether a text has from `least` to `most` tokens; it counts only if cheap bounds do not decide."""
         if self._tokenizer is not None or self._calibration is not None:
             return least <= self.tokens(text, kind) <= most
-        question = f"{self.family.name} {kind} {least}-{most}"
-        is_within = self._cached_count(text, question, lambda text: int(self._is_within(text, least, most, kind)))
-        return is_within == 1
 
-    def _is_within(self, text: str, least: int, most: int, kind: str) -> bool:
-        return self._is_surely_within(text, least, most, kind) or least <= self.tokens(text, kind) <= most
+        def judge(text: str) -> int:
+            return self._is_surely_within(text, least, most, kind) or least <= self.tokens(text, kind) <= most
+
+        return self._cached_count(text, f"{self.family.name} {kind} {least}-{most}", judge) == 1
 
     def _is_surely_within(self, text: str, least: int, most: int, kind: str) -> bool:
         words, factor = text.split(), self.family.factors[kind]
@@ -208,10 +207,6 @@ class Calibration(msgspec.Struct, frozen=True):
         """Return the error band for a kind of text; for one that was not observed, at least the family's."""
         return self.error if kind in self.kinds else max(self.error, family.error)
 
-    def reported_of(self, text: str) -> int | None:
-        """Return the tokens that the model reported of exactly this text, None if it reported none."""
-        return self.reported.get(digest_of(text))
-
 
 def digest_of(text: str) -> bytes:
     """Return the key under which the reported tokens of a whole text are kept."""
@@ -275,4 +270,4 @@ def calibration_of(folder: Path, model: str, family: Family) -> Calibration | No
     `folder` is the folder of memctl's that all worktrees of the clone share.
     """
     name = name_of(model)
-    return calibrate(name, observations.of(folder, name), family)
+    return calibrate(name, token_samples.samples_of(folder, name), family)

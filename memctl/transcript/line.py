@@ -13,8 +13,8 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 
-from memctl.light_typing import Any, BinaryIO
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.light_typing import Any, BinaryIO
 
 _SYNTHETIC = "<synthetic>"  # the model of messages that the program writes itself, such as errors of the API
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")

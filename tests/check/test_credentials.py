@@ -92,7 +92,7 @@ def test_a_credential_in_the_name_of_a_record_is_found_and_not_committed_by_hand
     assert TOKEN not in git(repo, "log", "--all", "--name-only")
 
 
-def test_of_many_credentials_of_a_file_the_first_are_shown_and_the_rest_counted(memctl: Memctl, page: Path) -> None:
+def test_the_first_credentials_of_a_file_are_listed_and_the_rest_counted(memctl: Memctl, page: Path) -> None:
     page.write_text(TEXT + f"{TOKEN}\n" * 5_000)
     assert len(found(memctl)) == 21
     assert "4,983 more places look like credentials" in memctl("check", code=1).out

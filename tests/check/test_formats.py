@@ -58,7 +58,7 @@ def in_memory(path: str) -> str:
     return f".memory/{path}"
 
 
-def test_people_read_a_line_for_each_finding_and_how_many_there_are(hand: Hand, memctl: Memctl) -> None:
+def test_text_has_a_line_for_each_finding_and_the_counts(hand: Hand, memctl: Memctl) -> None:
     spoil(hand)
     result = memctl("check", *SPOILT, code=1)
     decision = ".memory/decisions/2025-10/DEC-2025-10-02-001-sign-tokens.md"
@@ -95,7 +95,7 @@ def test_json_has_counts_and_every_finding_in_the_order_of_files_and_lines(hand:
     assert memctl("check", "--format", "json", *SPOILT, "--select", "MEM101", code=1).json == envelope
 
 
-def test_a_memory_without_findings_says_so_in_every_format(memctl: Memctl) -> None:
+def test_every_format_reports_that_nothing_was_found(memctl: Memctl) -> None:
     text = memctl("check")
     assert (text.out, text.err) == ("", "nothing found\n")
     nothing = {"counts": dict.fromkeys(SEVERITIES, 0), "ignored": 0, "unlisted": 0, "findings": []}
@@ -159,12 +159,12 @@ def test_github_shows_findings_beside_their_lines(hand: Hand, memctl: Memctl) ->
 
 
 @pytest.mark.parametrize("text", ["50 %", "%0A", "%250A", "a\nb", "a\r\nb", "a:b", "a,b", "::error::x", "a::b", "ü, §"])
-def test_github_gets_every_character_back(text: str) -> None:
+def test_escaping_for_github_can_be_reversed(text: str) -> None:
     (line,) = formats.as_github(one(path=f"{text}.md", message=text, hint=text), in_memory)
     assert understood(line) == ("error", f".memory/{text}.md", 3, "MEM101 invalid-record", f"{text} ({text})")
 
 
-def test_github_has_what_is_special_escaped() -> None:
+def test_special_characters_are_escaped_for_github() -> None:
     (line,) = formats.as_github(one(path="a,b:c%.md", message="1: 50 %,\r\nnext"), in_memory)
     assert line == "::error file=.memory/a%2Cb%3Ac%25.md,line=3,title=MEM101 invalid-record::1: 50 %25,%0D%0Anext"
 
@@ -201,7 +201,7 @@ def check_sarif(log: Any) -> list[dict[str, Any]]:
     return run["results"]  # type: ignore[no-any-return]
 
 
-def test_sarif_is_what_the_standard_requires(hand: Hand, memctl: Memctl) -> None:
+def test_sarif_follows_its_schema(hand: Hand, memctl: Memctl) -> None:
     spoil(hand)
     hand.write("größe :50%.txt", "")
     more = (*SPOILT, "--select", "MEM501")
@@ -231,7 +231,7 @@ def test_every_rule_fits_into_sarif() -> None:
     assert len(check_sarif(msgspec.json.decode(formats.as_sarif(report, in_memory, "1", home())))) == len(RULES)
 
 
-def test_a_file_may_be_called_anything(hand: Hand, memctl: Memctl) -> None:
+def test_sarif_has_any_file_name_as_a_uri(hand: Hand, memctl: Memctl) -> None:
     for name in ODD_NAMES:
         hand.write(name, "")
     paths = {f".memory/{name}" for name in ODD_NAMES}
@@ -287,7 +287,7 @@ def test_a_terminal_gets_no_control_characters(hand: Hand) -> None:
     assert "\x1b[31mred" not in shown
 
 
-def test_sarif_says_where_memctl_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sarif_has_the_address_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def said() -> str:
         log = msgspec.json.decode(formats.as_sarif(Report((), 0), in_memory, "1", home()))
         return str(log["runs"][0]["tool"]["driver"]["informationUri"])

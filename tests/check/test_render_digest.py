@@ -51,7 +51,7 @@ def repo(hand: Hand) -> Path:
         for staged in (False, True)
     ],
 )
-def test_a_change_is_seen_as_by_a_check_that_remembers_nothing(
+def test_a_check_with_a_cache_finds_what_one_without_finds(
     hand: Hand, memctl: Memctl, change: str, staged: bool
 ) -> None:
     options = ["--staged"] if staged else []
@@ -65,7 +65,7 @@ def test_a_change_is_seen_as_by_a_check_that_remembers_nothing(
 
 
 @pytest.mark.parametrize("staged", [False, True])
-def test_documents_that_stand_as_they_were_rendered_are_not_rendered_again(
+def test_up_to_date_documents_are_not_rendered_again(
     hand: Hand, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, staged: bool
 ) -> None:
     rendered: list[str] = []

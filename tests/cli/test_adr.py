@@ -22,7 +22,7 @@ def folder(repo: Path) -> Path:
     return folder
 
 
-def test_an_import_says_what_it_added_and_what_it_passed_over(memctl: Memctl, folder: Path) -> None:
+def test_an_import_reports_what_it_added_and_what_it_skipped(memctl: Memctl, folder: Path) -> None:
     result = memctl("import", "adr", str(folder))
     assert result.out == "DEC-2024-01-08-001 0001-first.md\n"
     assert "skipped, because the name is not that of a record: 0000-template.md, README.md, index.md\n" in result.err
@@ -48,7 +48,7 @@ def test_a_dry_run_of_an_import_writes_nothing(repo: Path, memctl: Memctl, folde
     assert git(repo, "status", "--porcelain", ".memory") == ""
 
 
-def test_an_export_changes_what_changed_where_it_came_from(memctl: Memctl, folder: Path) -> None:
+def test_an_edited_decision_is_exported_to_its_own_file(memctl: Memctl, folder: Path) -> None:
     memctl("import", "adr", str(folder))
     memctl("decide", "Second", "--rationale", "r", "--supersedes", "DEC-2024-01-08-001")
     assert memctl("export", "adr", str(folder)).out.split()[::3] == ["changed", "new"]

@@ -31,12 +31,12 @@ def at_work(memctl: Memctl) -> dict[str, Any]:
     return found
 
 
-def test_who_accepts_is_at_work_on_the_sections(memctl: Memctl, accepted: str) -> None:
+def test_an_accepted_handoff_puts_its_taker_at_work_on_the_sections(memctl: Memctl, accepted: str) -> None:
     assert at_work(memctl)["bob"]["handoffs"][accepted]["sections"] == ["§2.1", "§2.2"]
     assert f"Refunds ({accepted}: §2.1 §2.2)" in memctl("coordination", "show").out
 
 
-def test_who_gives_all_sections_back_is_no_longer_at_work(memctl: Memctl, bob: Memctl, accepted: str) -> None:
+def test_an_agent_that_returns_all_sections_is_no_longer_at_work(memctl: Memctl, bob: Memctl, accepted: str) -> None:
     bob("own", "release", "2.1")
     assert at_work(memctl)["bob"]["handoffs"][accepted]["sections"] == ["§2.2"]
     bob("own", "release", "§2.2")
@@ -44,7 +44,7 @@ def test_who_gives_all_sections_back_is_no_longer_at_work(memctl: Memctl, bob: M
 
 
 @pytest.mark.parametrize("how", [("transfer",), ("acquire",)])
-def test_who_loses_all_sections_is_no_longer_at_work(
+def test_an_agent_that_loses_all_sections_is_no_longer_at_work(
     memctl: Memctl, bob: Memctl, accepted: str, how: tuple[str, ...]
 ) -> None:
     if how == ("transfer",):
@@ -54,7 +54,7 @@ def test_who_loses_all_sections_is_no_longer_at_work(
     assert at_work(memctl) == {}
 
 
-def test_who_hands_on_is_at_work_until_that_is_accepted(
+def test_a_giver_is_at_work_until_the_handoff_is_accepted(
     memctl: Memctl, bob: Memctl, accepted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on = bob("handoff", "--to", "carol", "--section", "2.1,2.2", "--task", "Refunds", *OFFER).data["id"]
@@ -69,7 +69,7 @@ def test_who_hands_on_is_at_work_until_that_is_accepted(
     assert list(at_work(memctl)) == ["carol"]
 
 
-def test_who_was_at_work_before_stays_and_keeps_the_task_that_it_has_said_since(
+def test_an_agent_at_work_before_stays_with_the_task_that_it_named_since(
     memctl: Memctl, bob: Memctl, accepted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bob("coordination", "join", "--task", "My own")

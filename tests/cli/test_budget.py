@@ -41,7 +41,7 @@ def test_files_are_counted_against_their_types(memctl: Memctl, tmp_path: Path) -
     assert found["measured"]["used"] == sum(used.values())
 
 
-def test_the_zone_is_the_meters_and_the_capacity_decides_the_exit_code_if_asked_to(memctl: Memctl) -> None:
+def test_the_zone_is_that_of_window_status_and_strict_sets_the_exit_code(memctl: Memctl) -> None:
     for used, capacity, code in (
         (159_999, "normal", 0),
         (160_000, "plan", 0),
@@ -55,7 +55,7 @@ def test_the_zone_is_the_meters_and_the_capacity_decides_the_exit_code_if_asked_
     assert "\norange: 160,000 used" in memctl("budget", "--used", "160000").out
 
 
-def test_the_zone_is_of_what_fits_before_the_host_compacts(memctl: Memctl) -> None:
+def test_the_zone_is_a_share_of_what_fits_before_the_host_compacts(memctl: Memctl) -> None:
     for used in (83_000, 84_000, 126_000, 151_000):
         found = memctl("budget", "--used", str(used), "--host", "claude-code", "--json").data["measured"]
         assert found["level"] == hooks_pressure.ContextFill(used, 167_000).zone
@@ -79,7 +79,7 @@ def test_a_profile_of_components_divides_a_request(memctl: Memctl) -> None:
     assert "has no room for 4,000 tokens" in memctl("budget", "--profile", "research", "--window", "100", code=2).err
 
 
-def test_the_responses_of_a_level_are_told(memctl: Memctl) -> None:
+def test_the_responses_of_a_level_are_printed(memctl: Memctl) -> None:
     assert "plan a compaction within 10 operations" in memctl("budget", "--used", "170000").out
     assert "put off loading files that are not critical" in memctl("budget", "--used", "181000").out
     red = memctl("budget", "--used", "210000").out
@@ -88,14 +88,14 @@ def test_the_responses_of_a_level_are_told(memctl: Memctl) -> None:
     assert "lacks 20,000" in red
 
 
-def test_a_type_over_its_hard_limit_is_named(memctl: Memctl, tmp_path: Path) -> None:
+def test_a_type_over_its_hard_limit_is_reported(memctl: Memctl, tmp_path: Path) -> None:
     large = tmp_path / "large.md"
     large.write_text("word " * 200)
     shown = memctl("budget", "--window", "1000", "--model", "gpt", "--session", str(large), "--strict", code=1).out
     assert "over the hard limit by" in shown
 
 
-def test_a_memory_says_what_it_would_load_and_no_memory_does_not(memctl: Memctl, tmp_path: Path) -> None:
+def test_what_memctl_would_load_is_listed_only_in_a_memory(memctl: Memctl, tmp_path: Path) -> None:
     memctl("section", "add", "Payment", "--overview", "Takes money by card.")
     own = {item["what"]: item["tokens"] for item in memctl("budget", "--json").data["memctl"]}
     assert list(own) == ["level 1: 1 page", "level 2: 1 page", "level 3: 0 pages", "rehydrate, at most"]

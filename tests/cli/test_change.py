@@ -96,7 +96,7 @@ def test_some_fields_are_not_for_editing(memctl: Memctl, field: str) -> None:
     assert memctl("edit", made, "--set", f"{field}=x", code=2).err.startswith("error: ")
 
 
-def test_an_edit_from_a_file_may_not_change_who_a_record_is(memctl: Memctl) -> None:
+def test_an_edit_from_a_file_can_not_change_the_identity_of_a_record(memctl: Memctl) -> None:
     made = memctl("learn", "Whole", "--lesson", "old").id
     text = memctl("show", made).out
     memctl("edit", made, "--file", "-", stdin=text.replace("old", "new"))
@@ -163,7 +163,7 @@ def test_archive_several_at_once_and_back(repo: Path, memctl: Memctl) -> None:
     assert "twice" in memctl("archive", made[0], made[0], code=1).err
 
 
-def test_every_write_says_who_and_why(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_commit_has_actor_and_reason(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_SESSION", "s-42")
     made = memctl("decide", "Traced", "--reason", "Asked\nby Ada").id
     commit = memctl("log", made, "--json").data["commits"][0]
@@ -205,7 +205,7 @@ def test_templates_of_the_project_order_the_sections(repo: Path, memctl: Memctl)
     assert body.index("## Context") < body.index("## Rationale") < body.index("## Decision")
 
 
-def test_what_makes_a_record_changes_it_by_the_same_options(memctl: Memctl) -> None:
+def test_edit_has_the_options_of_the_creating_commands(memctl: Memctl) -> None:
     words = ["--completion", "40", "--done", "GET", "--next", "Tests", "--status", "active", "--tag", "api", "-i", "6"]
     made = memctl("state", "Profile API", *words).id
     more = ["--completion", "80", "--done", "DELETE", "--next", "Docs", "--status", "done", "--tag", "b,c", "-i", "7"]

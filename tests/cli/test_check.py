@@ -142,7 +142,7 @@ def test_sixty_faults_are_all_found(hand: Hand, memctl: Memctl) -> None:
     assert set(found(memctl, "--at", "HEAD", *NO_DOCUMENTS, code=1)) == expected
 
 
-def test_what_a_check_keeps_for_the_next_one_follows_every_change(hand: Hand, memctl: Memctl) -> None:
+def test_cached_findings_follow_every_change(hand: Hand, memctl: Memctl) -> None:
     def fresh() -> list[Found]:
         shutil.rmtree(hand.repo / ".git" / "memctl")
         return found(memctl, *NO_DOCUMENTS)
@@ -171,7 +171,7 @@ def test_what_a_check_keeps_for_the_next_one_follows_every_change(hand: Hand, me
     assert [set(one) - set(other) == set() for one, other in zip(seen[1:], seen, strict=False)].count(False) >= 4
 
 
-def test_a_file_with_several_faults_has_them_all_told(hand: Hand, memctl: Memctl) -> None:
+def test_all_faults_of_a_file_are_reported(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, "status: open\nseverity: high\nimportance: 8", "status: on fire\nseverity: 7\nimportance: 80")
     lines = [one.line for one in found(memctl, *NO_DOCUMENTS, code=1)]
     assert lines == [hand.line(ISSUE, "severity: 7"), hand.line(ISSUE, "importance: 80")]
@@ -229,7 +229,7 @@ def test_what_is_not_staged_is_not_judged(hand: Hand, memctl: Memctl) -> None:
     assert {"MEM101", "MEM205", "MEM501", "MEM309", "MEM201"} <= set(codes(memctl))
 
 
-def test_what_is_staged_is_judged_though_it_is_mended_on_the_disk(hand: Hand, memctl: Memctl) -> None:
+def test_staged_text_is_checked_even_if_the_disk_has_it_corrected(hand: Hand, memctl: Memctl) -> None:
     text = hand.read(ISSUE)
     hand.replace(ISSUE, *DREADFUL)
     broken = at(hand, "MEM101", ISSUE, "severity")
@@ -252,7 +252,7 @@ def test_a_file_that_is_staged_as_deleted_is_gone(hand: Hand, memctl: Memctl) ->
     ]
 
 
-def test_code_is_there_once_it_is_staged(hand: Hand, memctl: Memctl) -> None:
+def test_staged_code_counts_as_existing(hand: Hand, memctl: Memctl) -> None:
     hand.write("../src/auth/new.py", "")
     hand.replace(TOKENS, "§4.src/payment/keys.py", "§4.src/auth/new.py")
     hand.git("add", ".memory")
@@ -261,7 +261,7 @@ def test_code_is_there_once_it_is_staged(hand: Hand, memctl: Memctl) -> None:
     assert found(memctl, "--staged", *NO_DOCUMENTS, code=0) == []
 
 
-def test_changed_code_makes_a_page_suspect_once_it_is_staged(hand: Hand, memctl: Memctl) -> None:
+def test_staged_changes_of_code_make_a_page_suspect(hand: Hand, memctl: Memctl) -> None:
     hand.write("../src/payment/refund.py", "pass\n")
     assert found(memctl, "--staged", code=0) == []
     hand.git("add", "src")
@@ -318,7 +318,7 @@ def test_a_hook_sees_what_commit_a_takes_along(hooked: Path, hand: Hand) -> None
     assert commits(hooked) == before + 1
 
 
-def test_a_hook_sees_of_commit_only_what_it_takes_along(hooked: Path, hand: Hand) -> None:
+def test_in_a_hook_only_the_files_of_the_commit_are_checked(hooked: Path, hand: Hand) -> None:
     before = commits(hooked)
     hand.replace(ISSUE, *DREADFUL)
     hand.git("add", "-A")
@@ -351,7 +351,7 @@ def test_a_hook_lets_the_commits_of_memctl_pass(hooked: Path, memctl: Memctl) ->
 # At a revision
 
 
-def test_a_revision_is_judged_as_it_was(hand: Hand, memctl: Memctl) -> None:
+def test_at_a_revision_its_own_files_are_checked(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, *DREADFUL)
     broken = at(hand, "MEM101", ISSUE, "severity")
     hand.git("commit", "-qam", "broken")
@@ -364,7 +364,7 @@ def test_a_revision_is_judged_as_it_was(hand: Hand, memctl: Memctl) -> None:
         assert found(memctl, "--at", revision, code=0) == []
 
 
-def test_at_a_revision_code_is_what_it_was(hand: Hand, memctl: Memctl) -> None:
+def test_at_a_revision_its_own_code_counts(hand: Hand, memctl: Memctl) -> None:
     hand.git("mv", "src/payment/refund.py", "src/payment/repay.py")
     hand.git("commit", "-qm", "moved")
     assert at(hand, "MEM201", REFUNDS, "  - src/payment/refund.py\n") in found(memctl, "--at", "HEAD", code=1)
@@ -552,7 +552,7 @@ def test_a_file_ignores_findings_in_itself_and_nowhere_else(hand: Hand, memctl: 
     ]
 
 
-def test_a_line_that_is_used_is_told_from_one_that_is_not(hand: Hand, memctl: Memctl) -> None:
+def test_only_unused_lines_of_check_ignore_are_reported(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, *DREADFUL)
     ignore(hand, "MEM101 issues/*: under way", "MEM101 states/*: under way")
     assert found(memctl, *NO_DOCUMENTS) == [at(hand, "MEM504", CONFIG, "MEM101 states")]
@@ -620,7 +620,7 @@ def unlink(hand: Hand) -> None:
     hand.git("commit", "-qam", "one end")
 
 
-def test_what_has_one_right_answer_is_mended_in_one_commit(hand: Hand, memctl: Memctl) -> None:
+def test_fix_corrects_what_has_one_right_correction_in_one_commit(hand: Hand, memctl: Memctl) -> None:
     texts = {path: hand.read(path) for path in (ISSUE, OLD)}
     unlink(hand)
     memctl("render")
@@ -635,7 +635,7 @@ def test_what_has_one_right_answer_is_mended_in_one_commit(hand: Hand, memctl: M
     assert hand.git("status", "--porcelain") == ""
 
 
-def test_mending_twice_changes_nothing(hand: Hand, memctl: Memctl) -> None:
+def test_fix_twice_changes_nothing(hand: Hand, memctl: Memctl) -> None:
     unlink(hand)
     (hand.folder / EXECUTIVE).unlink()
     memctl("check", "--fix", code=0)
@@ -682,7 +682,7 @@ def test_links_of_every_kind_get_their_other_ends(hand: Hand, memctl: Memctl) ->
     assert (made["status"], made["tags"]) == ("superseded", ["left alone"])
 
 
-def test_nothing_else_is_mended(hand: Hand, memctl: Memctl) -> None:
+def test_fix_leaves_other_findings_alone(hand: Hand, memctl: Memctl) -> None:
     unlink(hand)
     hand.replace(PROPOSED, "section: §3.1.2", "section: §3.9")
     hand.replace(STATE, "completion_percentage: 65", "completion_percentage: 100")
@@ -696,7 +696,7 @@ def test_nothing_else_is_mended(hand: Hand, memctl: Memctl) -> None:
     assert codes(memctl) == ["MEM205", "MEM309", "MEM501", "MEM406"]
 
 
-def test_a_link_by_an_earlier_id_is_whole(hand: Hand, memctl: Memctl) -> None:
+def test_a_link_by_an_alias_counts_as_complete(hand: Hand, memctl: Memctl) -> None:
     """LRN-…-002 knows LRN-…-001 under the id that it had; only the link to LRN-…-003 lacks its other end."""
     hand.write(
         *learning(1, "relates_to:\n  - LRN-2025-10-06-002\n  - LRN-2025-10-06-003\naliases:\n  - LRN-2025-10-06-009\n")
@@ -709,7 +709,7 @@ def test_a_link_by_an_earlier_id_is_whole(hand: Hand, memctl: Memctl) -> None:
     assert "relates_to:\n  - LRN-2025-10-06-001\n" in hand.read(learning(3)[0])
 
 
-def test_a_link_across_types_does_not_stop_the_mending(hand: Hand, memctl: Memctl) -> None:
+def test_fix_works_beside_a_link_across_types(hand: Hand, memctl: Memctl) -> None:
     """An issue has no status `superseded`; the other end can be added all the same."""
     unlink(hand)
     hand.replace(PROPOSED, "agent_id: ada\n", f"agent_id: ada\nsupersedes:\n  - {identifier(CLOSED)}\n")
@@ -743,7 +743,7 @@ def test_a_document_edited_by_hand_stays(hand: Hand, memctl: Memctl) -> None:
     assert codes(memctl) == ["MEM309"]
 
 
-def test_only_what_is_chosen_and_not_ignored_is_mended(hand: Hand, memctl: Memctl) -> None:
+def test_fix_corrects_only_selected_rules_that_are_not_ignored(hand: Hand, memctl: Memctl) -> None:
     unlink(hand)
     memctl("check", "--fix", "--select", "MEM402", code=0)
     assert "status: superseded" in hand.read(OLD)
@@ -754,7 +754,7 @@ def test_only_what_is_chosen_and_not_ignored_is_mended(hand: Hand, memctl: Memct
     assert hand.read(ISSUE) == text
 
 
-def test_a_dry_run_shows_what_would_be_mended(hand: Hand, memctl: Memctl) -> None:
+def test_a_dry_run_shows_what_fix_would_correct(hand: Hand, memctl: Memctl) -> None:
     unlink(hand)
     head = hand.git("rev-parse", "HEAD")
     before = everything(hand.repo)
@@ -769,7 +769,7 @@ def test_a_dry_run_shows_what_would_be_mended(hand: Hand, memctl: Memctl) -> Non
 
 
 @pytest.mark.parametrize("option", ["--fix", "--dry-run"])
-def test_mending_leaves_json_whole(hand: Hand, memctl: Memctl, option: str) -> None:
+def test_fix_with_json_prints_valid_json(hand: Hand, memctl: Memctl, option: str) -> None:
     unlink(hand)
     (hand.folder / EXECUTIVE).unlink()
     data = memctl("check", "--fix", option, "--json", code=None).data
@@ -778,7 +778,7 @@ def test_mending_leaves_json_whole(hand: Hand, memctl: Memctl, option: str) -> N
     )
 
 
-def test_a_commit_that_can_not_be_made_now_is_told(hand: Hand, memctl: Memctl) -> None:
+def test_fix_reports_a_pending_commit(hand: Hand, memctl: Memctl) -> None:
     unlink(hand)
     head = hand.git("rev-parse", "HEAD")
     (hand.repo / ".git" / "MERGE_HEAD").write_text(head)

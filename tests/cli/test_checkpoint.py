@@ -39,7 +39,7 @@ def commit(repo: Path, path: str, text: str = "x\n") -> None:
     git(repo, "commit", "-qm", f"feat: {path}")
 
 
-def test_a_checkpoint_is_two_files_in_one_commit_and_nothing_of_the_users(repo: Path, memctl: Memctl) -> None:
+def test_a_checkpoint_commits_two_files_and_no_file_of_the_user(repo: Path, memctl: Memctl) -> None:
     (repo / "app.py").write_text("print('dirty')\n")
     (repo / "staged.py").write_text("")
     git(repo, "add", "staged.py")
@@ -81,7 +81,7 @@ def test_a_checkpoint_carries_what_memory_git_and_events_know(repo: Path, memctl
     assert memctl("event", "list", "--json").data["events"][0]["checkpoint_id"] == got["checkpoint_id"]
 
 
-def test_a_step_moves_from_list_to_list_and_stands_in_one(memctl: Memctl) -> None:
+def test_a_step_is_in_one_list_only(memctl: Memctl) -> None:
     memctl(*FIRST)
     memctl(*SAVE, "--done", "post", "--doing", "DELETE", "--planned", "Review")
     got = shown(memctl)
@@ -96,7 +96,7 @@ def test_a_step_moves_from_list_to_list_and_stands_in_one(memctl: Memctl) -> Non
     assert (having(got, "planned"), got["next_actions"], got["version"]) == ([], ["Deploy"], 3)
 
 
-def test_what_is_done_comes_back_only_if_it_is_dropped(memctl: Memctl) -> None:
+def test_a_done_step_returns_only_after_it_was_dropped(memctl: Memctl) -> None:
     memctl(*FIRST)
     assert "'GET' is done" in memctl(*SAVE, "--doing", "get", code=USAGE).err
     memctl(*SAVE, "--done", "GET")  # said again, it stays as it was
@@ -110,7 +110,7 @@ def test_what_is_done_comes_back_only_if_it_is_dropped(memctl: Memctl) -> None:
     assert "1 claimed" in memctl("checkpoint", "list").out
 
 
-def test_what_others_committed_is_none_of_the_works_files(repo: Path, memctl: Memctl) -> None:
+def test_files_that_others_committed_are_not_files_of_the_work(repo: Path, memctl: Memctl) -> None:
     memctl(*FIRST)
     commit(repo, "mine.py")
     (repo / "theirs.py").write_text("x\n")
@@ -120,7 +120,7 @@ def test_what_others_committed_is_none_of_the_works_files(repo: Path, memctl: Me
     assert [one["path"] for one in shown(memctl)["files"]] == ["mine.py"]
 
 
-def test_two_agents_on_one_branch_share_a_workflow_only_if_they_ask_to(
+def test_two_agents_on_one_branch_share_a_workflow_only_by_option(
     memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl(*FIRST)
@@ -153,7 +153,7 @@ def test_another_task_begins_with_empty_lists(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("task", ["", "TBD", "n/a"])
-def test_the_first_checkpoint_says_what_the_task_is(repo: Path, memctl: Memctl, task: str) -> None:
+def test_the_first_checkpoint_needs_a_task_that_is_no_placeholder(repo: Path, memctl: Memctl, task: str) -> None:
     before = commits(repo)
     memctl(*SAVE, "--task", task, "--doing", "POST", code=USAGE)
     assert commits(repo) == before
@@ -232,14 +232,14 @@ def test_clones_that_save_at_once_lose_nothing_and_somebody_decides(repo: Path, 
     assert memctl("check", where=clone).out == ""
 
 
-def test_of_agents_that_save_from_the_same_version_one_wins(repo: Path, memctl: Memctl) -> None:
+def test_of_two_saves_from_one_version_one_is_refused(repo: Path, memctl: Memctl) -> None:
     memctl(*FIRST)
     running = [process(repo, *SAVE, "--base", "1", "--done", f"step {number}") for number in range(4)]
     assert sorted(one.wait() for one in running) == [0, 1, 1, 1]
     assert memctl("checkpoint", "list", "--json").data["total"] == 2
 
 
-def test_resuming_tells_how_the_environment_has_drifted(repo: Path, memctl: Memctl) -> None:
+def test_resume_reports_changes_of_branch_commits_and_files(repo: Path, memctl: Memctl) -> None:
     commit(repo, "src/pay.py")
     (repo / "kept.py").write_text("")
     (repo / "lost.py").write_text("")
@@ -261,7 +261,7 @@ def test_resuming_tells_how_the_environment_has_drifted(repo: Path, memctl: Memc
     assert "- 1 commit since: " in text
 
 
-def test_a_head_that_was_rewritten_or_is_not_here_is_told(repo: Path, memctl: Memctl) -> None:
+def test_resume_reports_a_commit_that_was_rewritten_or_is_missing(repo: Path, memctl: Memctl) -> None:
     commit(repo, "src/pay.py")
     memctl(*FIRST)
     git(repo, "checkout", "-q", "--orphan", "fresh")
@@ -286,7 +286,7 @@ def test_resuming_writes_nothing(repo: Path, memctl: Memctl) -> None:
     assert memctl("event", "list", "--json").data["total"] == events
 
 
-def test_what_is_missing_to_resume_is_told_when_it_is_saved_and_when_it_is_resumed(memctl: Memctl) -> None:
+def test_save_and_resume_report_what_is_missing(memctl: Memctl) -> None:
     result = memctl(*SAVE, "--task", "Go on as discussed above", "--planned", "DELETE")
     told = result.err
     for what in (
@@ -315,7 +315,7 @@ def test_of_what_is_finished_nothing_is_missing_until_there_is_more_to_do(memctl
     assert memctl("checkpoint", "show", "--json").data["next_actions"] == ["Ask Ada"]
 
 
-def test_none_says_that_no_error_issue_or_blocker_is_open_any_more(memctl: Memctl) -> None:
+def test_none_clears_errors_issues_and_blockers(memctl: Memctl) -> None:
     memctl(*SAVE, "--task", "Refunds", "--next", "Test", "--error", "make test: 1 failed", "--blocker", "No key")
     memctl(*SAVE, "--error", "none")
     saved = memctl("checkpoint", "show", "--json").data
@@ -350,7 +350,7 @@ def test_a_broken_newest_checkpoint_is_not_passed_over(repo: Path, memctl: Memct
     assert "TASK:" in memctl("checkpoint", "resume", first, "--allow-stale").out
 
 
-def test_without_a_checkpoint_the_others_are_named(repo: Path, memctl: Memctl) -> None:
+def test_a_branch_without_a_checkpoint_names_other_workflows(repo: Path, memctl: Memctl) -> None:
     assert "`memctl checkpoint save` makes one" in memctl("checkpoint", "resume", code=1).err
     memctl(*FIRST)
     git(repo, "switch", "-qc", "feature/Search")
@@ -409,7 +409,7 @@ def test_a_checkpoint_is_written_in_the_names_of_the_seed(memctl: Memctl) -> Non
     assert root.findtext("context_metrics/events_processed") == "1"
 
 
-def test_events_since_and_a_broken_stream_are_told(repo: Path, memctl: Memctl) -> None:
+def test_resume_reports_events_since_and_a_broken_stream(repo: Path, memctl: Memctl) -> None:
     memctl(*FIRST)
     memctl("event", "emit", "--type", "escalation", "--action", "asked for a key", "--to", "user")
     memctl("event", "emit", "--type", "escalation", "--action", "of another", "--to", "user", "--workflow", "b")
@@ -424,7 +424,7 @@ def test_events_since_and_a_broken_stream_are_told(repo: Path, memctl: Memctl) -
     assert drift(memctl) == {}
 
 
-def test_so_many_files_that_no_checkpoint_holds_them_all_are_not_told_as_new(repo: Path, memctl: Memctl) -> None:
+def test_files_beyond_the_limit_of_a_checkpoint_are_not_reported_as_new(repo: Path, memctl: Memctl) -> None:
     for number in range(MOST_DIRTY + 1):
         (repo / f"{number}.txt").write_text("")
     memctl(*FIRST)
@@ -452,7 +452,7 @@ def test_checkpoints_are_read_back_at_a_revision(repo: Path, memctl: Memctl) -> 
     assert memctl("checkpoint", "list", "--at", "HEAD~1", "--json").data["total"] == 1
 
 
-def test_of_decisions_the_latest_are_kept(memctl: Memctl) -> None:
+def test_a_checkpoint_holds_the_latest_decisions(memctl: Memctl) -> None:
     many = [word for number in range(MOST_LINES) for word in ("--decision", f"number {number}")]
     memctl(*FIRST, *many)
     memctl(*SAVE, "--decision", "one more")
@@ -460,7 +460,7 @@ def test_of_decisions_the_latest_are_kept(memctl: Memctl) -> None:
     assert (len(decisions), decisions[0], decisions[-1]) == (MOST_LINES, "number 1", "one more")
 
 
-def test_what_the_agent_says_is_open_learned_and_came_of_it_is_saved_in_every_form(repo: Path, memctl: Memctl) -> None:
+def test_issues_learnings_and_results_of_options_are_in_every_format(repo: Path, memctl: Memctl) -> None:
     memctl(*FIRST, "--issue", "Rounding *twice*", "--learned", "Half to even", "--summary", "GET works")
     found = shown(memctl)
     assert (found["issues"], found["lessons"], found["summary"]) == (
@@ -544,7 +544,7 @@ def test_files_with_odd_names_are_there_when_they_are_there(repo: Path, memctl: 
     assert drift(memctl)["missing_files"] == ["caf\\xe9.py"]
 
 
-def test_who_restores_by_a_part_of_an_id_is_told_where_the_ids_stand(memctl: Memctl) -> None:
+def test_restore_by_a_part_of_an_id_names_the_command_that_lists_ids(memctl: Memctl) -> None:
     for part in ("main-w1", "main-w1-v2", "main-w1-v2-", "main-w1-v2-a4"):
         assert "`memctl checkpoint list --all` names" in memctl("restore", part, code=1).err
 
@@ -572,9 +572,7 @@ def test_a_worktree_of_another_branch_resumes_the_same_task_and_saves_it(
     assert "is newer" in memctl("checkpoint", "save", "--done", "A test", code=1).err  # of the branch left behind
 
 
-def test_a_checkpoint_that_waits_for_its_commit_or_that_git_took_back_is_named_with_the_command(
-    repo: Path, memctl: Memctl
-) -> None:
+def test_a_pending_or_undone_checkpoint_is_reported_with_the_command(repo: Path, memctl: Memctl) -> None:
     name = memctl(*FIRST, "--no-commit").id
     for command in ("list", "show", "resume"):
         assert f"{name} is not committed: `memctl commit`" in memctl("checkpoint", command).err

@@ -50,7 +50,7 @@ def test_zsh_takes_the_script(repo: Path, memctl: Memctl) -> None:
     assert shown == ["_git-memctl:", "function", "_memctl_completion:", "function"]
 
 
-def test_powershell_is_told_values_with_their_help(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_powershell_gets_values_with_their_help(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     made = memctl("learn", "Look at the pool").id
     assert "Register-ArgumentCompleter -Native -CommandName memctl" in memctl("completion", "powershell").out
     told = {"_MEMCTL_COMPLETE": "powershell_complete", "COMP_WORDS": "memctl show LRN", "COMP_CWORD": "LRN"}

@@ -13,14 +13,14 @@ from tests.pack.test_context_summary import BAD, GOOD
 from tests.pack.test_returned import RETURNED, SUMMARY
 
 
-def test_what_obeys_the_rules_is_printed_as_it_is(memctl: Memctl) -> None:
+def test_a_text_within_the_rules_is_printed_unchanged(memctl: Memctl) -> None:
     result = memctl("context-summary", "-", "--decision", "proceed", stdin=GOOD)
     assert result.out == f"PROCEED\n\n{GOOD}\n"
     assert "left out" not in result.err
     assert memctl("context-summary", "-", stdin=result.out).out == result.out, "it states its decision"
 
 
-def test_what_is_left_out_is_told_with_line_and_reason(memctl: Memctl, tmp_path: Path) -> None:
+def test_omissions_are_reported_with_line_and_reason(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "returned.md").write_text(BAD)
     result = memctl("context-summary", str(tmp_path / "returned.md"), "--decision", "CLARIFY")
     assert result.out.startswith("CLARIFY\n\n- The file exports")
@@ -31,13 +31,13 @@ def test_what_is_left_out_is_told_with_line_and_reason(memctl: Memctl, tmp_path:
     assert "nothing in it" not in result.err, "a path is something to look at"
 
 
-def test_without_a_decision_it_is_refused(memctl: Memctl) -> None:
+def test_a_text_without_a_decision_is_refused(memctl: Memctl) -> None:
     err = memctl("context-summary", "-", stdin=GOOD, code=USAGE).err
     assert "states no decision" in err
     assert "--decision" in err
 
 
-def test_a_text_with_two_decisions_needs_to_be_told_which_holds(memctl: Memctl) -> None:
+def test_a_text_with_two_decisions_needs_the_option(memctl: Memctl) -> None:
     text = f"Decision: STOP\n{GOOD}\nDecision: PROCEED"
     assert "several decisions" in memctl("context-summary", "-", stdin=text, code=1).err
     assert memctl("context-summary", "-", "--decision", "STOP", stdin=text).out == f"STOP\n\n{GOOD}\n"
@@ -50,7 +50,7 @@ def test_a_summary_of_nothing_is_refused(memctl: Memctl, text: str) -> None:
     assert "nothing for the next phase" in result.err
 
 
-def test_the_object_of_a_sub_agent_says_what_it_saved(memctl: Memctl) -> None:
+def test_json_has_the_tokens_saved(memctl: Memctl) -> None:
     data = memctl("context-summary", "-", "--json", stdin=msgspec.json.encode(RETURNED).decode()).data
     assert data["context_summary"].startswith(f"PROCEED\n\n{SUMMARY}")
     assert (data["task_id"], data["phase"], data["budget"]) == ("research-123", "research", 500)
@@ -84,7 +84,7 @@ def test_a_check_prints_what_is_against_the_rules(memctl: Memctl) -> None:
     assert "where 20 are allowed" in found[0]["message"]
 
 
-def test_it_needs_no_memory(memctl: Memctl, tmp_path: Path) -> None:
+def test_context_summary_needs_no_memory(memctl: Memctl, tmp_path: Path) -> None:
     assert (
         memctl("context-summary", "-", "--decision", "STOP", stdin="Use JWT.", where=tmp_path).out
         == "STOP\n\nUse JWT.\n"

@@ -35,7 +35,7 @@ def test_agents_come_and_go(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> 
     assert state(memctl)["sync_version"] == 3
 
 
-def test_who_leaves_keeps_sections_unless_they_are_released(memctl: Memctl) -> None:
+def test_leave_keeps_sections_unless_release_is_given(memctl: Memctl) -> None:
     memctl("section", "add", "Payment")
     memctl("own", "acquire", "2.1")
     for options, kept in (((), ["§2.1"]), (("--release",), [])):
@@ -82,21 +82,21 @@ def test_what_is_no_line_of_text_is_wrong_usage(memctl: Memctl, text: str) -> No
     memctl("coordination", "block", text, code=2)
 
 
-def test_the_history_says_who_did_what_and_why(memctl: Memctl, repo: Path) -> None:
+def test_the_history_of_the_state_has_actor_change_and_reason(memctl: Memctl, repo: Path) -> None:
     memctl("coordination", "block", "Staging is down", "--reason", "the disk is full")
     said = git(repo, "log", "-1", "--format=%B", REF)
     assert "Staging is down" in said
     assert "Memctl-Op: block\nMemctl-Actor: claude\nMemctl-Reason: the disk is full" in said
 
 
-def test_of_writers_at_once_none_is_lost(memctl: Memctl, repo: Path) -> None:
+def test_concurrent_writes_are_all_kept(memctl: Memctl, repo: Path) -> None:
     writing = [process(repo, "coordination", "assign", name, f"task of {name}") for name in "abcdef"]
     assert [(one.communicate()[1], one.returncode) for one in writing] == [("", 0)] * 6
     assert state(memctl)["agent_task_assignments"] == {name: [f"task of {name}"] for name in "abcdef"}
     assert state(memctl)["sync_version"] == 6
 
 
-def test_of_writers_that_insist_on_a_version_one_wins_and_the_others_are_told(memctl: Memctl, repo: Path) -> None:
+def test_of_concurrent_writes_with_a_version_one_succeeds_and_others_are_refused(memctl: Memctl, repo: Path) -> None:
     memctl("coordination", "join")
     args = ("coordination", "assign", "elena")
     writing = [process(repo, *args, f"task {n}", "--expect-version", "1") for n in range(4)]
@@ -113,7 +113,7 @@ def test_a_memory_below_the_top_has_a_state_of_its_own(memctl: Memctl, repo: Pat
     assert git(repo, "for-each-ref", "--format=%(refname)", "refs/memctl").startswith(f"{REF}-")
 
 
-def test_what_blocks_everybody_stands_where_level_1_is_shown_and_in_packs(memctl: Memctl) -> None:
+def test_blockers_are_in_level_1_and_in_packs(memctl: Memctl) -> None:
     assert "Staging" not in memctl("show", "§1.0").out
     memctl("coordination", "block", "Staging is down")
     assert "**Blocked for all agents**:\n\n- Staging is down" in memctl("show", "§1.0").out

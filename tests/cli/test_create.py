@@ -11,7 +11,7 @@ from memctl.errors import USAGE
 from tests.conftest import Memctl, changed_in, commits, git
 
 
-def test_decide_makes_one_commit_of_one_file(repo: Path, memctl: Memctl) -> None:
+def test_decide_commits_one_file(repo: Path, memctl: Memctl) -> None:
     (repo / "app.py").write_text("print('dirty')\n")
     (repo / "new.py").write_text("x = 1\n")
     git(repo, "add", "new.py")
@@ -67,7 +67,7 @@ def test_before_there_are_pages_a_record_may_name_a_section_to_come(memctl: Memc
 
 
 @pytest.mark.parametrize("text", ["TBD", "n/a.", "…", "To be determined"])
-def test_what_says_nothing_is_not_recorded(repo: Path, memctl: Memctl, text: str) -> None:
+def test_placeholders_are_refused(repo: Path, memctl: Memctl, text: str) -> None:
     issue = memctl("issue", "Slow", "--attempted", "none").id
     memctl("section", "add", "Payment")
     whole = memctl("show", issue).out.replace("title: Slow", f"title: {text}")

@@ -11,7 +11,7 @@ from tests.conftest import Memctl, git
 from tests.example import MEMORY
 
 
-def test_demo_makes_a_repository_whose_memory_is_clean_and_writable(tmp_path: Path, memctl: Memctl) -> None:
+def test_demo_creates_a_memory_that_passes_check_and_can_be_written(tmp_path: Path, memctl: Memctl) -> None:
     made = memctl("demo", "lantern", where=tmp_path)
     folder = tmp_path / "lantern"
     assert str(folder) in made.out
@@ -50,7 +50,7 @@ def test_demo_never_writes_into_a_folder_with_files(tmp_path: Path, memctl: Memc
     assert not (tmp_path / "new").exists()
 
 
-def test_the_example_copied_without_its_code_is_one_error(tmp_path: Path, memctl: Memctl) -> None:
+def test_the_example_without_its_code_is_one_finding(tmp_path: Path, memctl: Memctl) -> None:
     git(tmp_path, "init", "-q")
     shutil.copytree(MEMORY, tmp_path / ".memory")
     git(tmp_path, "add", ".memory")

@@ -33,7 +33,7 @@ def test_an_event_gets_the_next_number_and_touches_neither_tree_nor_history(repo
     assert "claude -> codex  Refunds by card" in listed[0]
 
 
-def test_what_an_event_of_a_type_needs_is_named_and_nothing_is_noted(repo: Path, memctl: Memctl) -> None:
+def test_an_incomplete_event_is_refused_with_the_missing_field(repo: Path, memctl: Memctl) -> None:
     err = memctl("event", "emit", "--type", "phase_start", "--phase", "build", "--to", "codex", code=1).err
     assert all(f"{name}: is needed" in err for name in ("mission", "inputs", "expected_outputs", "constraints"))
     assert "deliverables: is needed" in memctl("event", "emit", "--type", "phase_complete", "--phase", "x", code=1).err
@@ -175,7 +175,7 @@ def test_what_looks_like_a_credential_is_refused(memctl: Memctl) -> None:
     assert "credential" in memctl("event", "emit", "--type", "phase_boundary", "--action", secret, code=1).err
 
 
-def test_a_stream_that_cannot_be_read_is_told(repo: Path, memctl: Memctl) -> None:
+def test_unreadable_lines_of_the_stream_are_reported(repo: Path, memctl: Memctl) -> None:
     stream(repo).mkdir(parents=True)
     assert "can't be read" in memctl(*START, code=1).err
 

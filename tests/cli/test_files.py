@@ -52,7 +52,7 @@ def ranked(memctl: Memctl, *args: str) -> dict[str, dict[str, Any]]:
     return {file["path"]: file for file in memctl("files", "--limit", "0", "--json", *args).data["files"]}
 
 
-def test_what_a_task_names_comes_first_then_what_it_needs(shop: Path, memctl: Memctl) -> None:
+def test_files_named_in_the_task_come_first_then_their_imports(shop: Path, memctl: Memctl) -> None:
     found = ranked(memctl, "--task", "let src/shop/checkout.py wait longer")
     assert next(iter(found)) == "src/shop/checkout.py"
     assert found["src/shop/checkout.py"]["dependency"] == 20
@@ -81,7 +81,7 @@ def test_active_files_may_be_named_in_any_way(shop: Path, memctl: Memctl) -> Non
     assert "belongs to the memory" in memctl("files", "--active", ".memory/config.yaml", code=1).err
 
 
-def test_the_memory_says_what_a_task_is_about(shop: Path, memctl: Memctl) -> None:
+def test_records_relate_a_task_to_files(shop: Path, memctl: Memctl) -> None:
     asked = ("--code", "src/shop/stock.py", "--rationale", "One refund queue.")
     decision = memctl("decide", "Refunds go through one queue", *asked).id
     memctl("section", "add", "Night shift", "--path", "docs/**")
@@ -231,7 +231,7 @@ def test_a_pack_has_the_texts_and_what_was_left_out(shop: Path, memctl: Memctl, 
     assert left["src/shop/stock.py"] == "its score is below 40"
 
 
-def test_a_pack_says_what_each_file_is(shop: Path, memctl: Memctl) -> None:
+def test_a_pack_describes_each_file(shop: Path, memctl: Memctl) -> None:
     (shop / "src/shop/card.py").write_text("class CardClient: ...\n")
     text = memctl("files", "--task", "mend src/shop/checkout.py", "--pack").out
     commit = git(shop, "log", "-1", "--format=%H", "--", "src/shop/card.py").strip()[:10]

@@ -29,7 +29,7 @@ def ids(memctl: Memctl, *args: str) -> list[str]:
 
 @pytest.mark.usefixtures("example")
 class TestExample:
-    def test_it_is_whole(self, memctl: Memctl) -> None:
+    def test_the_example_has_all_types_and_its_links_lead_to_records(self, memctl: Memctl) -> None:
         status = memctl("status", "--json")
         assert "faults" not in status.json
         assert set(status.data["records"]) == {"decision", "issue", "state", "learning"}
@@ -38,7 +38,7 @@ class TestExample:
                 for target in record[link]:
                     memctl("show", target)
 
-    def test_it_rehydrates_within_any_budget(self, memctl: Memctl) -> None:
+    def test_rehydrate_stays_within_any_budget(self, memctl: Memctl) -> None:
         for budget in (50, 500, 5_000, 20_000):
             data = memctl("rehydrate", "--budget", str(budget), "--json").data
             assert 0 < data["tokens"] <= budget
@@ -71,7 +71,7 @@ class TestExample:
         assert column("id", "id") == sorted(column("date", "id"))  # type: ignore[type-var]
         assert ids(memctl, "--sort", "id", "--reverse") == ids(memctl, "--sort", "id")[::-1]
 
-    def test_the_limit_says_what_it_keeps_back(self, memctl: Memctl) -> None:
+    def test_a_limited_list_reports_how_many_are_not_shown(self, memctl: Memctl) -> None:
         shown = memctl("list", "--limit", "3")
         assert len(shown.out.splitlines()) == 3
         assert "more: --limit 0" in shown.err

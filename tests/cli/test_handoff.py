@@ -97,7 +97,7 @@ class TestExample:
         assert "## Validation" in memctl("show", made).out
         assert not [f for f in memctl("check", "--json", code=None).data["findings"] if "HND" in f["path"]]
 
-    def test_it_disturbs_neither_packs_nor_documents(self, memctl: Memctl, repo: Path) -> None:
+    def test_a_handoff_is_in_no_pack_and_no_document(self, memctl: Memctl, repo: Path) -> None:
         before = {name: set(found) for name, found in memctl("rehydrate", "--json").data["parts"].items()}
         memctl("commit")
         memctl(*SAID)
@@ -105,7 +105,7 @@ class TestExample:
         assert {name: set(found) for name, found in after.items()} == before
         assert all("/handoffs/" in path for path in git(repo, "show", "--format=", "--name-only").split())
 
-    def test_it_matches_the_work_with_the_skills_of_the_taker(self, memctl: Memctl, repo: Path) -> None:
+    def test_a_specialist_package_compares_the_work_with_the_takers_skills(self, memctl: Memctl, repo: Path) -> None:
         config = repo / ".memory/config.yaml"
         config.write_text(config.read_text() + "agents:\n  codex: {skills: [PostgreSQL, payments]}\n")
         text = memctl(*SAID[:3], *SAID[5:], "--format", "markdown", "-n").out
@@ -120,7 +120,7 @@ class TestExample:
         assert memctl("handoff", "list", "--json").data["handoffs"] == []
         assert memctl("own", "list", "--json").data["sections"] == []
 
-    def test_a_budget_too_small_for_what_is_said_is_refused_with_the_least_one(self, memctl: Memctl) -> None:
+    def test_a_budget_below_the_givers_text_is_refused_with_the_minimum(self, memctl: Memctl) -> None:
         said = (*SAID[:3], *SAID[5:], "-n", "--budget")
         refused = memctl(*said, "1", code=2).err
         least = re.search(r"hint: give at least (\d+)", refused)
@@ -155,7 +155,7 @@ class TestRefused:
         assert all(option in err for option in ("--reason", "--summary", "--immediate", "--success"))
 
     @pytest.mark.parametrize("empty", ["TBD", "n/a", "…", " ", "todo.", "To be determined"])
-    def test_what_says_nothing_is_refused(self, shop: Path, memctl: Memctl, empty: str) -> None:
+    def test_placeholders_are_refused(self, shop: Path, memctl: Memctl, empty: str) -> None:
         before = git(shop, "rev-parse", "HEAD")
         for option in ("--success", "--immediate", "--pitfall"):
             err = memctl("handoff", "--to", "bob", "--reason", "Done", option, empty, code=1).err
@@ -163,9 +163,7 @@ class TestRefused:
         assert "reason" in memctl("handoff", "--to", "bob", "--reason", empty, code=1).err
         assert git(shop, "rev-parse", "HEAD") == before
 
-    def test_what_the_memory_says_need_not_be_said_but_a_stand_in_there_is_none(
-        self, repo: Path, memctl: Memctl
-    ) -> None:
+    def test_placeholders_in_the_memory_fill_no_fields(self, repo: Path, memctl: Memctl) -> None:
         body = "# Refunds\n\n## Task\n\nTBD\n\n## Next actions\n\n- n/a\n"
         content = memctl("state", "--file", "-", "--json", stdin=body).data["ids"][0]
         content = memctl("show", content, "--json").data["records"][0]["content"]
@@ -219,7 +217,7 @@ class TestRefused:
 
 
 class TestAnswers:
-    def test_the_taker_owns_the_sections_and_is_told(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    def test_the_taker_owns_the_sections_and_sees_the_offer(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
         memctl("own", "acquire", "2.1")
         made = memctl("handoff", "--to", "bob", "--section", "2.1 2.2", "--reason", "Done", "--json").data
         assert owners(memctl) == {"§2.1": "bob", "§2.2": "bob"}
@@ -254,7 +252,7 @@ class TestAnswers:
         }
 
     @pytest.mark.parametrize(("answer", "status"), [("decline", "declined"), ("withdraw", "withdrawn")])
-    def test_what_is_not_taken_goes_back_and_what_was_nobodys_is_free(
+    def test_declined_sections_return_to_the_giver_or_become_free(
         self, shop: Path, memctl: Memctl, bob: Memctl, answer: str, status: str
     ) -> None:
         memctl("own", "acquire", "2.1")
@@ -267,16 +265,14 @@ class TestAnswers:
         assert f"status: {status}" in memctl("show", made).out
         assert "No access to staging" in memctl("show", made).out
 
-    def test_a_section_that_went_on_to_somebody_else_stays_there_and_is_named(
-        self, shop: Path, memctl: Memctl, bob: Memctl
-    ) -> None:
+    def test_a_section_with_a_new_owner_is_left_and_reported(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
         made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
         bob("own", "transfer", "2.1", "--to", "carol", "--reason", "hers")
         said = bob("handoff", "decline", made, "--reason", "No")
         assert owners(memctl) == {"§2.1": "carol"}
         assert "not changed: §2.1 is owned by carol" in said.err
 
-    def test_another_may_answer_for_the_taker_by_force_and_says_why(self, shop: Path, memctl: Memctl) -> None:
+    def test_another_agent_answers_with_force_and_a_reason(self, shop: Path, memctl: Memctl) -> None:
         made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
         assert "--reason" in memctl("handoff", "accept", made, "--force", code=2).err
         memctl("handoff", "accept", made, "--force", "--reason", "bob told me")
@@ -306,7 +302,7 @@ class TestAnswers:
         assert git(shop, "for-each-ref") == before
         assert git(shop, "status", "--porcelain") == ""
 
-    def test_another_branch_is_told_that_the_record_is_elsewhere(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    def test_another_branch_reports_where_the_record_is(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
         git(shop, "branch", "other")
         memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done")
         git(shop, "checkout", "-q", "other")
@@ -361,7 +357,7 @@ class TestMoreThanThereIsRoomFor:
 
     GIVEN = ("handoff", "--to", "bob", "--reason", "Done", "--budget", "2500", "--json", "-n")
 
-    def test_of_all_of_the_memory_the_weightiest_goes_in_and_the_rest_is_named(
+    def test_a_package_of_the_whole_memory_has_the_most_important_and_names_the_rest(
         self, crowded: Path, memctl: Memctl
     ) -> None:
         data = memctl(*self.GIVEN).data
@@ -374,7 +370,7 @@ class TestMoreThanThereIsRoomFor:
     def test_of_sections_nothing_may_be_lacking(self, crowded: Path, memctl: Memctl) -> None:
         assert "too small for what the package must contain" in memctl(*self.GIVEN, "--section", "2.1", code=1).err
 
-    def test_an_emergency_goes_through(self, crowded: Path, memctl: Memctl) -> None:
+    def test_an_emergency_needs_only_a_reason(self, crowded: Path, memctl: Memctl) -> None:
         args = ("handoff", "--to", "bob", "--type", "emergency", "--section", "2.1", "--reason", "Gone")
         data = memctl(*args, "--budget", "1500", "--json").data
         assert data["tokens"] <= 1500
@@ -396,7 +392,7 @@ class TestMoreThanThereIsRoomFor:
         assert made == [1]
 
 
-def test_a_handoff_takes_its_package_along_when_it_goes_and_comes_back(shop: Path, memctl: Memctl) -> None:
+def test_delete_and_restore_of_a_handoff_include_its_package(shop: Path, memctl: Memctl) -> None:
     made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
     text = memctl("handoff", "show", made).out
     memctl("delete", made)
@@ -406,7 +402,7 @@ def test_a_handoff_takes_its_package_along_when_it_goes_and_comes_back(shop: Pat
     assert memctl("handoff", "show", made).out == text
 
 
-def test_the_stream_tells_of_offers_and_answers(shop: Path, memctl: Memctl, bob: Memctl) -> None:
+def test_the_event_stream_has_offers_and_answers(shop: Path, memctl: Memctl, bob: Memctl) -> None:
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
     memctl("handoff", "--to", "bob", "--reason", "Done", "-n")
     bob("handoff", "accept", made)
@@ -421,7 +417,7 @@ def test_the_stream_tells_of_offers_and_answers(shop: Path, memctl: Memctl, bob:
     assert offered["mission"].endswith("To bob: Write the cascade")
 
 
-def test_the_state_of_the_task_is_that_of_the_checkpoint_and_its_taker_goes_on_from_it(
+def test_a_continuation_has_the_state_of_the_checkpoint_and_resumes_from_it(
     shop: Path, memctl: Memctl, bob: Memctl
 ) -> None:
     memctl("checkpoint", "save", "--task", "Refunds by card", "--done", "Route", "--doing", "Rounding",
@@ -445,7 +441,7 @@ def test_the_state_of_the_task_is_that_of_the_checkpoint_and_its_taker_goes_on_f
     assert "Rounding" not in other
 
 
-def test_the_stream_tells_of_an_answer_that_nobody_could_print(shop: Path, memctl: Memctl) -> None:
+def test_the_event_stream_has_an_answer_that_could_not_be_printed(shop: Path, memctl: Memctl) -> None:
     made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
     with open("/dev/full", "w") as full:
         answering = process(shop, "handoff", "withdraw", made, stdout=full)
@@ -476,7 +472,7 @@ def test_a_package_that_can_go_nowhere_moves_nothing(
     assert memctl("handoff", "list", "--json").data["handoffs"] == []
 
 
-def test_a_package_that_gets_lost_after_all_is_named(shop: Path, memctl: Memctl) -> None:
+def test_a_lost_package_is_reported(shop: Path, memctl: Memctl) -> None:
     failed = memctl("handoff", "--to", "bob", "--reason", "Done", "--out", "/dev/full", code=1)
     made = memctl("handoff", "list", "--json").data["handoffs"][0]["record"]["id"]
     assert f"{made} To bob: " in failed.err

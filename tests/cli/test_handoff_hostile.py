@@ -51,7 +51,7 @@ def test_what_is_no_name_is_refused_for_either_side(memctl: Memctl, repo: Path, 
     memctl("own", "acquire", "2.1", "--reader", name, code=2)
 
 
-def test_a_name_of_two_lines_is_the_name_that_the_agent_goes_by(
+def test_an_agent_name_of_two_lines_becomes_one_line(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = memctl("handoff", "--to", "bob\neve", *FULL, "--json").data["id"]
@@ -119,7 +119,7 @@ def test_a_section_is_no_path(memctl: Memctl, made: str, section: str) -> None:
         ("to_agent_id: bob", "<<<<<<< ours", ""),
     ],
 )
-def test_a_record_edited_into_nonsense_is_named_and_not_passed_over(
+def test_a_handoff_edited_into_an_invalid_one_is_reported(
     memctl: Memctl, bob: Memctl, repo: Path, made: str, before: str, after: str, field: str
 ) -> None:
     path = file(repo, made)

@@ -67,7 +67,7 @@ def test_words_that_are_no_command_lead_to_one(memctl: Memctl, words: str, lead:
     assert lead in memctl(*words.split(), code=2).err
 
 
-def test_memctl_alone_is_the_status_and_the_help_where_there_is_no_memory(
+def test_memctl_without_a_command_prints_the_status_or_else_the_help(
     repo: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     assert memctl().out == memctl("status").out

@@ -406,7 +406,7 @@ def test_of_a_document_our_side_is_kept_and_memctl_is_not_even_started(repo: Pat
 
 
 @pytest.mark.parametrize("where", ["tracked", "global"])
-def test_hooks_elsewhere_are_not_written_to_but_told_what_to_add(
+def test_hooks_in_another_folder_are_left_with_a_note_what_to_add(
     repo: Path, memctl: Memctl, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     if where == "tracked":
@@ -442,7 +442,7 @@ def test_hooks_elsewhere_are_not_written_to_but_told_what_to_add(
     assert save(repo, "refused").returncode == 1
 
 
-def test_husky_users_are_told_the_file_that_people_write(repo: Path, memctl: Memctl) -> None:
+def test_for_husky_the_note_names_the_file_that_people_write(repo: Path, memctl: Memctl) -> None:
     (repo / ".husky" / "_").mkdir(parents=True)
     git(repo, "config", "core.hooksPath", ".husky/_")
     assert "write an executable file .husky/pre-commit:\n" in memctl("install", "git", code=1).out

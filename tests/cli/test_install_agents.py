@@ -250,7 +250,7 @@ def test_what_cant_be_edited_is_printed_to_be_put_in_by_hand(memctl: Memctl, rep
     assert "Bash(memctl search:*)" in json.loads(lines)["permissions"]["allow"]
 
 
-def test_hooks_that_the_settings_turn_off_are_told(memctl: Memctl, repo: Path) -> None:
+def test_hooks_that_settings_turn_off_are_reported(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, b'\xef\xbb\xbf{"disableAllHooks": true}')
     for args in (("--dry-run",), ("--yes",), ("--yes",)):
@@ -271,7 +271,7 @@ def test_without_a_terminal_it_shows_and_writes_nothing(memctl: Memctl, repo: Pa
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
-def test_on_a_terminal_it_asks(repo: Path, answer: str, code: int) -> None:
+def test_on_a_terminal_install_asks_before_it_writes(repo: Path, answer: str, code: int) -> None:
     ours, theirs = pty.openpty()
     os.write(ours, answer.encode())
     command = [sys.executable, "-m", "memctl", "-C", str(repo), "install", "claude-code"]
@@ -428,7 +428,7 @@ def test_other_hosts_have_their_own_files_events_and_units(memctl: Memctl, repo:
     assert not (repo / name).parent.exists()
 
 
-def test_agents_md_is_told_and_claude_md_leads_there(memctl: Memctl, repo: Path) -> None:
+def test_agents_md_is_written_and_claude_md_refers_to_it(memctl: Memctl, repo: Path) -> None:
     (repo / "AGENTS.md").write_bytes(b"# Rules\r\n\r\nBe kind.\r\n")
     before = files(repo)
     memctl("install", "agents-md", "--yes")
@@ -534,7 +534,7 @@ def test_settings_of_white_space_only_are_settings_without_anything(repo: Path, 
 
 
 @pytest.mark.parametrize(("what", "needed"), [("codex", "`/hooks`"), ("gemini", "`--skip-trust`")])
-def test_what_a_program_wants_before_it_runs_hooks_is_said(memctl: Memctl, what: str, needed: str) -> None:
+def test_steps_that_a_program_needs_before_it_runs_hooks_are_printed(memctl: Memctl, what: str, needed: str) -> None:
     assert needed in memctl("install", what, "--yes").err
     assert needed not in memctl("install", what, "--uninstall", "--yes").err
 

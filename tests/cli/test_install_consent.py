@@ -45,7 +45,7 @@ def test_on_a_branch_of_ones_own_they_commit_to_it(repo: Path, memctl: Memctl) -
 @pytest.mark.parametrize(
     ("value", "said"), [("none", "leave what"), ("false", "leave what"), ("all", "to your branch")]
 )
-def test_what_is_set_stays_and_is_said(clone: Path, memctl: Memctl, value: str, said: str) -> None:
+def test_an_existing_setting_stays_and_is_printed(clone: Path, memctl: Memctl, value: str, said: str) -> None:
     git(clone, "config", "memctl.hookCommits", value)
     assert said in memctl("install", "claude-code", "--yes", where=clone).err
     assert setting(clone, "memctl.hookCommits") == value

@@ -24,7 +24,7 @@ def due(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> str:
         return memctl("learn", "Nobody reads this").id
 
 
-def test_a_run_says_what_it_did_and_why(repo: Path, memctl: Memctl, due: str) -> None:
+def test_maintain_reports_changes_with_reasons(repo: Path, memctl: Memctl, due: str) -> None:
     expected = f"archive {due}: never retrieved, 338 days old\nmaintain 1 archived\n"
     assert memctl("maintain", "-n").out == "".join(f"would {line}\n" for line in expected.splitlines())
     assert memctl("maintain", "--reason", "as agreed").out == expected
@@ -40,7 +40,7 @@ def test_a_run_says_what_it_did_and_why(repo: Path, memctl: Memctl, due: str) ->
     assert memctl("maintain").out == "nothing to change\n"
 
 
-def test_what_is_due_and_kept_is_told(memctl: Memctl, due: str) -> None:
+def test_a_record_that_is_due_but_kept_is_counted(memctl: Memctl, due: str) -> None:
     memctl("edit", due, "--set", "importance=9")
     assert (
         memctl("maintain").out == "nothing to change\n1 record due, but kept; `memctl maintain --dry-run` shows why\n"
@@ -49,7 +49,7 @@ def test_what_is_due_and_kept_is_told(memctl: Memctl, due: str) -> None:
     assert memctl("maintain", "--dry-run").out == why + "nothing to change\n"
 
 
-def test_an_earlier_change_without_a_commit_is_told(repo: Path, memctl: Memctl) -> None:
+def test_a_pending_change_is_reported(repo: Path, memctl: Memctl) -> None:
     (repo / ".git" / "MERGE_HEAD").touch()
     memctl("learn", "Waits")
     (repo / ".git" / "MERGE_HEAD").unlink()
@@ -89,7 +89,7 @@ def test_install_cron_prints_a_job_for_ci(repo: Path, memctl: Memctl, service: s
         ('{"url": "https://host/m.git", "vcs_info": {"vcs": "git", "commit_id": "a1"}}', "git+https://host/m.git@a1"),
     ],
 )
-def test_a_ci_job_installs_memctl_from_where_this_one_came(
+def test_a_ci_job_installs_memctl_from_the_source_of_the_running_one(
     repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str, expected: str
 ) -> None:
     package = tmp_path / "site" / "git_memctl-1.2.dist-info"

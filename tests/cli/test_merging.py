@@ -163,7 +163,7 @@ def both_ways(repo: Path) -> tuple[str, str]:
     return "one", "two"
 
 
-def test_the_branches_of_one_clone_never_give_out_the_same_id(repo: Path) -> None:
+def test_branches_of_one_clone_never_assign_one_id_twice(repo: Path) -> None:
     for branch, numbers in (("side", (1, 2, 3)), ("pay", (4, 5, 6))):
         paths = git(repo, "ls-tree", "-r", "--name-only", branch, "--", ".memory/decisions").splitlines()
         made = [path.rpartition("/")[2][:18] for path in paths]
@@ -384,7 +384,7 @@ def clashing(clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.Monk
     return two, memctl("decide", "Sell maps", where=two).out.split()[1]
 
 
-def test_an_id_that_two_clones_gave_out_stops_the_merge_until_one_is_changed_or_it_is_aborted(
+def test_an_id_assigned_by_two_clones_stops_the_merge_until_it_is_renumbered_or_aborted(
     clashing: tuple[Path, str], memctl: Memctl
 ) -> None:
     clone, path = clashing

@@ -93,7 +93,7 @@ def test_json_has_the_way_up_and_down(shop: Path, memctl: Memctl) -> None:
     assert (source["marker"], source["parent"], source["children"]) == ("§4.src/auth/jwt.py", "§2.1", [])
 
 
-def test_tokens_are_said_on_standard_error_and_in_json(shop: Path, memctl: Memctl) -> None:
+def test_tokens_are_printed_on_standard_error_and_in_json(shop: Path, memctl: Memctl) -> None:
     shown = memctl("show", "2.1", "DEC-2025-11-04-001", "§4.auth.jwt", "--tokens")
     assert shown.out == memctl("show", "2.1", "DEC-2025-11-04-001", "§4.auth.jwt").out
     lines = shown.err.splitlines()
@@ -124,7 +124,7 @@ def test_a_marker_that_leads_nowhere_is_refused_with_near_ones(shop: Path, memct
         assert said in failed.err, marker
 
 
-def test_what_is_no_text_or_too_much_or_no_file_is_said_to_be(shop: Path, memctl: Memctl) -> None:
+def test_binary_large_and_missing_files_are_reported(shop: Path, memctl: Memctl) -> None:
     (shop / "logo.png").write_bytes(b"\x89PNG\0\0\0")
     (shop / "huge.txt").write_bytes(b"x" * (2 * 1024 * 1024 + 1))
     (shop / "latin.txt").write_bytes(b"gr\xfc\xdfe\n")
@@ -148,7 +148,7 @@ def test_what_is_no_text_or_too_much_or_no_file_is_said_to_be(shop: Path, memctl
     assert "too large to be shown" in memctl("show", "§4.huge.txt", "--at", "HEAD", code=1).err
 
 
-def test_everything_can_be_shown_as_it_was(shop: Path, memctl: Memctl) -> None:
+def test_at_shows_everything_as_it_was(shop: Path, memctl: Memctl) -> None:
     git(shop, "tag", "v1")
     memctl("section", "edit", "2.1", "--title", "Renamed", "--overview", "Other.")
     memctl("detail", "edit", "3.1", "--file", "-", stdin="## Only\n\nx\n")

@@ -104,7 +104,7 @@ class TestOrder:
         out = memctl("next").out
         assert f"begun by you; next: Look at the pool  `memctl show {made}`" in out
 
-    def test_what_goes_on_from_work_that_was_just_done_comes_first(self, memctl: Memctl) -> None:
+    def test_work_that_continues_recent_work_comes_first(self, memctl: Memctl) -> None:
         issue(memctl, "Heavy", "-i", "9")
         whole = issue(memctl, "Whole")
         done = issue(memctl, "Done part", "--parent", whole)
@@ -114,7 +114,7 @@ class TestOrder:
         assert order(memctl) == ["Next part", "Heavy"]
         assert because(memctl, "Next part") == [f"goes on from {done}"]
 
-    def test_of_a_revision_it_says_what_could_be_begun_then(self, repo: Path, memctl: Memctl) -> None:
+    def test_at_a_revision_next_lists_what_was_ready_then(self, repo: Path, memctl: Memctl) -> None:
         made = issue(memctl, "One")
         before = git(repo, "rev-parse", "HEAD").strip()
         memctl("resolve", made, "--resolution", "done")
@@ -166,7 +166,7 @@ class TestOthers:
         assert "blocks everybody: Staging is down (claude)" in memctl("next").err
 
 
-def test_it_changes_nothing_and_an_agent_may_run_it_unasked(
+def test_next_writes_nothing_and_agents_may_run_it_unasked(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from memctl.store import agent_env

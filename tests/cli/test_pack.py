@@ -38,7 +38,7 @@ class TestExample:
             if form == "yaml":
                 assert isinstance(yaml.safe_load(text), dict)
 
-    def test_a_task_brings_what_bears_on_it_first(self, memctl: Memctl) -> None:
+    def test_records_relevant_to_the_task_come_first(self, memctl: Memctl) -> None:
         data = memctl("rehydrate", "--task", "connection pool pgbouncer", "--json").data
         assert data["parts"]["decision"][-1] == "DEC-2025-10-30-001"  # which is only proposed
         assert "Chosen for the task: connection pool pgbouncer" in data["text"]
@@ -53,7 +53,7 @@ class TestExample:
         assert packed <= allowed
         assert "no section" in memctl("rehydrate", "--section", "2.99", code=2).err
 
-    def test_since_takes_what_is_new_whatever_it_weighs(self, memctl: Memctl) -> None:
+    def test_since_selects_new_records_of_any_importance(self, memctl: Memctl) -> None:
         data = memctl("rehydrate", "--since", "2025-10-28", "--json").data
         new = {r["id"] for r in memctl("list", "--since", "2025-10-28", "--json", "--limit", "0").data["records"]}
         shown = {identifier for part in data["parts"].values() for identifier in part}
@@ -123,7 +123,7 @@ class TestExample:
         none = memctl("prompt", "user", "Why does checkout wait?", "--threshold", "1", "--json").data
         assert none["parts"] == {"excerpts": []}
 
-    def test_what_a_user_message_says_may_look_like_anything(self, memctl: Memctl) -> None:
+    def test_a_user_message_may_have_any_text(self, memctl: Memctl) -> None:
         text = memctl("prompt", "user", "</relevant_context> is it so?").out
         assert text.startswith("</relevant_context> is it so?\n\n<relevant_context ")
 

@@ -80,7 +80,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize(("args", "op", "marker", "path"), COMMANDS, ids=[command[1] for command in COMMANDS])
-def test_every_command_shows_carries_out_or_holds_what_it_does(
+def test_every_command_has_dry_run_commit_and_no_commit(
     pages: Path, memctl: Memctl, args: list[str], op: str, marker: str, path: str
 ) -> None:
     before = state(pages)
@@ -109,7 +109,7 @@ def test_every_command_shows_carries_out_or_holds_what_it_does(
     assert sorted(done.data["paths"] + done.data["documents"]) == sorted(committed)
 
 
-def test_without_json_a_write_says_marker_and_file(pages: Path, memctl: Memctl) -> None:
+def test_a_write_prints_marker_and_file(pages: Path, memctl: Memctl) -> None:
     assert memctl("section", "add", "Orders").out == "§2.2 .memory/sections/2.2-orders.md\n"
     assert memctl("section", "remove", "2.2").out == "§2.2 .memory/sections/2.2-orders.md\n"
     assert memctl("project", "set", "--title", "Shop").out == "§1.0 .memory/project.md\n"
@@ -130,7 +130,7 @@ def test_pages_are_listed_for_people_and_programs(pages: Path, memctl: Memctl) -
     assert memctl("detail", "list", "--json", "--at", "HEAD~2").data == {"total": 0, "details": []}
 
 
-def test_an_empty_list_says_how_to_begin(repo: Path, memctl: Memctl) -> None:
+def test_an_empty_list_names_the_command_that_adds_a_page(repo: Path, memctl: Memctl) -> None:
     listed = memctl("detail", "list")
     assert (listed.out, listed.err) == ("", "there are no details; `memctl detail add TITLE` adds one\n")
 
@@ -159,7 +159,7 @@ def test_a_broken_page_is_named_in_the_list_of_its_own_kind(pages: Path, memctl:
 
 
 @pytest.mark.parametrize("group", ["project", "section", "detail"])
-def test_a_group_alone_says_what_is_missing(pages: Path, memctl: Memctl, group: str) -> None:
+def test_a_group_without_a_command_is_refused(pages: Path, memctl: Memctl, group: str) -> None:
     told = memctl(group, code=2).err
     assert told.startswith("error: Missing command.\nhint: it is one of ")
     assert told.endswith(f"; `memctl {group} -h` shows how\n")
@@ -174,7 +174,7 @@ def test_help_begins_with_examples(pages: Path, memctl: Memctl) -> None:
         assert "an empty text clears" in " ".join(text.split()) or args[1] not in ("edit", "set")
 
 
-def test_bad_input_is_said_on_standard_error_and_nothing_is_done(pages: Path, memctl: Memctl) -> None:
+def test_bad_input_is_reported_on_standard_error_and_nothing_is_written(pages: Path, memctl: Memctl) -> None:
     before = state(pages)
     for args, code, said in (
         (["project", "set"], 2, "no option was given"),
@@ -249,7 +249,7 @@ def test_a_text_without_a_title_is_kept_and_becomes_no_page(pages: Path) -> None
     assert kept.read_text() == "# Title\n\n## Overview\n\nAn hour's work.\n"
 
 
-def test_a_title_that_is_left_alone_stays_to_the_letter(pages: Path, memctl: Memctl) -> None:
+def test_a_title_that_is_not_edited_stays_unchanged(pages: Path, memctl: Memctl) -> None:
     memctl("section", "edit", "2.1", "--title", "In C #")
     in_editor(pages, "# In C #\n\n## Overview\n\nOther.\n", "section", "edit", "2.1")
     assert 'title: "In C #"\n' in (pages / ".memory" / "sections" / "2.1-payment.md").read_text()

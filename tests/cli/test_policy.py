@@ -35,7 +35,7 @@ def test_complete_events_may_run_at_once(memctl: Memctl, agents: tuple[str, str]
     assert memctl("policy", "parallel", *agents, "--delta", "500").out.endswith("\ngranted\n")
 
 
-def test_what_refuses_is_named_with_its_number_and_by_how_much(
+def test_a_missed_criterion_is_reported_with_its_value_and_difference(
     memctl: Memctl, agents: tuple[str, str], tmp_path: Path
 ) -> None:
     described = tmp_path / "state.yaml"
@@ -111,7 +111,7 @@ def test_quiet_contexts_fire_nothing_and_strict_does_not_mind(memctl: Memctl, ag
     assert (found.data["fired"], found.data["tier"]) == ([], None)
 
 
-def test_what_fires_says_how_to_make_it_smaller(memctl: Memctl, tmp_path: Path) -> None:
+def test_a_trigger_that_fires_lists_ways_to_compress(memctl: Memctl, tmp_path: Path) -> None:
     plan = "## Plan\n\nFirst the schema is written down, then the code of the handler, and then its tests are run.\n\n"
     window = tmp_path / "window.md"
     window.write_text(plan * 3)
@@ -122,7 +122,7 @@ def test_what_fires_says_how_to_make_it_smaller(memctl: Memctl, tmp_path: Path) 
     assert memctl("policy", "triggers", str(window), "--events", "51").code == 0
 
 
-def test_escalations_are_told(memctl: Memctl, agents: tuple[str, str], tmp_path: Path) -> None:
+def test_escalations_are_reported(memctl: Memctl, agents: tuple[str, str], tmp_path: Path) -> None:
     state = tmp_path / "state.yaml"
     state.write_text("next_phase_scs: 5000\nunresolved_details: [which VAT rate]\n")
     shown = memctl("policy", "triggers", *agents, "--state", str(state)).out

@@ -208,7 +208,7 @@ def test_what_is_not_staged_is_not_judged_and_stays(repo: Path, kind: str) -> No
     assert git(repo, "status", "--porcelain") == before
 
 
-def test_what_is_staged_is_judged_even_if_it_is_mended_on_the_disk(repo: Path) -> None:
+def test_staged_text_is_checked_even_if_the_disk_has_it_corrected(repo: Path) -> None:
     text = (repo / PAGE).read_text()
     finding = refer(repo)
     git(repo, "add", PAGE)
@@ -281,7 +281,7 @@ def test_rendering_by_hand_leaves_documents_that_can_be_staged(repo: Path, memct
     assert done.returncode == 0, done.stdout
 
 
-def test_a_record_whose_commit_waits_keeps_nobody_from_committing(repo: Path, memctl: Memctl) -> None:
+def test_a_pending_record_does_not_stop_a_commit(repo: Path, memctl: Memctl) -> None:
     (repo / PAGE).write_text(FILES[PAGE].replace("Cards", "Cards and coins"))
     git(repo, "add", "-A")
     memctl("render", "--staged")

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.conftest import Memctl
 
 
-def test_a_good_text_is_fine_and_a_bad_one_is_told_what_to_change(memctl: Memctl) -> None:
+def test_a_bad_text_gets_changes_and_a_good_one_none(memctl: Memctl) -> None:
     good = "## Goal\n\nSell lanterns.\n\n## Notes\n\nThere are two kinds of lanterns.\n"
     assert memctl("quality", "-", "--strict", stdin=good).code == 0
     plan = "The plan is to move the carts out of Redis and into PostgreSQL before the sale begins.\n\n"
@@ -38,7 +38,7 @@ def test_blocks_can_be_listed(memctl: Memctl) -> None:
     assert "code" in shown
 
 
-def test_a_memory_says_what_is_stale(memctl: Memctl, tmp_path: Path) -> None:
+def test_records_tell_which_blocks_are_stale(memctl: Memctl, tmp_path: Path) -> None:
     old = memctl("decide", "Adopt MySQL", "--rationale", "Known").id
     memctl("decide", "Adopt PostgreSQL", "--supersedes", old, "--rationale", "Transactions")
     text = f"All data goes where {old} says.\n"

@@ -79,7 +79,7 @@ def test_a_record_is_redacted_in_one_commit_and_stays_readable(memctl: Memctl, r
     assert memctl("search", TOKEN, "--json").data["results"] == []
 
 
-def test_what_cannot_be_reached_is_named(memctl: Memctl, repo: Path, tmp_path: Path, record: str) -> None:
+def test_places_out_of_reach_are_listed(memctl: Memctl, repo: Path, tmp_path: Path, record: str) -> None:
     git(tmp_path, "init", "-q", "--bare", "origin.git")
     git(repo, "remote", "add", "origin", str(tmp_path / "origin.git"))
     git(repo, "push", "-q", "-u", "origin", "main")
@@ -107,7 +107,7 @@ def test_nothing_to_redact_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) -
     assert "nothing to redact" in made.err
 
 
-def test_where_nothing_has_it_no_key_is_to_be_revoked(memctl: Memctl, repo: Path) -> None:
+def test_without_a_match_there_is_no_advice_to_revoke(memctl: Memctl, repo: Path) -> None:
     made = memctl("redact", "--text", "-", stdin=f"{PASSPHRASE}\n", code=1)
     assert "no file of the memory in this clone has it now" in made.err
     assert "revoked" not in made.out + made.err
@@ -136,14 +136,14 @@ def test_a_secret_that_is_only_staged_is_named_with_what_unstages_it(
     assert "revoked" not in memctl("redact", *given, stdin=TOKEN, code=1).out
 
 
-def test_without_a_commit_the_index_still_has_it_and_that_is_said(memctl: Memctl, repo: Path, record: str) -> None:
+def test_without_a_commit_the_index_is_listed_as_having_it(memctl: Memctl, repo: Path, record: str) -> None:
     assert "Git's index" not in memctl("redact", record, "--dry-run").out
     assert "Git's index" in memctl("redact", record, "--no-commit").out
     memctl("commit")
     assert TOKEN not in git(repo, "grep", "--cached", "", "--", ".memory")
 
 
-def test_without_a_commit_the_state_that_agents_share_keeps_it_and_that_is_said(memctl: Memctl, repo: Path) -> None:
+def test_without_a_commit_the_shared_state_is_listed_as_having_it(memctl: Memctl, repo: Path) -> None:
     memctl("coordination", "join", "--task", "Refunds by card")
     memctl("learn", "Ask", "--lesson", "Refunds by card")
     ref = git(repo, "for-each-ref", "--format=%(refname)", "refs/memctl/coordination*").strip()
@@ -256,7 +256,7 @@ def test_an_accepted_decision_redacted_by_hand_is_no_other_decision(memctl: Memc
     assert made.id
 
 
-def test_a_change_that_waits_is_redacted_before_it_is_committed(memctl: Memctl, repo: Path) -> None:
+def test_a_pending_change_is_redacted_before_its_commit(memctl: Memctl, repo: Path) -> None:
     made = memctl("learn", f"Ask with {TOKEN}", "--lesson", "x", "--allow-secret", "--no-commit")
     memctl("redact", made.id)
     assert TOKEN not in git(repo, "log", "-p", "--all", "--format=%B")

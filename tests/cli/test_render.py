@@ -39,7 +39,7 @@ def rename_in_git(repo: Path, title: str = "Paying") -> None:
     git(repo, "commit", "-qm", "by hand", "--", SECTION)
 
 
-def test_render_says_what_it_rendered_and_commits_just_that(pages: Path, memctl: Memctl) -> None:
+def test_render_lists_and_commits_only_changed_documents(pages: Path, memctl: Memctl) -> None:
     rename_in_git(pages)
     (pages / "app.py").write_text("dirty\n")
     (pages / ".memory" / "notes.txt").write_text("my own\n")
@@ -98,7 +98,7 @@ def test_a_check_names_what_is_stale_and_writes_nothing(pages: Path, memctl: Mem
     assert state(pages) == before
 
 
-def test_documents_edited_by_hand_are_named_until_they_are_given_up(pages: Path, memctl: Memctl) -> None:
+def test_documents_edited_by_hand_are_reported_until_force(pages: Path, memctl: Memctl) -> None:
     file = pages / DOCUMENT
     file.write_text(file.read_text() + "\nmine\n")
     for args in (["render", "--check"], ["render"]):
@@ -127,7 +127,7 @@ def test_without_a_commit_the_documents_are_written_and_named(pages: Path, memct
     assert memctl("render", "--no-commit").err == "all documents are up to date\n"
 
 
-def test_a_rendering_that_can_not_be_committed_says_so(pages: Path, memctl: Memctl) -> None:
+def test_a_rendering_without_a_commit_is_reported_as_pending(pages: Path, memctl: Memctl) -> None:
     rename_in_git(pages)
     (pages / ".git" / "MERGE_HEAD").write_text(git(pages, "rev-parse", "HEAD"))
     assert "commit pending: a merge is under way" in memctl("render").err
@@ -136,7 +136,7 @@ def test_a_rendering_that_can_not_be_committed_says_so(pages: Path, memctl: Memc
     assert git(pages, "status", "--porcelain") == ""
 
 
-def test_staged_rendering_tells_programs_what_it_staged(pages: Path, memctl: Memctl) -> None:
+def test_staged_rendering_lists_staged_files_as_json(pages: Path, memctl: Memctl) -> None:
     rename(pages)
     git(pages, "add", SECTION)
     found = memctl("render", "--staged", "--json").data
@@ -163,7 +163,7 @@ def test_a_document_of_a_page_that_is_broken_for_now_is_not_taken_away(pages: Pa
     assert DOCUMENT in git(pages, "ls-files", ".memory/docs")
 
 
-def test_review_says_what_it_reviewed_and_to_programs_too(pages: Path, memctl: Memctl) -> None:
+def test_review_prints_reviewed_markers_as_text_and_json(pages: Path, memctl: Memctl) -> None:
     (pages / "app.py").write_text("changed\n")
     before = state(pages)
     assert "+  - app.py " in memctl("review", "3.1", "--dry-run").out

@@ -116,7 +116,7 @@ def test_the_first_keeps_the_id_and_the_other_has_it_as_an_alias(clones: tuple[C
     assert memctl("show", new, where=one.folder).err == ""
     log = memctl("log", new, where=one.folder).out
     assert f"decide {FIRST} Sell maps" in log  # from when it had the other id
-    assert f"renumber: 'Sell maps' was {FIRST}, which is 'Sell books' alone now" in log
+    assert f"renumber: 'Sell maps' was {FIRST}, which is 'Sell books' now" in log
 
 
 def test_references_mean_what_their_writers_could_know(clones: tuple[Clone, ...]) -> None:
@@ -149,7 +149,7 @@ def test_references_mean_what_their_writers_could_know(clones: tuple[Clone, ...]
     assert one("renumber") == ""
 
 
-def test_every_clone_comes_to_the_same_and_they_merge_without_another_collision(clones: tuple[Clone, ...]) -> None:
+def test_all_clones_assign_the_same_new_id_and_merge_cleanly(clones: tuple[Clone, ...]) -> None:
     one, two, _ = clones
     for clone, name in ((one, "books"), (two, "maps")):
         clone("decide", f"Sell {name}", "--relates-to", f"ISS-{DAY}-001")
@@ -185,7 +185,7 @@ def test_other_numbers_go_on_where_they_were(clones: tuple[Clone, ...]) -> None:
     assert one.errors() == ""
 
 
-def test_who_refers_to_both_is_named_and_left(clones: tuple[Clone, ...], memctl: Memctl) -> None:
+def test_an_unclear_reference_is_reported_and_left(clones: tuple[Clone, ...], memctl: Memctl) -> None:
     one, two, _ = clones
     one("decide", "Sell books")
     two("decide", "Sell maps")
@@ -239,7 +239,7 @@ def test_one_id_twice_without_any_merge(clones: tuple[Clone, ...]) -> None:
     assert one.errors() == ""  # the copy has a memory_id of its own, too
 
 
-def test_the_same_id_and_title_is_mended_within_the_merge(clones: tuple[Clone, ...]) -> None:
+def test_one_id_and_title_are_renumbered_within_the_merge(clones: tuple[Clone, ...]) -> None:
     one, two, _ = clones
     for clone, why in ((one, "They sell."), (two, "We like them.")):
         clone("decide", "Sell books", "--rationale", why)
@@ -284,7 +284,7 @@ def test_pages_and_their_headings_are_renumbered_with_all_markers(clones: tuple[
     assert one.make("section", "add", "Third") == "§2.3"
 
 
-def test_who_owns_a_number_that_two_sections_had_is_told(clones: tuple[Clone, ...], memctl: Memctl) -> None:
+def test_the_owner_of_a_duplicate_section_number_is_reported(clones: tuple[Clone, ...], memctl: Memctl) -> None:
     one, two, _ = clones
     one("section", "add", "Books")
     two("section", "add", "Maps")
@@ -366,7 +366,7 @@ def test_headings_of_one_page_get_numbers_of_their_own(clones: tuple[Clone, ...]
     assert one.errors() == ""
 
 
-def test_a_record_that_comes_back_under_its_former_id_is_named_and_not_made_a_third(
+def test_a_record_back_under_its_former_id_is_reported_and_not_renumbered(
     clones: tuple[Clone, ...], memctl: Memctl
 ) -> None:
     one, two, _ = clones

@@ -113,7 +113,7 @@ def test_with_a_limit_the_first_results_and_their_number_are_as_without(memctl: 
             assert [one["id"] for one in first["results"]] == [one["id"] for one in every["results"]][:limit]
 
 
-def test_a_misspelt_word_is_told_and_searched_for(memctl: Memctl) -> None:
+def test_a_misspelt_word_is_reported_and_replaced(memctl: Memctl) -> None:
     made = memctl("learn", "Pools", "--lesson", "a connection").id
     found = memctl("search", "conection")
     assert made in found.out
@@ -122,7 +122,7 @@ def test_a_misspelt_word_is_told_and_searched_for(memctl: Memctl) -> None:
     assert memctl("search", "connection", "--json").data["instead"] == {}
 
 
-def test_an_excerpt_stands_under_a_result_with_the_words_marked(memctl: Memctl) -> None:
+def test_an_excerpt_below_a_result_has_the_words_marked(memctl: Memctl) -> None:
     memctl("learn", "Pools", "--lesson", "Connections are **dear**,\nso close each connection.")
     lines = memctl("search", "connection").out.splitlines()
     assert lines[1] == "      Lesson: »Connections« are **dear**, so close each »connection«."
@@ -149,7 +149,7 @@ def test_on_a_terminal_marks_are_bold_and_control_characters_harmless(repo: Path
     assert "»wombat«" in run_on_terminal(repo, "search", "wombat", TERM="xterm", NO_COLOR="1")
 
 
-def test_the_project_weighs_as_it_likes(repo: Path, memctl: Memctl) -> None:
+def test_search_weights_of_the_project_change_the_order(repo: Path, memctl: Memctl) -> None:
     old = memctl("learn", "Pools and pools", "-i", "1").id
     new = memctl("learn", "Deep", "--lesson", "as pools", "-i", "10").id
 
@@ -183,7 +183,7 @@ def test_related_records_are_found_by_id_and_by_file(repo: Path, memctl: Memctl)
     assert explained[2].endswith(f"{one} Pools  [relates_to]")
 
 
-def test_of_many_matches_a_person_is_told_a_least_number_and_a_program_all(
+def test_many_matches_are_counted_to_a_limit_for_people_and_fully_for_programs(
     memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("import", "-", stdin="".join(f'{{"memory_type": "learning", "title": "Pool {n}"}}\n' for n in range(5)))
@@ -193,7 +193,7 @@ def test_of_many_matches_a_person_is_told_a_least_number_and_a_program_all(
     assert memctl("search", "pool", "--limit", "1", "--json").data["total"] == 5
 
 
-def test_related_to_nothing_is_said(memctl: Memctl) -> None:
+def test_a_record_without_relations_is_reported(memctl: Memctl) -> None:
     one = memctl("learn", "Pools").id
     assert memctl("search", "--related", one).err == f"nothing is related to {one}\n"
     assert "no record" in memctl("search", "--related", "DEC-1999-01-01-001", code=1).err

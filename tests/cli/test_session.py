@@ -81,7 +81,7 @@ def test_a_transcript_that_is_given_twice_counts_once(repo: Path, memctl: Memctl
     assert piped["summary"]["metrics"]["turns"] == 1
 
 
-def test_the_end_of_a_session_of_which_only_git_tells_claims_no_turns(repo: Path, memctl: Memctl) -> None:
+def test_a_session_without_a_transcript_has_no_turns(repo: Path, memctl: Memctl) -> None:
     memctl("session", "start", "refunds")
     memctl("session", "end", "refunds")
     assert git(repo, "log", "-1", "--format=%s").strip() == "docs(memory): summarize refunds: 0 files"
@@ -121,7 +121,7 @@ def test_the_page_of_a_long_session_keeps_every_path_and_decision_within_its_bud
         assert decision in page
 
 
-def test_a_summary_is_one_commit_of_one_file(repo: Path, memctl: Memctl) -> None:
+def test_a_summary_commits_one_file(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
     made = Transcript(repo)
     made.prompt("Add a page.")
@@ -201,7 +201,7 @@ def test_what_is_not_sure_is_a_group_of_its_own(repo: Path, memctl: Memctl) -> N
     assert [one["memory_type"] for one in memctl("list", "--json").data["records"]] == ["learning"]
 
 
-def test_what_says_nothing_is_not_proposed(repo: Path, memctl: Memctl) -> None:
+def test_placeholders_are_not_proposed(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt("Choose.")
     made.says("DECISION: TBD\n\nDECISION: One thing\n\nTODO: unknown\n\nLesson: ...")
@@ -233,7 +233,7 @@ def test_credentials_are_redacted_wherever_they_stand(repo: Path, memctl: Memctl
     assert "[redacted: Anthropic key]" in git(repo, "log", "-p", "-1")
 
 
-def test_paths_outside_of_the_repository_are_told_as_such(repo: Path, memctl: Memctl) -> None:
+def test_paths_outside_of_the_repository_are_listed_separately(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt("Look around.")
     made.call("Read", file_path="/etc/hosts")
@@ -293,7 +293,7 @@ def test_a_later_summary_is_merged_by_the_anchored_rules(repo: Path, memctl: Mem
     assert "turns: 2\n" in text
 
 
-def test_a_started_session_is_summed_up_from_git_when_it_ends(
+def test_a_started_session_is_summarized_from_git_at_its_end(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / "before.txt").write_text("dirty already\n")
@@ -333,7 +333,7 @@ def test_a_session_that_nobody_knows_is_refused_with_what_to_do(repo: Path, memc
     assert "not a transcript" in memctl("session", "summarize", "-t", str(repo.parent / "empty.jsonl"), code=1).err
 
 
-def test_a_broken_page_is_told_and_hides_no_other(repo: Path, memctl: Memctl) -> None:
+def test_a_broken_page_is_reported_and_others_are_listed(repo: Path, memctl: Memctl) -> None:
     folder = repo / ".memory/sessions"
     folder.mkdir()
     (folder / "odd.md").write_text("no front matter")
@@ -357,7 +357,7 @@ def test_a_broken_page_is_told_and_hides_no_other(repo: Path, memctl: Memctl) ->
     assert memctl("session", "show", "fine").err == ""
 
 
-def test_a_page_says_if_its_list_of_files_is_missing_or_broken(repo: Path, memctl: Memctl) -> None:
+def test_a_missing_or_broken_list_of_files_is_reported(repo: Path, memctl: Memctl) -> None:
     made, touched, _ = long_session(repo)
     written(memctl, repo, made)
     shown = memctl("session", "show", "5f6c", "--json").data["files"]

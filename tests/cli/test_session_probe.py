@@ -102,7 +102,7 @@ def test_a_long_summary_answers_for_every_path_and_decision(repo: Path, memctl: 
         ("50 % complete", "90 % complete", "continuation", "50 % complete", "Context awareness"),
     ],
 )
-def test_what_a_summary_lost_or_has_wrong_is_named(
+def test_lost_and_wrong_facts_are_listed(
     repo: Path, memctl: Memctl, old: str, new: str, kind: str, fact: str, dimension: str
 ) -> None:
     made = session(repo)
@@ -303,7 +303,7 @@ def test_the_session_that_is_meant_is_the_transcripts_the_environments_or_the_la
     assert probe(memctl, repo, made.session[:4], "--json").data["session"] == made.session
 
 
-def test_the_page_is_asked_as_it_was(repo: Path, memctl: Memctl) -> None:
+def test_at_tests_the_page_as_it_was(repo: Path, memctl: Memctl) -> None:
     made = session(repo)
     written(memctl, repo, made)
     page = page_of(repo, made)

@@ -48,7 +48,7 @@ def test_lines_of_bars_fit_a_narrow_terminal_and_colours_can_be_off(repo: Path, 
     assert "\x1b[" not in run_on_terminal(repo, "status", TERM="xterm", NO_COLOR="1")
 
 
-def test_long_output_goes_through_the_pager_of_git_and_only_on_a_terminal(repo: Path, memctl: Memctl) -> None:
+def test_long_output_goes_through_gits_pager_only_on_a_terminal(repo: Path, memctl: Memctl) -> None:
     for number in range(30):
         memctl("learn", f"Lesson {number}", "--lesson", "x", "--no-commit")
     pager = "sed 's/^/paged /'"

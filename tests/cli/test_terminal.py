@@ -104,7 +104,7 @@ def test_no_name_of_a_file_begins_a_line_that_ci_takes_for_a_command(memctl: Mem
             assert not line.lstrip().startswith("::warning::PWNED"), (command, result)
 
 
-def test_a_write_whose_answer_can_not_be_printed_says_that_it_is_made(repo: Path) -> None:
+def test_a_write_with_an_unprintable_answer_reports_that_it_is_committed(repo: Path) -> None:
     before = commits(repo)
     command = f"{sys.executable} -m memctl -C {repo} learn One --lesson x >/dev/full"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
@@ -117,7 +117,7 @@ def test_a_write_whose_answer_can_not_be_printed_says_that_it_is_made(repo: Path
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
-def test_a_write_whose_reader_is_gone_says_that_it_is_made(repo: Path, option: tuple[str, ...]) -> None:
+def test_a_write_with_a_closed_pipe_reports_that_it_is_committed(repo: Path, option: tuple[str, ...]) -> None:
     before = commits(repo)
     done = into_closed_pipe(repo, "learn", "One", "--lesson", "x", *option)
     assert commits(repo) == before + 1
@@ -131,14 +131,14 @@ def test_a_write_whose_reader_is_gone_says_that_it_is_made(repo: Path, option: t
 
 
 @pytest.mark.parametrize(("command", "code"), [("learn One --lesson x", UNANSWERED), ("list", 0)])
-def test_a_closed_output_is_one_whose_reader_is_gone(repo: Path, command: str, code: int) -> None:
+def test_a_closed_output_is_treated_as_a_closed_pipe(repo: Path, command: str, code: int) -> None:
     done = subprocess.run(
         ["sh", "-c", f"{sys.executable} -m memctl -C {repo} {command} >&-"], capture_output=True, text=True
     )
     assert (done.returncode, "it was written already" in done.stderr) == (code, code == UNANSWERED)
 
 
-def test_a_read_whose_reader_is_gone_ends_quietly(repo: Path, memctl: Memctl) -> None:
+def test_a_read_with_a_closed_pipe_ends_quietly(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "One", "--lesson", "x")
     done = into_closed_pipe(repo, "list")
     assert (done.returncode, done.stderr) == (0, "")
@@ -174,7 +174,7 @@ def test_errors_that_nobody_can_read_change_nothing(repo: Path) -> None:
     assert subprocess.run(["sh", "-c", command], capture_output=True).returncode == 1
 
 
-def test_what_takes_long_says_so_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stream(io.StringIO):
         def isatty(self) -> bool:
             return is_terminal

@@ -68,7 +68,7 @@ def test_outside_of_a_repository_files_are_counted_too(memctl: Memctl, tmp_path:
 
 
 @pytest.mark.parametrize("args", [(), ("-", "--calibrate", "x"), ("--calibrate", "x", "--forget"), ("-", "--forget")])
-def test_one_thing_is_done_at_a_time(memctl: Memctl, args: tuple[str, ...]) -> None:
+def test_options_of_different_tasks_are_refused_together(memctl: Memctl, args: tuple[str, ...]) -> None:
     memctl("tokens", *args, code=USAGE)
 
 
@@ -76,7 +76,7 @@ def test_messages_are_not_sent_to_be_counted_as_one_text(memctl: Memctl) -> None
     assert "--messages" in memctl("tokens", "-", "--messages", "--source", "anthropic", code=USAGE).err
 
 
-def test_a_learnt_factor_is_applied_to_its_model_and_told(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_a_learnt_factor_is_applied_to_its_model_and_reported(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     before = count(memctl, SENTENCE * 99, "--model", MODEL)
     out = memctl("tokens", "--calibrate", write(tmp_path, *observations())).out
     assert out.startswith(f"{MODEL}  x 1.11  30 observations  error 9.6% before, 0.")
@@ -109,7 +109,7 @@ def test_learning_the_same_twice_changes_nothing(memctl: Memctl, tmp_path: Path)
     assert first == second
 
 
-def test_a_dry_run_tells_what_would_be_learnt(memctl: Memctl, tmp_path: Path) -> None:
+def test_a_dry_run_shows_what_would_be_learnt(memctl: Memctl, tmp_path: Path) -> None:
     file = write(tmp_path, *observations())
     before = count(memctl, SENTENCE * 10, "--model", MODEL)
     told = memctl("tokens", "--calibrate", file, "--dry-run", "--json").data
@@ -131,7 +131,7 @@ def test_what_was_learnt_can_be_forgotten(memctl: Memctl, tmp_path: Path) -> Non
     assert count(memctl, SENTENCE * 10, "--model", MODEL)["source"] == "o200k x 1.17"
 
 
-def test_lines_left_aside_are_told_by_reason(memctl: Memctl, tmp_path: Path) -> None:
+def test_ignored_lines_are_reported_by_reason(memctl: Memctl, tmp_path: Path) -> None:
     lines = (*observations(1), 1, 2, {"model": "gpt-5", "text": SENTENCE * 9, "input_tokens": 99})
     err = memctl("tokens", "--calibrate", write(tmp_path, *lines)).err
     assert "skipped: 3" in err

@@ -56,7 +56,7 @@ def test_their_quality_is_that_of_a_pack(form: str, foreign: Path, memctl: Memct
     assert "a pack keeps to its own budget" in memctl("quality", "-", "--json", stdin=pack, where=foreign).out
 
 
-def test_status_says_it(foreign: Path, memctl: Memctl) -> None:
+def test_status_reports_an_untrusted_clone(foreign: Path, memctl: Memctl) -> None:
     assert COMMAND in memctl("status", where=foreign).out
     assert memctl("status", "--json", where=foreign).data["trusted"] is False
     git(foreign, "config", "memctl.trusted", "true")
@@ -77,7 +77,7 @@ def test_templates_of_the_project_are_not_used(foreign: Path, memctl: Memctl) ->
     assert "an't be compared" in memctl("render", "--check", where=foreign, code=1).err
 
 
-def test_check_says_once_that_it_does_not_compare_the_documents(foreign: Path, memctl: Memctl) -> None:
+def test_check_reports_once_that_documents_are_not_compared(foreign: Path, memctl: Memctl) -> None:
     found = memctl("check", where=foreign)
     assert found.err.count("documents are not compared") == 1
     assert COMMAND in found.err
@@ -85,7 +85,7 @@ def test_check_says_once_that_it_does_not_compare_the_documents(foreign: Path, m
     assert memctl("check", "--staged", where=foreign).code == 0
 
 
-def test_check_compares_them_where_the_clone_is_trusted(
+def test_check_compares_documents_in_a_trusted_clone(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_TRUST", "1")
@@ -100,7 +100,7 @@ def test_the_first_write_renders_with_the_templates_of_the_project(foreign: Path
     assert "+# " not in git(foreign, "show", "--format=", "HEAD", "--", ".memory/docs/INDEX.md")
 
 
-def test_a_checkpoint_and_a_handoff_say_it_too(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_resume_and_handoff_show_report_an_untrusted_clone(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     memctl("section", "add", "Payment")
     memctl("checkpoint", "save", "--task", "Refunds", "--doing", "A", "--next", "B")
     said = ("--reason", "Window full", "--summary", "Half done", "--immediate", "Go on", "--success", "Tests pass")

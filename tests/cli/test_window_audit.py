@@ -32,5 +32,5 @@ def test_the_log_of_a_loop_is_summed_up(memctl: Memctl, tmp_path: Path) -> None:
     assert data["events"]["health: snapshot"] == 32
 
 
-def test_a_log_that_is_not_there_is_named(memctl: Memctl, tmp_path: Path) -> None:
+def test_a_missing_log_is_reported(memctl: Memctl, tmp_path: Path) -> None:
     assert "there is no log" in memctl("window", "audit", str(tmp_path / "none.jsonl"), code=2).err

@@ -53,7 +53,7 @@ def test_the_variable_says_the_window_unless_an_option_does(
     assert memctl(*args, "--target", "40000").data["target"] == 40_000
 
 
-def test_a_target_out_of_reach_is_exit_code_1_and_what_can_be_done_is_done(
+def test_a_target_out_of_reach_compacts_what_it_can_and_exits_with_1(
     memctl: Memctl, file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.json"
@@ -66,7 +66,7 @@ def test_a_target_out_of_reach_is_exit_code_1_and_what_can_be_done_is_done(
     assert validate(json.loads(out.read_text())["messages"]) == []
 
 
-def test_what_is_refused_is_told_with_the_reason(memctl: Memctl, tmp_path: Path) -> None:
+def test_a_refused_step_is_reported_with_the_reason(memctl: Memctl, tmp_path: Path) -> None:
     short = tmp_path / "short.json"
     short.write_text(json.dumps([{"role": "user", "content": "Fix the pool."}]))
     found = memctl("window", "compact", str(short), "--target", "1", "--strategy", "compaction", code=1)
@@ -153,7 +153,7 @@ def answered(number: int, tokens: int) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def test_the_window_is_the_one_that_status_tells(memctl: Memctl, tmp_path: Path) -> None:
+def test_compact_uses_the_window_of_status(memctl: Memctl, tmp_path: Path) -> None:
     """A window that has held 400,000 tokens before a compaction is a large one after it."""
     lines = [
         *answered(1, 400_000),

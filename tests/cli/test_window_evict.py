@@ -72,7 +72,7 @@ def test_every_policy_reports_each_block(memctl: Memctl, file: Path, tmp_path: P
     assert all(one["why"] for one in data["kept"])
 
 
-def test_what_holds_an_unreachable_target_is_said(memctl: Memctl, file: Path) -> None:
+def test_what_keeps_a_target_out_of_reach_is_listed(memctl: Memctl, file: Path) -> None:
     found = memctl("window", "evict", str(file), "--target", "10", code=1)
     assert validate(json.loads(found.out)["messages"]) == []
     assert "the target is out of reach by" in found.err
@@ -124,7 +124,7 @@ def test_an_output_that_can_not_be_written_is_named(memctl: Memctl, file: Path, 
     assert "can't be written" in found.err
 
 
-def test_a_command_that_is_not_there_is_named(memctl: Memctl) -> None:
+def test_an_unknown_subcommand_is_refused(memctl: Memctl) -> None:
     assert "there is no command `window evikt`" in memctl("window", "evikt", code=2).err
     assert "evict" in memctl("window", "-h").out
 

@@ -38,7 +38,7 @@ def messages(*said: str) -> str:
     return json.dumps([{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)])
 
 
-def test_status_says_how_full_with_what_and_how_soon(memctl: Memctl, session: Path) -> None:
+def test_status_shows_zone_components_and_forecast(memctl: Memctl, session: Path) -> None:
     out = memctl("window", "status", str(session)).out
     assert "reported by the model, of the 167,000 at which the host compacts a window of 200,000" in out
     assert "reported by the model" in out
@@ -141,7 +141,7 @@ def test_a_share_of_a_window_whose_size_is_assumed_says_so(memctl: Memctl, model
     assert "assumed" not in said.out + said.err
 
 
-def test_what_the_settings_say_goes_before_any_name(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_settings_win_over_the_models_name(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     """The default, too, once somebody says it."""
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text() + "window:\n  max_context_tokens: 128000\n")
@@ -180,7 +180,7 @@ def test_files_that_cannot_be_read_are_named(memctl: Memctl, tmp_path: Path) -> 
     assert "No such file" in memctl("window", "health", str(tmp_path / "none"), code=2).err
 
 
-def test_broken_lines_are_told(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+def test_broken_lines_are_reported(memctl: Memctl, session: Path, tmp_path: Path) -> None:
     with open(session, "ab") as stream:
         stream.write(b'{"broken\n\xff\xfe\n')
     out = str(tmp_path / "out.json")
@@ -234,7 +234,7 @@ def test_messages_that_nobody_has_sent_make_no_window_larger(memctl: Memctl) -> 
     assert found["reading"]["utilization_pct"] > 100
 
 
-def test_the_growth_that_is_told_is_that_of_the_forecast(memctl: Memctl, session: Path) -> None:
+def test_the_growth_shown_is_that_of_the_forecast(memctl: Memctl, session: Path) -> None:
     reading = memctl("window", "status", str(session), "--json").data["reading"]
     rate, likely = reading["forecast_tokens_per_turn"], reading["turns_until_red"]["likely"]
     assert rate * likely == pytest.approx(0.9 * 167_000 - reading["current_tokens"], rel=0.01)
@@ -345,7 +345,7 @@ def test_watching_needs_a_terminal(memctl: Memctl, session: Path, more: list[str
     assert "--watch" in memctl("window", "status", str(session), "--watch", *more, code=2).err
 
 
-def test_health_says_what_was_measured_and_what_alarms(memctl: Memctl, tmp_path: Path) -> None:
+def test_health_shows_metrics_and_alarms(memctl: Memctl, tmp_path: Path) -> None:
     file = tmp_path / "m.json"
     big = [{"type": "tool_result", "tool_use_id": "t", "content": "word " * 3_000}]
     call = [{"type": "tool_use", "id": "t", "name": "Read", "input": {"path": "a"}}]
@@ -365,7 +365,7 @@ def test_health_of_a_small_conversation_is_fine(memctl: Memctl) -> None:
     assert "nothing alarms" in out
 
 
-def test_health_tells_earlier_alarms(memctl: Memctl, tmp_path: Path) -> None:
+def test_health_shows_earlier_alarms(memctl: Memctl, tmp_path: Path) -> None:
     file = tmp_path / "long.jsonl"
     file.write_text("".join(line.rstrip("\n") + "\n" for line in generated.transcript(6, 400)))
     result = memctl("window", "health", str(file), code=None)

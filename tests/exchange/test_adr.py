@@ -74,7 +74,7 @@ def exported(memctl: Memctl, folder: Path, *options: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("form", ["nygard", "madr"])
-def test_a_folder_comes_in_by_one_commit_and_goes_out_as_it_was(
+def test_a_folder_is_imported_in_one_commit_and_exported_unchanged(
     repo: Path, memctl: Memctl, tmp_path: Path, form: str
 ) -> None:
     before = commits(repo)
@@ -85,7 +85,7 @@ def test_a_folder_comes_in_by_one_commit_and_goes_out_as_it_was(
     assert texts(tmp_path / "out") == texts(EXAMPLES / form)
 
 
-def test_odd_files_go_out_as_they_were(memctl: Memctl, tmp_path: Path) -> None:
+def test_unusual_files_are_exported_unchanged(memctl: Memctl, tmp_path: Path) -> None:
     names = {f"{number:04d}-odd.md": text for number, text in enumerate(ODD.values(), start=7)}
     folder = put(tmp_path / "in", names)
     assert len(imported(memctl, folder)) == len(ODD)
@@ -115,7 +115,7 @@ def test_sections_become_the_fields_of_a_decision(memctl: Memctl) -> None:
     assert third["timestamp"] == "2024-03-15T00:00:00Z"
 
 
-def test_what_supersedes_what_is_linked_at_both_ends(memctl: Memctl) -> None:
+def test_superseding_files_are_linked_at_both_ends(memctl: Memctl) -> None:
     for form, old, new in (("nygard", 2, 4), ("madr", 1, 2)):
         ids = {int(file[:4]): identifier for file, identifier in imported(memctl, EXAMPLES / form).items()}
         assert record(memctl, ids[old])["superseded_by"] == [ids[new]]
@@ -123,7 +123,7 @@ def test_what_supersedes_what_is_linked_at_both_ends(memctl: Memctl) -> None:
         assert record(memctl, ids[old])["status"] == "superseded"
 
 
-def test_a_list_of_links_says_what_supersedes_what_too(memctl: Memctl, tmp_path: Path) -> None:
+def test_superseding_links_are_read_from_a_list_of_links(memctl: Memctl, tmp_path: Path) -> None:
     links = "# B\n\n## Links <!-- optional -->\n\n* Supersedes [ADR-0001](0001-a.md)\n"
     prose = "# C\n\n## More Information\n\nThis supersedes [ADR-0002](0002-b.md) in spirit.\n"
     folder = put(tmp_path / "in", {"0001-a.md": "# A\n", "0002-b.md": links, "0003-c.md": prose})
@@ -201,7 +201,7 @@ def test_importing_again_adds_nothing_and_a_changed_file_is_left_alone(
     assert "nobody remembers" in record(memctl, ids[file.name])["body"]
 
 
-def test_a_new_file_supersedes_a_decision_that_is_there(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_a_new_file_supersedes_an_existing_decision(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     form = "# {}\n\nDate: 2024-01-01\n\n## Status\n\nAccepted\n\n{}## Context\n\nC\n"
     folder = put(tmp_path / "in", {"0001-a.md": form.format("1. A", ""), "0002-b.md": form.format("2. B", "")})
     ids = imported(memctl, folder)
@@ -219,7 +219,7 @@ def test_a_new_file_supersedes_a_decision_that_is_there(repo: Path, memctl: Memc
     assert texts(tmp_path / "out") == texts(folder)
 
 
-def test_every_faulty_file_is_named_with_its_line_and_nothing_comes_in(
+def test_faulty_files_are_reported_with_lines_and_strict_imports_nothing(
     repo: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     before = commits(repo)
@@ -297,7 +297,7 @@ def test_titles_and_statuses_are_found_where_files_have_them(memctl: Memctl, tmp
     assert imported(memctl, folder) == {}
 
 
-def test_a_credential_comes_in_only_on_demand(memctl: Memctl, tmp_path: Path) -> None:
+def test_a_credential_is_imported_only_with_the_option(memctl: Memctl, tmp_path: Path) -> None:
     folder = put(tmp_path / "in", {"0001-a.md": "# A\n\nAKIA" + "IOSFODNN7EXAMPLF\n"})
     assert "0001-a.md:3: this looks like a credential" in memctl("import", "adr", str(folder), code=1).err
     memctl("import", "adr", str(folder), "--allow-secret")
@@ -321,7 +321,7 @@ def test_an_edit_is_exported_and_the_rest_is_kept(memctl: Memctl, tmp_path: Path
     assert files["0003-write-prices-as-integers.md"] == text
 
 
-def test_superseding_shows_in_both_files_as_the_forms_have_it(memctl: Memctl, tmp_path: Path) -> None:
+def test_superseding_is_exported_to_both_files_in_their_forms(memctl: Memctl, tmp_path: Path) -> None:
     ids = imported(memctl, EXAMPLES / "nygard")
     old = "0004-keep-carts-in-redis.md"
     memctl("decide", "Keep carts [in] the browser", "--decision", "D", "--supersedes", ids[old])
@@ -410,7 +410,7 @@ def test_decisions_of_memctl_are_numbered_behind_the_others_and_keep_their_numbe
     assert record(memctl, one)["title"] == "One"
 
 
-def test_what_was_chosen_is_the_outcome_and_new_files_have_the_usual_form(memctl: Memctl, tmp_path: Path) -> None:
+def test_a_new_file_has_the_usual_form_and_the_choice_as_outcome(memctl: Memctl, tmp_path: Path) -> None:
     memctl("decide", "Use Redis", "--rationale", "Keys expire.", "--alternative", "A file: locks")
     text = exported(memctl, tmp_path / "out")["0001-use-redis.md"]
     assert text.endswith(
@@ -423,7 +423,7 @@ def test_what_was_chosen_is_the_outcome_and_new_files_have_the_usual_form(memctl
     assert "\n\n## Status\n\nAccepted\n\n## Rationale\n\nKeys expire.\n" in text
 
 
-def test_what_a_record_says_leads_to_no_path_outside(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_a_record_can_not_name_a_path_outside_the_folder(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     origin = {"form": "madr", "digest": "", "head": "# T\n\n"}
     for number, name in enumerate(("../0001-x.md", ".git/hooks/0001-x.md", "/0001-x.md", "..\\0001-x.md", "x")):
         made = memctl("decide", f"Title {number}").out.split()[1]

@@ -11,7 +11,7 @@ from memctl.exchange import adr_text
 from memctl.exchange.adr_status import statement_of, updated_origin
 from memctl.exchange.adr_text import KEY, AdrOrigin
 from memctl.record import frontmatter
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import DECISION
 from memctl.record.record import Record
 from memctl.text import timestamps
@@ -54,7 +54,7 @@ def test_a_status_is_one_of_memctls(said: str, status: str) -> None:
         ("0000-a.md", "# 0. Cache", "Cache"),
     ],
 )
-def test_a_title_is_told_from_its_number(file: str, line: str, title: str) -> None:
+def test_the_number_is_split_from_the_title(file: str, line: str, title: str) -> None:
     origin, _ = adr_text.parse_file(file, f"{line}\n")
     head = adr_text.head_of(origin)
     assert head.at(head.title) == title
@@ -113,7 +113,9 @@ TABLE = "# T\n\n| Status | Draft |\n|---|---|\n| x |"
     st.booleans(),
 )
 @example("", "# T", ["\ufeff", "\n", "## Status"], "", True)
-def test_any_file_goes_out_as_it_came_in(front: str, title: str, lines: list[str], end: str, is_crlf: bool) -> None:
+def test_parse_and_format_of_any_file_is_identity(
+    front: str, title: str, lines: list[str], end: str, is_crlf: bool
+) -> None:
     text = front + "\n".join([title, *lines]) + end
     assume("\0" not in text)
     text = text.replace("\n", "\r\n") if is_crlf else text
@@ -130,7 +132,7 @@ def test_a_file_has_a_title_or_is_refused_with_a_line(lines: list[str]) -> None:
         origin, _ = adr_text.parse_file("0007-odd.md", text)
         head = adr_text.head_of(origin)
         title = head.title_text
-    except Malformed as error:
+    except FrontMatterError as error:
         line = error.line
     assert title.strip()
     assert 1 <= line <= text.count("\n") + 1

@@ -30,7 +30,7 @@ def author(memctl: Memctl, number: int = 0) -> str:
         (MADR_4.format('decision-makers: ""'), "Cyd"),
     ],
 )
-def test_a_decision_is_of_who_decided_or_of_who_committed_it(memctl: Memctl, repo: Path, head: str, said: str) -> None:
+def test_the_author_is_the_decider_or_else_the_committer(memctl: Memctl, repo: Path, head: str, said: str) -> None:
     (repo / "adr").mkdir()
     (repo / "adr" / "0001-use-cents.md").write_text(head + BODY)
     git(repo, "add", "-A")
@@ -41,9 +41,7 @@ def test_a_decision_is_of_who_decided_or_of_who_committed_it(memctl: Memctl, rep
     assert (repo / "out" / "0001-use-cents.md").read_text() == head + BODY
 
 
-def test_a_folder_that_git_does_not_have_says_it_itself_or_the_importer_is_named(
-    memctl: Memctl, tmp_path: Path
-) -> None:
+def test_outside_of_git_the_author_is_the_decider_or_else_the_importer(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "adr").mkdir()
     (tmp_path / "adr" / "0001-a.md").write_text(MADR_4.format("deciders: Ada") + BODY)
     memctl("import", "adr", str(tmp_path / "adr"))
@@ -54,12 +52,12 @@ def test_a_folder_that_git_does_not_have_says_it_itself_or_the_importer_is_named
     ("given", "said"),
     [({"agent_id": "ada"}, "ada"), ({"author": "Bob B"}, "Bob B"), ({"author": "b", "agent_id": "a"}, "a")],
 )
-def test_a_line_of_json_is_of_its_author(memctl: Memctl, given: dict[str, str], said: str) -> None:
+def test_a_line_of_json_keeps_its_author(memctl: Memctl, given: dict[str, str], said: str) -> None:
     memctl("import", "-", stdin=json.dumps({"memory_type": "decision", "title": "Use cents", **given}))
     assert author(memctl) == said
 
 
-def test_an_import_of_years_is_no_session(memctl: Memctl) -> None:
+def test_imported_records_do_not_count_as_the_last_session(memctl: Memctl) -> None:
     lines = [
         {"memory_type": "learning", "title": f"L {year}", "timestamp": f"{year}-02-03"} for year in range(2010, 2025)
     ]

@@ -14,7 +14,7 @@ def lines(*objects: dict[str, object]) -> str:
     return "".join(msgspec.json.encode(o).decode() + "\n" for o in objects)
 
 
-def test_many_records_come_in_one_commit(repo: Path, memctl: Memctl) -> None:
+def test_many_records_are_imported_in_one_commit(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
     days = [f"2024-{month:02d}-{day:02d}" for month in range(1, 13) for day in range(1, 26)]
     many = [
@@ -29,7 +29,7 @@ def test_many_records_come_in_one_commit(repo: Path, memctl: Memctl) -> None:
     assert memctl("log", "LRN-2024-01-01-001", "--json").data["commits"][0]["ops"] == ["import"]
 
 
-def test_one_wrong_line_stops_all_and_every_wrong_line_is_named(repo: Path, memctl: Memctl) -> None:
+def test_a_wrong_line_stops_the_import_and_all_wrong_lines_are_reported(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
     text = lines(
         {"memory_type": "decision", "title": "Fine"},
@@ -55,7 +55,7 @@ def test_half_a_surrogate_pair_is_refused_with_its_line(memctl: Memctl) -> None:
     assert "not a JSON object" in memctl("decide", "--file", "-", stdin=r'{"title": "Use it \ud800"}', code=1).err
 
 
-def test_ids_are_kept_or_given(memctl: Memctl) -> None:
+def test_ids_are_kept_or_assigned(memctl: Memctl) -> None:
     text = lines(
         {"memory_type": "decision", "title": "Kept", "id": "DEC-2024-05-01-007", "timestamp": "2024-05-01"},
         {"memory_type": "decision", "title": "Given", "timestamp": "2024-05-02T10:00:00+02:00"},
@@ -103,7 +103,7 @@ def test_unknown_keys_survive(memctl: Memctl) -> None:
     assert memctl("export").out == lines_out
 
 
-def test_credentials_are_refused_here_too(memctl: Memctl) -> None:
+def test_credentials_are_refused(memctl: Memctl) -> None:
     text = lines({"memory_type": "learning", "title": "Key", "lesson": "AKIA" + "IOSFODNN7EXAMPLF"})
     assert "credential" in memctl("import", "-", stdin=text, code=1).err
 

@@ -33,7 +33,7 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     memctl("check")
 
 
-def test_what_the_command_line_says_goes_before_the_file(memctl: Memctl, tmp_path: Path) -> None:
+def test_options_win_over_the_file(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "dec.md").write_text(TEMPLATE)
     made = memctl("decide", "Keep sales in one file", "--file", str(tmp_path / "dec.md"), "-i", "6", "--agent", "Ada")
     data = shown(memctl, made.id)
@@ -41,7 +41,7 @@ def test_what_the_command_line_says_goes_before_the_file(memctl: Memctl, tmp_pat
     assert data["content"] == WANTED
 
 
-def test_what_is_fed_in_and_understood_nowhere_is_named_and_kept(memctl: Memctl, tmp_path: Path) -> None:
+def test_text_that_fits_no_field_is_reported_and_kept(memctl: Memctl, tmp_path: Path) -> None:
     more = TEMPLATE.replace("### Tags", "### Rational\nIt is small.\n\n### Tags").replace("ance**: 9", "ance**: much")
     (tmp_path / "dec.md").write_text(more + "\n# Annex\n\nOf it.\n")
     made = memctl("decide", "--file", str(tmp_path / "dec.md"))
@@ -99,7 +99,7 @@ def test_each_type_takes_its_own_labels(memctl: Memctl) -> None:
     }
 
 
-def test_a_text_of_another_type_is_told_whose_it_is(memctl: Memctl) -> None:
+def test_a_text_of_another_type_gets_a_hint_at_its_command(memctl: Memctl) -> None:
     found = memctl("issue", "--file", "-", stdin=DECISION, code=2)
     assert "it reads as a decision: `memctl decide --file`" in found.err
     assert "a title is missing" in found.err

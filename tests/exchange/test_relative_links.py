@@ -49,7 +49,7 @@ def folder_of_decisions(repo: Path) -> Path:
     return folder
 
 
-def test_links_of_a_decision_lead_on_and_the_file_goes_out_as_it_came(repo: Path, memctl: Memctl) -> None:
+def test_links_of_a_decision_are_rewritten_and_exported_unchanged(repo: Path, memctl: Memctl) -> None:
     folder = folder_of_decisions(repo)
     made = memctl("import", "adr", str(folder), "--json").data["files"]["0001-carts.md"]
     (record,) = (repo / ".memory" / "decisions").rglob(f"{made}*.md")
@@ -70,7 +70,7 @@ def test_links_of_a_decision_lead_on_and_the_file_goes_out_as_it_came(repo: Path
     assert "![Load](./img/load%20test.png), still" in (folder / "0001-carts.md").read_text()
 
 
-def test_a_link_to_what_is_not_in_the_repository_is_named(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_a_link_out_of_the_repository_is_reported(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "0001-carts.md").write_text(ADR)
@@ -80,7 +80,7 @@ def test_a_link_to_what_is_not_in_the_repository_is_named(repo: Path, memctl: Me
     assert "gone.md" not in told
 
 
-def test_links_of_a_task_lead_on(repo: Path, memctl: Memctl) -> None:
+def test_links_of_a_task_are_rewritten(repo: Path, memctl: Memctl) -> None:
     tasks = repo / "backlog" / "tasks"
     tasks.mkdir(parents=True)
     (repo / "backlog" / "plan.md").write_text("# Plan\n")

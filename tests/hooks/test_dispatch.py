@@ -255,7 +255,7 @@ def test_the_state_comes_back_though_what_was_left_undone_cant_be_done(
     compress(gemini.transcript)
     gemini.said("AfterTool")
     compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
-    job_queue.leave(gemini.folder, {"what": "stop"})
+    job_queue.add(gemini.folder, {"what": "stop"})
     lock = gemini.folder.path / "lock"
     lock.unlink()
     lock.mkdir()  # what can't be opened as a file

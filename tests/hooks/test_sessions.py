@@ -312,7 +312,7 @@ def test_a_start_leaves_what_is_known_to_who_is_at_work_for_the_session(session:
     session.said("SessionStart", source="startup")
     file = session.folder.path / "state.json"
     file.unlink()
-    held = job_queue.take(session.folder)
+    held = job_queue.acquire_lock(session.folder)
     assert held is not None
     assert "Memory of shop" in session.said("SessionStart", source="resume")
     assert not file.exists()
@@ -523,7 +523,7 @@ def test_a_session_that_somebody_is_at_work_for_was_not_killed(
     session.send("Stop")
     draft = session.folder.path / "draft.md"
     age(draft.parent)
-    held = job_queue.take(session.folder)
+    held = job_queue.acquire_lock(session.folder)
     assert held is not None
     Session(repo, tmp_path / "later.jsonl", "later").said("SessionStart", source="startup")
     assert draft.exists()

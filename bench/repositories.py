@@ -64,9 +64,9 @@ def with_memory(world: World, count: int, given: Sequence[tuple[str, str]] = ())
 def _file(memory: Memory, values: Mapping[str, Any]) -> tuple[str, str]:
     """Path and text of a record, as `memctl import` would write it."""
     draft = draft_of(dict(values))
-    complete = create.complete(memory, draft)
+    complete = create.complete_values(memory, draft)
     complete["memory_id"] = memory.new_memory_id(complete["id"])
-    _, write = create.written(memory, complete, draft)
+    _, write = create.record_and_file(memory, complete, draft)
     return write.path, write.text
 
 

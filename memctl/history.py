@@ -53,7 +53,7 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
     paths = record_paths(memory, load.disk(memory), record_id) if record_id else [memory.prefix]
     beside = ""  # of a record the branch has all commits
     if not record_id:
-        beside = sessions_ref.now(memory) if revision == "HEAD" else sessions_ref.as_of(memory, start)
+        beside = sessions_ref.head(memory) if revision == "HEAD" else sessions_ref.as_of(memory, start)
     return [
         Entry(repo.commit(one.commit), said.ops, said.ids, said.actor, said.session, said.reason)
         for one in batches.commits(memory, paths, revision if revision == "HEAD" else start, limit, beside=beside)

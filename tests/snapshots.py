@@ -93,7 +93,7 @@ class GivenTexts:
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
         raise NotImplementedError
 
-    def alike(self, path: str) -> dict[str, float]:
+    def similar(self, path: str) -> dict[str, float]:
         raise NotImplementedError
 
     semantic_model = ""
@@ -101,7 +101,7 @@ class GivenTexts:
     def remark(self, text: str) -> None:
         raise AssertionError(text)
 
-    def everything(self) -> Iterable[tuple[str, str]]:
+    def all_texts(self) -> Iterable[tuple[str, str]]:
         raise NotImplementedError
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:

@@ -51,7 +51,7 @@ FLOORS = {
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself
 # What `list` may import, in whatever function, and what it may load of an unchanged memory: as measured, and some more.
-MOST_REACHED, MOST_LOADED = (97, 15_100), (44, 5_680)  # modules, lines
+MOST_REACHED, MOST_LOADED = (97, 13_200), (45, 5_030)  # modules, lines of code
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
     "policy",
@@ -123,9 +123,18 @@ def test_listing_an_unchanged_memory_loads_few_modules(repo: Path, memctl: Memct
 
 
 def within(modules: set[str], most: tuple[int, int]) -> bool:
-    lines = sum(len(NAMES[name].read_text().splitlines()) for name in modules)
+    lines = sum(lines_of_code(NAMES[name]) for name in modules)
     print(f"{len(modules)} modules, {lines:,} lines")
     return len(modules) <= most[0] and lines <= most[1]
+
+
+def lines_of_code(path: Path) -> int:
+    """Return the number of a module's lines that are no docstrings, which may be as long as they need to be."""
+    text = path.read_text()
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    first = (node.body[0] for node in ast.walk(ast.parse(text)) if isinstance(node, documented) and node.body)
+    texts = (one for one in first if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+    return len(text.splitlines()) - sum((one.end_lineno or 0) - one.lineno + 1 for one in texts)
 
 
 def test_the_rooms_of_a_window_import_only_from_those_before() -> None:

@@ -76,7 +76,7 @@ def test_open_knowledge_is_given_to_a_model_and_other_records_are_not(memctl: Me
         given = memctl("rehydrate", "--format", form, "--budget", "3000").out
         assert len(re.findall(identifier, given)) == 1 + kind.is_knowledge, form  # once as the last that was recorded
     singular = kind.plural.removesuffix("s")
-    assert (f"The memory has 1 {singular}." in memctl("rehydrate", "--budget", "3000").out) == kind.is_knowledge
+    assert (f"Records: 1 {singular}." in memctl("rehydrate", "--budget", "3000").out) == kind.is_knowledge
 
 
 @WITH_COMMAND

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.record.errors import InvalidRecord, NoPlainFile
+from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.store.cache import digest
 from memctl.text import credentials
 
@@ -34,7 +34,9 @@ def secrets(subject: Subject) -> Iterator[Finding]:
         try:
             text = subject.snapshot.read(path)
         except InvalidRecord as error:
-            if not is_record and not isinstance(error, NoPlainFile):  # other rules report unreadable records and links
+            if not is_record and not isinstance(
+                error, NotRegularFile
+            ):  # other rules report unreadable records and links
                 hint = "look through it yourself, or move it out of the memory"
                 yield Finding("MEM113", path, error.faults[0].line, error.faults[0].message, hint)
             continue

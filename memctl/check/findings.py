@@ -14,7 +14,7 @@ from memctl.check.render_digest import CachedRenderer
 from memctl.check.rules import RULES, Rule
 from memctl.pages.render import Renderer
 from memctl.record import frontmatter, ids, pages
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -187,7 +187,7 @@ class Subject:
         under ""."""
         try:
             block = next((one for one in frontmatter.blocks(self.snapshot.read(path)) if one.key == key), None)
-        except (InvalidRecord, Malformed, FileNotFoundError):
+        except (InvalidRecord, FrontMatterError, FileNotFoundError):
             block = None
         if block is None:
             return {}
@@ -203,7 +203,7 @@ class Subject:
         try:
             text = self.snapshot.read(path)
             blocks = frontmatter.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
-        except (InvalidRecord, Malformed, FileNotFoundError):
+        except (InvalidRecord, FrontMatterError, FileNotFoundError):
             return []
         shift = 0 if text.startswith("---\n") else 1
         block = next((block for block in blocks if block.key == key), None)

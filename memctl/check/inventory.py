@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
 from memctl.record import pages, session_page
-from memctl.record.errors import InvalidRecord, NoPlainFile
+from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.record.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.place import CONFIG
@@ -53,7 +53,7 @@ def special(subject: Subject, path: str) -> Iterator[Finding]:
     """Yield a finding if a file is a symbolic link or another special file."""
     try:
         subject.snapshot.read(path)
-    except NoPlainFile as error:
+    except NotRegularFile as error:
         yield Finding("MEM502", path, 1, error.faults[0].message)
     except (InvalidRecord, OSError):
         return  # another rule reports it, the name is not UTF-8, or permissions forbid to read it

@@ -68,7 +68,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         line = subject.line_of(record.path, relation, identifier)
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
-        if (meant := subject.snapshot.meant_under_alias(record, identifier, other_end)) is not None:
+        if (meant := subject.snapshot.link_target_by_alias(record, identifier, other_end)) is not None:
             hint = f"{meant.id}, which once was {identifier}, has it: `memctl renumber` corrects the link"
         yield Finding("MEM107", record.path, line, message, hint)
 
@@ -189,7 +189,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
 def control_characters(subject: Subject) -> Iterator[Finding]:
     """Report each line of a record or page with a control character."""
     snapshot = subject.snapshot
-    for path in (*snapshot.catalogue.with_controls(), *(page.path for page in snapshot.outline.pages)):
+    for path in (*snapshot.catalogue.with_control_characters(), *(page.path for page in snapshot.outline.pages)):
         text = snapshot.read(path)
         if not characters.first_control_character(text):
             continue

@@ -77,7 +77,7 @@ def sections(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in the text of a page that does not exist."""
+    """Report each § marker and id in a page's text that leads nowhere."""
     for page in subject.snapshot.outline.pages:
         for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
             if mention.text.startswith("§4."):
@@ -92,7 +92,7 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_records(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in the text of an open record that does not exist."""
+    """Report each § marker and id in an open record's text that leads nowhere."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, found in subject.snapshot.catalogue.mentions().items():

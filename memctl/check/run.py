@@ -14,7 +14,7 @@ from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.mentions import IGNORE
 from memctl.store.place import CONFIG
 
@@ -193,7 +193,7 @@ def _of_file(subject: Subject, path: str) -> Iterator[IgnoreLine]:
     """Yield the lines of `check_ignore` in a record or page."""
     try:
         texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []
-    except (FileNotFoundError, InvalidRecord, Malformed):
+    except (FileNotFoundError, InvalidRecord, FrontMatterError):
         return
     lines = subject.lines_of(path, KEY) if texts else []
     for number, text in enumerate(texts if isinstance(texts, list) else [texts]):

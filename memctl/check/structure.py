@@ -37,7 +37,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
         holders.setdefault(page.id, page.path)
     for page in subject.snapshot.outline.details:
         start = subject.body_line(page.path, page.body)
-        for part in pages.parts_of(page):
+        for part in pages.numbered_headings(page):
             place = f"{page.path}:{start + part.line - 1}"
             if part.id in holders:
                 message = f"{part.id} is also the number of the heading at {holders[part.id]}"

@@ -22,7 +22,7 @@ def is_touched(memory: Memory) -> bool:
     it.
     """
     return not _exists(memory, "HEAD") or bool(
-        differences.changed(memory.repository, memory.prefix, "HEAD", staged=True)
+        differences.changed_below(memory.repository, memory.prefix, "HEAD", staged=True)
     )
 
 
@@ -33,7 +33,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
     changed: set[str] = set()
     _ = snapshot.catalogue  # loading it sets `memory.differing`, which `_changed` reads
     # In a hook of memctl's own commit nothing counts as changed: the write path has refused invalid changes already.
-    if not git.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
+    if not git.committing_process() and _exists(memory, before) and not (after and _is_ours(memory, after)):
         paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
@@ -62,7 +62,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
 def _overdue(memory: Memory) -> list[tuple[str, str]]:
     """Return a path of each change that has waited too long for its commit, and what it is and why it waits."""
     found = []
-    for entry in entry_state.overdue(memory, entry_state.outstanding(memory)):
+    for entry in entry_state.overdue(memory, entry_state.open_entries(memory)):
         why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
         found.append((entry.change.paths[0], f"{entry_state.describe(entry)} has no commit yet: {why}"))
     return found
@@ -78,14 +78,16 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
     parents = (before, *(other for other in others if _exists(memory, other)))
     if not staged and after is None and len(parents) == 1:  # Git was asked when the memory was read
         return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}
-    sides = [set(differences.changed(memory.repository, folder, parent, after, staged=staged)) for parent in parents]
+    sides = [
+        set(differences.changed_below(memory.repository, folder, parent, after, staged=staged)) for parent in parents
+    ]
     return set.intersection(*sides)
 
 
 def _staged(memory: Memory) -> StagedWork | None:
     """Return what is about to be committed, or None if no section has an owner or if memctl itself commits."""
     state = ref_state.read(memory).state
-    if git.committing() or not state.section_ownership_map:
+    if git.committing_process() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
         return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)

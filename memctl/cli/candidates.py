@@ -77,6 +77,17 @@ def _schemas() -> Pairs:
     return [(kind, "") for kind in (*schemas.KINDS, schemas.CONFIG)]
 
 
+def _help() -> Pairs:
+    """Return the subjects of `memctl help`, then all commands."""
+    from memctl.cli.command_list import all_commands
+    from memctl.hooks.primer import TOPICS
+
+    found = {name: topic.line for name, topic in TOPICS.items()}
+    for group in all_commands().values():
+        found |= group
+    return found.items()
+
+
 def _fields() -> Pairs:
     from memctl.record.kinds import KINDS
 
@@ -93,4 +104,4 @@ _OF_SNAPSHOT: Mapping[str, Callable[[Snapshot], Pairs]] = {
     "tag": _tags,
     "checkpoint": _checkpoints,
 }
-_FIXED: Mapping[str, Callable[[], Pairs]] = {"rule": _rules, "field": _fields, "schema": _schemas}
+_FIXED: Mapping[str, Callable[[], Pairs]] = {"rule": _rules, "field": _fields, "schema": _schemas, "help": _help}

@@ -112,19 +112,14 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
     # A commit by memctl has only its own files, and the documents already show what later commits will contain.
     # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
-    if staged and (git.committing() or batches.branch_here(memory) or not subject.is_touched(memory)):
+    if staged and (git.committing_process() or batches.branch_here(memory) or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
-    _warn_of_settings(memory)
+    for error in settings.faults(memory):  # no file of the memory has these settings, so they are no findings
+        output.note(f"warning: {error.message}\nhint: {error.hint}")
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
     return run.check(subject.of_memory(memory, snapshot, staged, at), select, ignore)
-
-
-def _warn_of_settings(memory: Memory) -> None:
-    """Warn about wrong settings. They are no findings, since no file of the memory has them."""
-    for error in settings.faults(memory):
-        output.note(f"warning: {error.message}\nhint: {error.hint}")
 
 
 def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:

@@ -12,6 +12,7 @@ import click
 
 from memctl.errors import CredentialFound
 
+_OF_FILES = ("FILE", "PATH", "DIR", "PLACE")  # metavars
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -22,6 +23,14 @@ class Command(click.Command):
         kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
         super().__init__(*args, **kwargs)
         self.examples = examples
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters; those of files take any text, and let shells complete names of files."""
+        found = super().get_params(ctx)
+        for param in found:
+            if param.type is click.STRING and any(word in (param.metavar or "") for word in _OF_FILES):
+                param.type = click.Path()
+        return found
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. If it refuses a credential, add a hint at --allow-secret, unless an agent called it."""
@@ -160,7 +169,7 @@ def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any
     from memctl.store import load
     from memctl.store.memory import open_memory
 
-    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.named(given).id
+    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.find_by_title(given).id
 
 
 def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "own": ("team", "Show who owns which section; acquire, release and transfer sections."),
         "renumber": (
             "renumber",
-            "Give each of two records or pages that share an id its own, and update the references.",
+            "Renumber one of two records or pages with the same id, and update references.",
         ),
         "coordination": ("team", "Show which agents are at work, on what, and what blocks them."),
         "sync": ("sync", "Fetch, merge, render the documents and push: the branch, and the state that agents share."),

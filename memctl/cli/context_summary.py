@@ -12,7 +12,7 @@ from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import context_summary, phase
-from memctl.pack.context_summary import BUDGET, DECISIONS, AgentResult, Enforced, Violation
+from memctl.pack.context_summary import BUDGET, DECISIONS, AgentResult, ContextSummary, Violation
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
@@ -79,7 +79,7 @@ def context_summary_command(
         ctx.exit(_print_violations(context_summary.violations(found.text, decision, budget, counter.tokens), as_json))
     if not decision:
         raise MemctlError(f"{source} states no decision: {', '.join(DECISIONS)}", _DECIDE, USAGE)
-    enforced = context_summary.enforce(found.text, decision, budget, counter.tokens, found.paths)
+    enforced = context_summary.summarize(found.text, decision, budget, counter.tokens, found.paths)
     if not (enforced.kept or enforced.paths):
         reasons = "; ".join(dict.fromkeys(one.reason for one in enforced.dropped))
         raise MemctlError(
@@ -99,7 +99,7 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
     from memctl.pack.supply import sources
 
     given = sources(memory, snapshot, None)
-    found = phase.standing(snapshot, memory.now, given.worked, blockers=given.blockers())
+    found = phase.assess(snapshot, memory.now, given.worked, blockers=given.blockers())
     if decision is not None and decision != found.decision:
         found = msgspec.structs.replace(found, decision=decision, why="as given")
     text = phase.summary(found, budget, counter.tokens)
@@ -123,7 +123,7 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
     return REFUSED if violations else OK
 
 
-def _saved(given: str, found: AgentResult, enforced: Enforced, counter: Counter) -> dict[str, Any]:
+def _saved(given: str, found: AgentResult, enforced: ContextSummary, counter: Counter) -> dict[str, Any]:
     """Return the number of tokens that were returned, that are passed on, and that were left out, by type."""
     returned_tokens = counter.tokens(given, "json" if found.discarded else "markdown")
     saving = max(0.0, 1 - enforced.tokens / returned_tokens) if returned_tokens else 0.0
@@ -131,7 +131,7 @@ def _saved(given: str, found: AgentResult, enforced: Enforced, counter: Counter)
     return {"tokens_returned": returned_tokens, "saving": round(saving, 3), "discarded": discarded}
 
 
-def _data(enforced: Enforced, found: AgentResult) -> dict[str, Any]:
+def _data(enforced: ContextSummary, found: AgentResult) -> dict[str, Any]:
     return {
         "decision": enforced.decision,
         "context_summary": enforced.text,
@@ -146,7 +146,7 @@ def _data(enforced: Enforced, found: AgentResult) -> dict[str, Any]:
     }
 
 
-def _print_notes(enforced: Enforced, saved: dict[str, Any]) -> None:
+def _print_notes(enforced: ContextSummary, saved: dict[str, Any]) -> None:
     """Print on stderr what was left out and why, which rules are broken, and how much was saved."""
     notes = []
     for one in enforced.dropped:

@@ -14,7 +14,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pack import budget_fill
 from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
-from memctl.pack.files import packed
+from memctl.pack.files import build_pack
 from memctl.pages import definitions, outline
 from memctl.record.snapshot import Snapshot
 from memctl.sources import load_plan
@@ -141,7 +141,7 @@ def _pack(
     def fill(draft: PackDraft) -> Pack:
         return budget_fill.fill(draft, given.form, budget, lambda text: counter.tokens(text, kind))
 
-    made = packed(memory, snapshot, found, task, counter, fill)
+    made = build_pack(memory, snapshot, found, task, counter, fill)
     included = set(made.included())
     more = {"files": [_choice_data(choice) for choice in found.files if choice.path in included]}
     deliver(memory, snapshot, made, given, "files_pack", as_json=as_json, more=more)

@@ -68,7 +68,7 @@ def list_command(
     """List records, newest first, without archived ones.
 
     Issues and states are work. Work is blocked by open work and by proposed decisions, through `blocked_by` and
-    `blocks` of its own or of its parent. Work with open parts is begun by its parts.
+    `blocks` of its own or of its parent. Work with open parts is not ready; its parts are.
     """
     if ready and blocked:
         raise MemctlError("--ready and --blocked can't be combined", "give one of them", USAGE)

@@ -17,7 +17,7 @@ from memctl.cli.report import real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.budget_fill import AUTO
-from memctl.pack.handoff_offer import HandoffRefused, Offered
+from memctl.pack.handoff_offer import HandoffRefused, OfferOutcome
 from memctl.pack.handoff_request import FIELDS, TYPES, HandoffRequest
 from memctl.pages.links import known_section
 from memctl.record import handoff
@@ -60,7 +60,7 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
             if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
                 here = f"`memctl handoff accept {by}` brings it here"
                 output.note(f"{by} gave you {held.section_id}, but its record is not on this branch: {here}")
-        output.note(*two_phase.interrupted(memory))
+        output.note(*two_phase.interrupted_steps(memory))
     output.faults(memory, wrong)
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
 
@@ -199,7 +199,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         from memctl.task import resume_text
 
         snapshot = agent_view.readable(memory, answered.snapshot)
-        state = handoff_scope.resumed(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
+        state = handoff_scope.resume_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
         output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 
@@ -316,7 +316,7 @@ for member in (list_command, show_command, accept_command, decline_command, with
     handoff_command.add_command(member)
 
 
-def _print_offer(memory: Memory, offered: Offered, options: PackOptions, flags: dict[str, Any]) -> None:
+def _print_offer(memory: Memory, offered: OfferOutcome, options: PackOptions, flags: dict[str, Any]) -> None:
     """Print the package on stdout, and on stderr what the handoff did."""
     asked, done, package = offered.asked, offered.done, offered.package
     change = done.written.change

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.cli import output
-from memctl.cli.command import command
+from memctl.cli.command import command, complete
 from memctl.cli.command_list import write_all, write_help
 from memctl.errors import USAGE, MemctlError
 from memctl.hooks.primer import TOPICS
@@ -18,7 +18,7 @@ from memctl.hooks.primer import TOPICS
     ("memctl help recording", "Print a page on a subject; `memctl help` lists the subjects."),
     ("memctl help section add", "Print the help of a command, as `memctl section add -h` does."),
 )
-@click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1)
+@click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1, shell_complete=complete("help"))
 @click.option("--all", "everything", is_flag=True, help="List all commands, by purpose.")
 @click.pass_context
 def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool) -> None:

@@ -54,7 +54,7 @@ def log_command(
     revision = memory.repository.resolve(at) if at else "HEAD"
     most = None if since else limit or None
     given_up = bool(id) or most is None or history.has_given_up(memory.repository, path, revision, most)
-    beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.now(memory)
+    beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.head(memory)
     found = batches.commits(memory, [path, *former], revision, most, given_up=given_up, beside=beside)
     if since:
         earliest = time_input.parse(since, memory.now)

@@ -93,7 +93,7 @@ def _mode(repository: Repository | None) -> str:
     """Return what the hooks will commit here; "" if each clone has its own setting."""
     if repository is None:
         return ""
-    trust.look(repository, {})  # where hooks are at work already, they go on as they did
+    trust.state(repository, {})  # where hooks are at work already, they go on as they did
     return hook_commits.mode(repository) or hook_commits.default(repository)
 
 

@@ -102,7 +102,7 @@ def _status(ctx: click.Context, folder: Path | None) -> Any:
 
 
 def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
-    """Run memctl and return its exit code. `arguments` are those of the process by default; tests pass a `start`."""
+    """Run memctl and return its exit code. `arguments` and `start` are those of the process by default."""
     given = sys.argv[1:] if arguments is None else arguments
     start = start or Start(given)
     terminal.prepare()

@@ -12,7 +12,7 @@ from memctl.cli.report import write_options, writing
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 from memctl.write import maintenance
-from memctl.write.maintenance import Maintained
+from memctl.write.maintenance import MaintenanceResult
 
 
 @command(
@@ -71,13 +71,13 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
         _print(done, flags["dry_run"])
 
 
-def _data(memory: Memory, done: Maintained, dry_run: bool) -> dict[str, Any]:
+def _data(memory: Memory, done: MaintenanceResult, dry_run: bool) -> dict[str, Any]:
     deeds = [{"action": deed.action, "id": deed.id, "reason": deed.reason} for deed in done.outcome.change.deeds]
     data = report.change_data(memory, done.outcome, dry_run)
     return {**data, "deeds": deeds, "kept": _skipped_data(done), "folded": done.folded}
 
 
-def _skipped_data(done: Maintained) -> list[dict[str, str]]:
+def _skipped_data(done: MaintenanceResult) -> list[dict[str, str]]:
     """Return what is due but kept, for JSON: its id, what is due and by which rule, and why it is kept."""
     records = [
         {"id": one.verdict.record.id, "due": one.verdict.action, "reason": one.verdict.reason, "why": one.why}
@@ -89,7 +89,7 @@ def _skipped_data(done: Maintained) -> list[dict[str, str]]:
     return records + checkpoints
 
 
-def _print(done: Maintained, dry_run: bool) -> None:
+def _print(done: MaintenanceResult, dry_run: bool) -> None:
     change = done.outcome.change
     would = "would " if dry_run else ""
     for deed in change.deeds:

@@ -72,7 +72,7 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
     """
     from memctl.store import job_queue
 
-    if git.committing() or not job_queue.notes(opened.hooks):  # a hook must not wait for the job that commits
+    if git.committing_process() or not job_queue.notes(opened.hooks):  # a hook must not wait for the job that commits
         return
     opened.asked = None  # the early answer of Git does not show what the jobs write
     is_done = False

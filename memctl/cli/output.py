@@ -126,7 +126,7 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     """Print a note on stderr for each id that another record had before `memctl renumber`."""
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
-        if (others := snapshot.once_called(identifier)) and snapshot.catalogue.find(identifier):
+        if (others := snapshot.with_former_id(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 

@@ -194,13 +194,13 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
         return
     snapshot = memory_access.readable(memory, at)
     named = partial(file_named, snapshot.files.names(), memory.repository.top, ctx.obj.folder)
-    ways = load.Ways(
+    loader = load.Loader(
         place=places(memory, snapshot),
         summary=lambda path: summary(snapshot, named(path), BUDGET, counter).text,
         count=counter.tokens,
         sources=sources(memory, snapshot, at),
     )
-    draft, unknown = load.answer(snapshot, memory.now, asked, ways)
+    draft, unknown = load.answer(snapshot, memory.now, asked, loader)
     pack = fill(memory, draft, given, memory.config.rehydrate_budget)
     more = {"prune": list(asked.prune), "not_found": unknown, "ignored": asked.ignored}
     deliver(memory, snapshot, pack, given, "loaded", as_json=as_json, more=msgspec.to_builtins(more))

@@ -16,7 +16,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record import content_fields, frontmatter
 from memctl.record.change import Change
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind, kind_at
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
@@ -83,7 +83,7 @@ def _from_file(file: str) -> tuple[str, str]:
     text = read(file)
     try:
         has_values = bool(frontmatter.read(text)[0])
-    except Malformed:
+    except FrontMatterError:
         has_values = False  # `---` may be a horizontal rule of Markdown
     if has_values:
         raise MemctlError(f"{file} begins with front matter", "remove it from the text, and give its values as options")
@@ -208,7 +208,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
 def _add(kind: PageKind) -> Callable[..., None]:
     def prepare(memory: Memory, _: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
         text, written = _read_text(kind, options, None, "Title")
-        former = pages.former(memory, kind)
+        former = pages.former_files(memory, kind)
         return lambda now, author: pages.add(now, kind, text, author, former), written
 
     return lambda ctx, given: _carry_out(ctx, given, prepare)

@@ -41,7 +41,7 @@ _TRY = (
     "init",
     ("memctl init", "Set up a memory at the root of this repository."),
     ("memctl init --git --project shop", "Create the Git repository too, and name the project."),
-    ("memctl init --yes", "Set up a memory and run the next steps: import decisions, install hooks."),
+    ("memctl init --yes", "Run the next steps, too, in an existing memory as well: import decisions, install hooks."),
     ("memctl init --sections", "Propose sections for an existing memory, from folders; --yes adds them."),
     ("memctl init --docs default-branch", "Render documents only on the default branch, in an existing memory too."),
     ("memctl init --here", "Set up a memory for this folder, in a repository of many projects."),
@@ -80,8 +80,12 @@ def init_command(
         _propose_sections(ctx, yes=yes, as_json=flags["as_json"])
         return
     start: Path = ctx.obj.folder
-    if docs and not here and (there := memory_access.memory_if_any(ctx)):
+    there = memory_access.memory_if_any(ctx) if (docs or yes) and not here and not project else None
+    if docs and there:
         report.carry_out(there, lambda _: setup.plan_documents(there, docs), flags | {"discard": False})
+        return
+    if yes and there:
+        _run_steps(ctx, there)  # as `init` has just proposed
         return
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
@@ -94,6 +98,10 @@ def init_command(
         with suppress(MemctlError):  # if the settings can't be written, the next write tries again
             trust.grant(memory.repository)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
+    if yes:
+        report.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
+        _run_steps(ctx, memory)
+        return
     from memctl.cli import first_steps  # `init` alone needs it
 
     steps = first_steps.propose(memory)
@@ -104,12 +112,21 @@ def init_command(
     report.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
     if flags["dry_run"]:
         return
-    if yes:
-        _run_all(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
-    else:
-        top = memory.folder.parent
-        where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
-        _name(steps, f"next steps{where} (`memctl init --yes` runs those that need no text from you):")
+    top = memory.folder.parent
+    where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
+    width = max(len(step.line) for step in steps)
+    output.note(
+        f"next steps{where} (`memctl init --yes` runs those that need no text from you):",
+        *(f"  {step.line:<{width}}  # {step.purpose}" for step in steps),
+    )
+
+
+def _run_steps(ctx: click.Context, memory: Memory) -> None:
+    """Run the proposed next steps that need no text of the user's."""
+    from memctl.cli import first_steps
+
+    steps = first_steps.propose(memory)
+    _run_all(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
 
 
 def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
@@ -128,11 +145,6 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
         output.note("hint: `memctl init --sections --yes` adds all of them, `memctl section edit` renames one")
     else:
         output.note("no folder of the repository suggests another section")
-
-
-def _name(steps: Sequence[FirstStep], title: str) -> None:
-    width = max(len(step.line) for step in steps)
-    output.note(title, *(f"  {step.line:<{width}}  # {step.purpose}" for step in steps))
 
 
 def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:

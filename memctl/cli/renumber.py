@@ -25,13 +25,13 @@ from memctl.write.renumber import Renumbering, StagedMerge
 @command(
     "renumber",
     ("memctl renumber --dry-run", "Show what would be renumbered, and which references would change."),
-    ("memctl renumber", "Give ids that `check` found twice after a merge (MEM104, MEM302) to one record each."),
+    ("memctl renumber", "Renumber what `check` reports after a merge (MEM104, MEM302)."),
     ("memctl renumber --json", "Renumber, and print what is unclear, for a program."),
 )
 @writing
 @click.pass_context
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
-    """Give each of two records or pages that share an id its own, and update the references.
+    """Renumber one of two records or pages with the same id, and update references.
 
     Two clones can give out the same id. The record that was made first keeps it (by memory_id; of pages, the one that
     was committed first). The other gets a new id, the same in every clone, and keeps the old one as an alias. A
@@ -52,7 +52,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         return
     if within or memory.repository.under_way():
         result = msgspec.structs.replace(result, pending="", hint="")  # `_to_conclude` gives better hints
-    report.outcome(memory, result, flags, _lines(made))
+    report.outcome(memory, result, flags, (f"{one.name} -> {one.now}  {one.title}" for one in made.renamed))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(f"unclear: {place}: {one.name} is not changed, and now means {one.taken_for!r}")
@@ -66,11 +66,6 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         output.note(f"{name} is {identifier} under its old name: copy what is new in it, and delete it")
     if not flags["dry_run"]:
         output.note(*_to_conclude(memory, result, within))
-
-
-def _lines(made: Renumbering) -> Iterator[str]:
-    for holder in made.renamed:
-        yield f"{holder.name} -> {holder.now}  {holder.title}"
 
 
 def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:

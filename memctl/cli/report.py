@@ -15,7 +15,7 @@ from memctl.cli import output
 from memctl.cli.command import for_people, json_option, options
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import WriteOptions
-from memctl.record.required_text import Wrong, refuse_stand_in
+from memctl.record.required_text import InvalidFields, refuse_stand_in
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
     """Within this context, an error about a field names the option that sets it."""
     try:
         yield
-    except Wrong as error:
+    except InvalidFields as error:
         options = {param.name: param.opts[0] for param in ctx.command.params if isinstance(param, click.Option)}
         messages = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
         fields = [(field, message) for (field, _), message in zip(error.fields, messages, strict=True)]
-        raise Wrong(error.title, fields, error.hint, error.exit_code) from None
+        raise InvalidFields(error.title, fields, error.hint, error.exit_code) from None
 
 
 def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:

@@ -155,7 +155,7 @@ def _search(
     total = len(files) + number
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
     shown = _in_order(mixed, order)[: limit or None]
-    instead = snapshot.texts.instead(query)
+    instead = snapshot.texts.substitutes(query)
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
     if as_json:
@@ -234,7 +234,7 @@ def _relate(
     try:
         name = record.id if record else provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
     except MemctlError:
-        if not snapshot.called_elsewhere(given):
+        if not snapshot.with_foreign_name(given):
             raise
         record = snapshot.resolve(given)
         name = record.id

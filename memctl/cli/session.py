@@ -60,6 +60,10 @@ _accept_option = click.option(
     help="Create proposed records too: by their numbers in --review, `sure` for the certain ones, or all.",
 )
 _NOTHING = Session(GIT, ())
+_WHERE = (
+    "transcripts are in ~/.claude/projects (Claude Code), ~/.codex/sessions (Codex) and ~/.gemini/tmp (Gemini CLI), and"
+    " `-` reads standard input"
+)
 
 
 @command(
@@ -93,7 +97,7 @@ def summarize_command(
     With --dry-run it gets nothing.
     """
     if not sources:
-        raise MemctlError("a transcript is missing", "`memctl session summarize --transcript FILE`", USAGE)
+        raise MemctlError("a transcript is missing", f"`memctl session summarize --transcript FILE`; {_WHERE}", USAGE)
     memory = memory_access.memory(ctx)
     session = material.read(sources)
     identifier, known = name_of(memory, given, session, sources[0])
@@ -234,9 +238,15 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
 @json_option
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
-    """List the sessions under way, and what has changed in Git since each began."""
+    """List the sessions under way, and what has changed in Git since each began.
+
+    They were started by `memctl session start`, or are sessions of agents whose hooks are installed.
+    """
     memory = memory_access.memory(ctx)
-    summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in active.all_running(memory)]
+    from memctl.hooks import session_state
+
+    running = {one.id: one for one in (*active.all_running(memory), *session_state.all_running(memory))}
+    summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in running.values()]
     _under_way(summaries, as_json=as_json)
 
 
@@ -297,7 +307,8 @@ def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], *
     from the transcript; nothing is written.
     """
     if not sources:
-        raise MemctlError("a transcript is missing", f"`memctl session phase {phase} --transcript FILE`", USAGE)
+        hint = f"`memctl session phase {phase} --transcript FILE`; {_WHERE}"
+        raise MemctlError("a transcript is missing", hint, USAGE)
     memory = memory_access.memory(ctx)
     session = material.read(sources)
     summary = collect.gather(memory, session, active.name_like(material.own_name(session, sources[0])) or "session")

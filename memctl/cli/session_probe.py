@@ -172,11 +172,12 @@ def _print(
     missing = [one.probe for one in made if not one.answered]
     if missing:
         output.text("\nNot answered")
-        output.columns([(f"  {one.kind}", one.question, _fact(one.fact, one.action)) for one in missing])
-
-
-def _fact(fact: str, action: str) -> str:
-    return f"{fact} ({action})" if action else fact
+        output.columns(
+            [
+                (f"  {one.kind}", one.question, f"{one.fact} ({one.action})" if one.action else one.fact)
+                for one in missing
+            ]
+        )
 
 
 def _percent(value: float | None) -> str:

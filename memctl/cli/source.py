@@ -53,7 +53,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     import msgspec
 
     from memctl.exchange.jsonl import draft_of
-    from memctl.record.errors import Malformed
+    from memctl.record.errors import FrontMatterError
 
     text = read(source)
     if len(text) > files.MAX_BYTES:
@@ -69,7 +69,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     if text.startswith(frontmatter.FENCE + "\n"):
         try:
             values, text = frontmatter.read(text)
-        except Malformed as error:
+        except FrontMatterError as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
     values.pop("path", None)
     _refuse_template(source, text)

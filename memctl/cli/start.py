@@ -74,7 +74,7 @@ class Start:
         from memctl.write import commit  # not loaded by commands that read, unless a batch is to end
 
         branch = batches.branch_here(opened)
-        if branch == opened.repository.branch()[0] or "GIT_INDEX_FILE" in os.environ or git.committing():
+        if branch == opened.repository.branch()[0] or "GIT_INDEX_FILE" in os.environ or git.committing_process():
             return
         if dry_run:
             name = branch.removeprefix("refs/heads/")

@@ -17,7 +17,6 @@ from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import freshness
-from memctl.record import handoff
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, commit_message, entry_state, files, journal, settings
@@ -74,7 +73,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         with suppress(hook_commits.UnknownValue):
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
         data["fault_of_settings"] = "; ".join(f"{one.message}; {one.hint}" for one in faults) or None
-        waiting = entry_state.outstanding(memory)
+        waiting = entry_state.open_entries(memory)
         overdue = entry_state.overdue(memory, waiting)
         data["pending"] = [
             {
@@ -102,7 +101,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         data["interrupted"] = _interrupted(memory)
         data["handoffs"] = _handoffs(memory, snapshot) if HANDOFF.name in data["records"] else []
         data["commits_blocked_by"] = memory.repository.under_way() or None
-        found = locks.present(repository.git_dir, repository.common_dir, repository.branch()[0])
+        found = locks.existing(repository.git_dir, repository.common_dir, repository.branch()[0])
         data["locks"] = ["; ".join(locks.describe(lock)) for lock in found]
         data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
         data["upstream"] = _upstream(memory, asked)
@@ -114,11 +113,13 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
     start = len(memory.prefix) + 1
     found = [path[start:] for path in asked.differing(ignored=False) if not files.is_temporary(path[start:])]
     batch = batches.current(memory)
-    return list(batches.unlike_tip(memory, batch, dict.fromkeys(found, ""))) if batch else found
+    return list(batches.differing_from_tip(memory, batch, dict.fromkeys(found, ""))) if batch else found
 
 
 def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
     """Return the handoffs that wait for the answer of whoever asks."""
+
+    from memctl.record import handoff  # most memories have none
 
     waiting = handoff.waiting(snapshot, memory.actor)
     return [{"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title} for one in waiting]
@@ -134,7 +135,7 @@ def _interrupted(memory: Memory) -> list[str]:
 
     move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
-    return [*moving, *two_phase.interrupted(memory)]
+    return [*moving, *two_phase.interrupted_steps(memory)]
 
 
 def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:

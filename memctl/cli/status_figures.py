@@ -137,7 +137,8 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> RecordFigures:
     for memory_type, status, severity, number in catalogue.statuses():
         of_type = counts.setdefault(memory_type, {})
         of_type[status] = of_type.get(status, 0) + number
-        if memory_type == "issue" and severity in severities and status not in ("archived", *KINDS[memory_type].closed):
+        closed = ("archived", *KINDS[memory_type].closed_statuses)
+        if memory_type == "issue" and severity in severities and status not in closed:
             severities[severity] += number
     twins = {name: [one.memory_id for one in catalogue.with_id(name)] for name in catalogue.shared_ids()}
     numbers = {"ready": len(work.ready), "blocked": len(work.blocked), "begun": begun}

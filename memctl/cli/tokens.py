@@ -14,7 +14,7 @@ from memctl.cli import memory_access, output, token_counter
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
-from memctl.store import load, observations
+from memctl.store import load, token_samples
 from memctl.store.memory import Memory
 from memctl.text import phrases
 from memctl.tokens import count as tokens_count
@@ -200,12 +200,12 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
     folder = memory.repository.shared
     rows = []
     for model, found in sorted(observed.by_model.items()):
-        known = observations.of(folder, model)
+        known = token_samples.samples_of(folder, model)
         seen = {one.digest for one in known}
         new = list({one.digest: one for one in found if one.digest not in seen}.values())
         if not dry_run:
-            observations.add(folder, model, new)
-        learnt = calibrate(model, [*known, *new][-observations.MOST_KEPT :], family_of(model))
+            token_samples.add(folder, model, new)
+        learnt = calibrate(model, [*known, *new][-token_samples.MOST_KEPT :], family_of(model))
         if learnt is not None:
             rows.append((model, len(new), learnt))
     if as_json:
@@ -218,7 +218,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
 def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
     """Forget the correction factors of one model, or of all models."""
     folder = memory.repository.shared
-    kept = observations.models(folder)
+    kept = token_samples.models(folder)
     names = kept if model is None else [name for name in kept if name == name_of(model)]
     if not names:
         raise MemctlError(
@@ -226,7 +226,7 @@ def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
         )
     for name in names:
         if not dry_run:
-            observations.forget(folder, name)
+            token_samples.forget(folder, name)
         output.text(f"{'would forget' if dry_run else 'forgot'} {name}")
 
 

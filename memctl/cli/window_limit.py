@@ -28,8 +28,10 @@ def of_conversation(
     host: str | None = None,
     max_output: int = model_windows.DEFAULT_OUTPUT,
 ) -> Limit:
-    """Return the limit for the window of a transcript or of messages; `usable` is the settings' value, None without
-    one."""
+    """Return the limit of the window of a transcript or of messages.
+
+    `usable` is the size in the settings, None without one. `model`, `window` and `host` are the options of the command.
+    """
     from memctl.window import MODEL_REPORTED, limits
 
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
@@ -43,10 +45,10 @@ def of_conversation(
 
 
 def of_model(model: str | None, window: int | None, host: str, memory: Memory | None) -> Limit:
-    """Return the limit of a window by the option `window`, the settings, the model's name, or a default for an unknown
-    name.
+    """Return the limit of a window of which no transcript or messages are given.
 
-    The model is the memory's if None. The name is used where no conversation tells the size of the window.
+    Its size is `window`, or that in the settings, or that of the model (by default, the memory's). For an unknown model
+    it is the default of budgets.
     """
     from memctl.window import limits, profiles
 
@@ -86,10 +88,9 @@ def warn_of(limit: Limit) -> None:
 
 
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int | None]:
-    """Return the settings of the window from a file, or the memory's config.yaml, or the defaults; and the usable
-    tokens.
+    """Return the settings of the window: those in a file, else those in the memory's config.yaml, else the defaults.
 
-    The tokens are None if the settings do not name `max_context_tokens`.
+    The second value is `max_context_tokens` if the settings have it, None otherwise.
     """
     from memctl.window import config
 

@@ -26,7 +26,7 @@ from memctl.git.history import Commit
 from memctl.record import frontmatter
 from memctl.record import ids as record_ids
 from memctl.record.change import Change, Write
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.parser import problems
 from memctl.record.record import Record
@@ -37,7 +37,7 @@ from memctl.store.sequence import Sequence as IdSequence
 from memctl.text import timestamps
 from memctl.text.credentials import describe, find, lines
 from memctl.text.phrases import quantity
-from memctl.write.create import Draft, complete, written
+from memctl.write.create import Draft, complete_values, record_and_file
 from memctl.write.edit import rewrite
 
 _DEFAULT: Form = "madr"  # if no decision was imported
@@ -316,16 +316,16 @@ def _records_of(
     """Return the ids of the new decisions by file, and the writes that add them."""
     commits = _first_commits(memory, folder, [item.file for item in new])
     drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
-    complete_values = [complete(memory, draft) for _, draft in drafts]
-    row_import.allocate(sequence, complete_values)
-    added = {item.file: str(values["id"]) for item, values in zip(new, complete_values, strict=True)}
+    all_values = [complete_values(memory, draft) for _, draft in drafts]
+    row_import.allocate(sequence, all_values)
+    added = {item.file: str(values["id"]) for item, values in zip(new, all_values, strict=True)}
     ids = {file: record.id for file, record in there.items()} | added
     writes: list[Write] = []
-    for (item, draft), values in zip(drafts, complete_values, strict=True):
+    for (item, draft), values in zip(drafts, all_values, strict=True):
         values["memory_id"] = _memory_id(memory, item)
         values["superseded_by"] = [ids[edge.new] for edge in links if edge.old == item.file]
         values["supersedes"] = [ids[edge.old] for edge in links if edge.new == item.file]
-        writes.append(written(memory, {name: value for name, value in values.items() if value != []}, draft)[1])
+        writes.append(record_and_file(memory, {name: value for name, value in values.items() if value != []}, draft)[1])
     return added, writes
 
 
@@ -355,13 +355,13 @@ def _memory_id(memory: Memory, item: AdrFile) -> str:
 def _faults(memory: Memory, item: AdrFile) -> list[str]:
     """Return what is wrong with a file's decision: an invalid value, or a text that an export would not reproduce."""
     draft = _draft(item, (), None)
-    values = complete(memory, draft) | {"memory_id": _memory_id(memory, item)}
+    values = complete_values(memory, draft) | {"memory_id": _memory_id(memory, item)}
     values["id"] = record_ids.record_id(DECISION, values["timestamp"][:10], 1)
     if faults := problems(values):
         line = item.head.line(item.head.title)
         return [f"{item.file}:{line}: {field}: {message}" for field, message in faults]
     try:
-        _, write = written(memory, {name: value for name, value in values.items() if value != []}, draft)
+        _, write = record_and_file(memory, {name: value for name, value in values.items() if value != []}, draft)
     except InvalidRecord as error:
         line = item.line_of("\n" + "<" * 7) + 1 if "\n" + "<" * 7 in item.text else 1
         return [f"{item.file}:{line}: {fault.message}" for fault in error.faults]
@@ -451,14 +451,14 @@ def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -
             files.read(folder, name)  # refuses what is not a regular file, too large, or not UTF-8
             text = (folder / name).read_bytes().decode()
             if "\0" in text:
-                raise Malformed(text.count("\n", 0, text.index("\0")) + 1, "", "this line has a NUL character")
+                raise FrontMatterError(text.count("\n", 0, text.index("\0")) + 1, "", "this line has a NUL character")
             origin, body = adr_text.parse_file(name, text)
             statement = adr_status.statement_of(origin, body)
             if links is not None:
                 body, changed = links.rebase(name, folder, body)
                 origin = msgspec.structs.replace(origin, links=changed)
             found.append(AdrFile(name, text, origin, body, adr_text.head_of(origin), statement))
-        except Malformed as error:
+        except FrontMatterError as error:
             wrong.append(f"{name}:{error.line}: {error.message}")
         except InvalidRecord as error:
             wrong.append(str(error))

@@ -18,7 +18,7 @@ import msgspec
 
 from memctl.exchange import relative_links
 from memctl.record import content_fields
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import DECISION, Field
 from memctl.statements import labels
 from memctl.text import headings, timestamps
@@ -279,7 +279,7 @@ def prefix_of(file: str) -> str:
 
 
 def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
-    """Return what a decision keeps of an ADR file, and the decision's body; raises Malformed with the line."""
+    """Return what a decision keeps of an ADR file, and the decision's body; raises FrontMatterError with the line."""
     digest = digest_of(text)
     has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
     text = _with_line_feeds(text.removeprefix("\ufeff"))
@@ -326,7 +326,7 @@ def digest_of(text: str) -> str:
 
 
 def head_of(origin: AdrOrigin) -> Head:
-    """Return the head of a file; raises Malformed if it has no title."""
+    """Return the head of a file; raises FrontMatterError if it has no title."""
     return _scan(origin.head, origin.file, is_head=True)[0]
 
 
@@ -346,13 +346,13 @@ def read_origin(values: Mapping[str, Any]) -> AdrOrigin | None:
     try:
         origin = msgspec.convert(values.get(KEY), AdrOrigin)
         head_of(origin)
-    except (msgspec.ValidationError, Malformed):
+    except (msgspec.ValidationError, FrontMatterError):
         return None
     return origin if is_name(origin.file) else None  # a record of another clone must not name a path outside
 
 
 def _with_line_feeds(text: str) -> str:
-    """Return the text with LF line ends; raises Malformed if it mixes line ends, which an export could not restore."""
+    """Return text with LF line ends; raises FrontMatterError if it mixes line ends: no export could restore them."""
     if "\r" not in text:
         return text
     lines = text.split("\n")
@@ -360,7 +360,7 @@ def _with_line_feeds(text: str) -> str:
     for number, line in enumerate(lines, start=1):
         differs = number <= len(ends) and ends[number - 1] != ends[0]
         if differs or "\r" in line.removesuffix("\r" if number <= len(ends) else ""):
-            raise Malformed(number, "", "the file mixes CRLF and LF line ends; make them alike")
+            raise FrontMatterError(number, "", "the file mixes CRLF and LF line ends; make them alike")
     return text.replace("\r\n", "\n")
 
 
@@ -368,7 +368,7 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     """Return the head of a file, and the offset at which its body begins; with `is_head` the text is only a head."""
     front = _FRONT.match(text)
     if front is None and text.startswith("---\n"):
-        raise Malformed(1, "", "the front matter has no closing line `---`")
+        raise FrontMatterError(1, "", "the front matter has no closing line `---`")
     start = front.end() if front else 0
     first = next((one for one in headings.of(text[start:]) if one.level <= 2), None)
     if first is None or first.level != 1 or not first.title:
@@ -376,11 +376,13 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
             return untitled
         end = start + first.start if first else len(text)
         line_number = text.count("\n", 0, end) + (end < len(text))
-        raise Malformed(max(line_number, 1), "", _NO_TITLE)
+        raise FrontMatterError(max(line_number, 1), "", _NO_TITLE)
     position, below = start + first.start, start + first.end
     words, start = first.title, text.find(first.title, position, below)
     if start < 0:
-        raise Malformed(text.count("\n", 0, position) + 1, "", "the title has more than one line; write it on one")
+        raise FrontMatterError(
+            text.count("\n", 0, position) + 1, "", "the title has more than one line; write it on one"
+        )
     title = (start + _numbering(words, file), start + len(words))
     end, spans = _labels(text, below)
     head = Head(text=text[:end], title=title, above=position, below=below, front=front.span(1) if front else (0, 0))

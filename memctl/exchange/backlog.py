@@ -11,8 +11,8 @@ from memctl.errors import USAGE, MemctlError
 from memctl.exchange.relative_links import LinkRebase
 from memctl.exchange.rows import SOURCE_ID
 from memctl.record import strict_yaml
-from memctl.record.errors import Malformed
-from memctl.record.parser import leads_out
+from memctl.record.errors import FrontMatterError
+from memctl.record.parser import is_unsafe_path
 from memctl.record.record import TITLE_LIMIT
 from memctl.text import headings, timestamps
 from memctl.text.fit import cut_at_word
@@ -58,23 +58,23 @@ def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] 
             yield path.name, values
         except UnicodeDecodeError as error:
             yield path.name, f"this is not UTF-8 text (byte {error.start})"
-        except (OSError, Malformed) as error:
+        except (OSError, FrontMatterError) as error:
             yield path.name, str(error)
 
 
 def _record(text: str) -> dict[str, Any]:
-    """Return the values of the record for a task's text; raises Malformed if the text is not a task."""
+    """Return the values of the record for a task's text; raises FrontMatterError if the text is not a task."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
-        raise Malformed(1, "", "this is not a task of Backlog.md: it has no front matter")
+        raise FrontMatterError(1, "", "this is not a task of Backlog.md: it has no front matter")
     task = strict_yaml.read(_UNQUOTED.sub(_quote_value, front[1] + "\n"))
     title, identifier = one_line(str(task.get("title") or "")), str(task.get("id") or "")
     if not title or not identifier:
-        raise Malformed(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")
+        raise FrontMatterError(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")
     references = _items(task, "references") + _items(task, "documentation")
     paths = list(
-        dict.fromkeys(path for path in _items(task, "modified_files") if "://" not in path and not leads_out(path))
+        dict.fromkeys(path for path in _items(task, "modified_files") if "://" not in path and not is_unsafe_path(path))
     )
     body = _body(text[front.end() :], references)
     if len(title) > TITLE_LIMIT:

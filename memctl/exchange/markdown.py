@@ -128,17 +128,13 @@ def is_markdown(source: str, text: str) -> bool:
     return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")
 
 
-def _statements(text: str) -> list[tuple[Statement, RecordValues]]:
-    return [(one, found) for one in reader.read(text) if (found := as_record(one))]
-
-
 def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str) -> ImportResult:
     """Return the result of adding all records that a text states under labels.
 
     A statement is skipped if a record of its type and title exists. Raises MemctlError if the text states nothing, or,
     naming lines, if any record can't be added.
     """
-    made = _statements(text)
+    made = [(one, found) for one in reader.read(text) if (found := as_record(one))]
     if not made:
         raise MemctlError(
             f"{source} states nothing under a label",
@@ -183,7 +179,7 @@ class _Links:
     def __init__(self, snapshot: Snapshot, text: str, made: list[tuple[Statement, RecordValues]]) -> None:
         self._snapshot = snapshot
         numbers = list(filter(None, (_number(found) for _, found in made)))
-        self._own = {name for name in numbers if numbers.count(name) == 1 and not snapshot.called_elsewhere(name)}
+        self._own = {name for name in numbers if numbers.count(name) == 1 and not snapshot.with_foreign_name(name)}
         self._taken = set(numbers) - self._own
         self._found: dict[int, list[tuple[int, str, str]]] = {}  # line, relation and names, by a statement's line
         self.notes: list[str] = []
@@ -219,7 +215,7 @@ class _Links:
     def _is_there(self, name: str) -> bool:
         if name in self._own or self._snapshot.find(name):
             return True
-        return name not in self._taken and len(self._snapshot.called_elsewhere(name)) == 1
+        return name not in self._taken and len(self._snapshot.with_foreign_name(name)) == 1
 
 
 def _number(found: RecordValues) -> str:

@@ -24,7 +24,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text.phrases import quantity
-from memctl.write.create import written
+from memctl.write.create import record_and_file
 from memctl.write.edit import rewrite
 
 _SHOWN = 20  # problems to print, of possibly thousands
@@ -113,7 +113,7 @@ class RowImport:
         """Return the text of the record file for a row; "" if its values are invalid."""
         values = {name: value for name, value in one.values.items() if name not in ("path", "parent") and value != []}
         try:
-            return "" if problems(values) else written(self._memory, values, one.draft)[1].text
+            return "" if problems(values) else record_and_file(self._memory, values, one.draft)[1].text
         except (MemctlError, InvalidRecord):
             return ""
 
@@ -128,7 +128,7 @@ class RowImport:
                 self.problems.wrong.append(f"{one.place}: path: {path!r} is not a path for {identifier}")
             return None
         try:
-            _, write = written(self._memory, values, one.draft)
+            _, write = record_and_file(self._memory, values, one.draft)
         except InvalidRecord as error:
             self.problems.wrong += [f"{one.place}: {fault.field or 'body'}: {fault.message}" for fault in error.faults]
             return None

@@ -80,7 +80,7 @@ class RowLinks:
             return str(found.values["id"])
         record = self._snapshot.find(name)
         if record is None:
-            others = self._snapshot.called_elsewhere(name)
+            others = self._snapshot.with_foreign_name(name)
             record = others[0] if len(others) == 1 else None
         return record.id if record is not None else None
 

@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.record.record import Record
 from memctl.store.memory import Memory
-from memctl.write.create import Draft, complete
+from memctl.write.create import Draft, complete_values
 
 SOURCE_ID = "source_id"  # the key of the front matter for a record's id in another tool
 UNRESOLVED = "unresolved_links"  # the key of the front matter for links to records that were not imported
@@ -50,4 +50,4 @@ class Problems:
 
 def row(memory: Memory, place: str, draft: Draft, identity: str) -> Row:
     """Return the row for a draft; its memory_id is derived from `identity` unless the draft has one."""
-    return Row(place, draft, complete(memory, draft), identity, has_id="id" in draft.values)
+    return Row(place, draft, complete_values(memory, draft), identity, has_id="id" in draft.values)

@@ -1,1 +1,1 @@
-"""Git: the one module that starts processes, the commit lanes, commit messages, and history."""
+"""Git: its processes, objects, refs, commits and messages, history, hooks, and trust in a clone."""

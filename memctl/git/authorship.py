@@ -1,7 +1,7 @@
-"""Who could know what: the commits that files and lines came with, and which of them lie in the history of others.
+"""The commits that added files and lines, and which additions were in the history of others.
 
-Two clones can give one name to two things. Whoever referred to it meant the one in the history of the
-commit with the reference: the other was made elsewhere, and came only by a merge.
+Two clones can give one id to two records. Whoever referred to the id meant the record in the history of the commit with
+the reference: the other record was made elsewhere, and came by a merge.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import msgspec
 from memctl.git import blame, git, history, trees
 from memctl.git.repository import Repository
 
-_LARGEST = 2 * 1024 * 1024  # bytes of a file that is looked into for a mark
+_LARGEST = 2 * 1024 * 1024  # bytes of a file that is searched for a mark
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """What a commit brought: a file, or with a `line` (1-based, as the file is now) that line of it.
+    """A file whose first commit is asked for, or with a `line` (1-based, as the file is now) that line of it.
 
-    `path` is below `.memory/`. Of a file the commit is meant that first had it with `mark` in its text: two sides of
-    a merge may each have added a file of that path.
+    `path` is below `.memory/`. A file's commit is the first with `mark` in its text, since both sides of a merge may
+    have added a file at that path.
     """
 
     path: str
@@ -30,20 +30,19 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class History(Protocol):
-    """A memory's Git history: when things were added, and what the author of one could know of others."""
+    """The Git history of a memory: when things were added, and which of them the author of one could know."""
 
-    def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each origin was written, in Unix seconds; uncommitted ones are left out."""
+    def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
+        """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
 
-    def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return which of some things were in the history of the commit that brought each writer, or in that commit
-        itself.
+    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+        """Return for each of `writers` the things that existed in its commit's history, the commit included.
 
-        What is in no commit yet was written with all of them in view.
+        A writer that is not committed knew all `things`.
         """
 
-    def ever(self, folder: str) -> Collection[str]:
-        """Return every path below a folder of the memory that its history ever had."""
+    def paths_ever(self, folder: str) -> Collection[str]:
+        """Return every path below a folder of the memory that the history ever had."""
 
 
 class _Added(msgspec.Struct, frozen=True):
@@ -55,9 +54,9 @@ class _Added(msgspec.Struct, frozen=True):
 
 
 class Authorship:
-    """The history of a memory: of its worktree, with both sides of a merge under way, or of a `revision`.
+    """The history of a memory's worktree, with both sides of an unfinished merge, or the history of a `revision`.
 
-    `prefix` is the memory's folder below the worktree's top.
+    `prefix` is the memory's folder, relative to the worktree's top. `History` describes the methods.
     """
 
     def __init__(self, repository: Repository, prefix: str, revision: str = "") -> None:
@@ -65,19 +64,20 @@ class Authorship:
         self._prefix = prefix
         self._revision = revision
         self._commits: dict[Origin, str] = {}
-        self._every: dict[Origin, set[str | None]] = {}  # files come by several ways: two clones rename one alike
+        self._every: dict[
+            Origin, set[str | None]
+        ] = {}  # a file may be added by several commits: two clones rename one alike
         self._seconds: dict[str, int] = {}
         self._tips = [revision] if revision else _tips(repository)
 
-    def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each origin was written, in Unix seconds; uncommitted ones are left out."""
+    def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
+        """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
         self._find(origins)
         self._date({self._commits[origin] for origin in origins if origin in self._commits})
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
-    def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return which of some things were in the history of the commit that brought each writer, or in that commit
-        itself."""
+    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+        """Return for each of `writers` the things that existed in its commit's history, the commit included."""
         self._find({*writers, *things})
         bringing = {thing: self._every.get(thing) or {self._commits.get(thing)} for thing in things}
         of_things = {commit for commits in bringing.values() for commit in commits if commit}
@@ -91,8 +91,8 @@ class Authorship:
             )
         return found
 
-    def ever(self, folder: str) -> Collection[str]:
-        """Return every path below a folder of the memory that its history ever had."""
+    def paths_ever(self, folder: str) -> Collection[str]:
+        """Return every path below a folder of the memory that the history ever had."""
         cut = len(self._prefix) + 1
         return {
             path[cut:]
@@ -101,7 +101,7 @@ class Authorship:
         }
 
     def _find(self, origins: Iterable[Origin]) -> None:
-        """Look up the commits of what has not been asked about before."""
+        """Look up the commits of origins that were not asked for before."""
         missing = [origin for origin in dict.fromkeys(origins) if origin not in self._commits]
         if not self._tips:
             return
@@ -140,7 +140,7 @@ class Authorship:
 
 
 def _tips(repository: Repository) -> list[str]:
-    """Return the commits that the worktree comes from: HEAD, and during a merge the other side."""
+    """Return HEAD's commit, and during a merge also that of the other side."""
     if not repository.has_head():
         return []
     try:
@@ -171,9 +171,9 @@ def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str])
 
 
 def _reached(repository: Repository, writers: Collection[str], things: Collection[str]) -> dict[str, frozenset[str]]:
-    """Return which of the commits `things` lie in the history of each of the commits `writers`.
+    """Return for each commit of `writers` those of `things` that are in its history.
 
-    Only the commits since the last one that all of the things have in common are looked at.
+    Only the commits since the last common ancestor of all `things` are read.
     """
     if not writers or not things:
         return dict.fromkeys(writers, frozenset())

@@ -1,4 +1,4 @@
-"""Where a line of a file comes from: `git blame` of that line."""
+"""The commit from which a line of a file comes, by `git blame`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HEAD = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
 class LineOrigin(msgspec.Struct, frozen=True):
-    """The commit that brought a line ("" if none has it yet), and which line of which file it was there.
+    """The commit that wrote a line ("" if it is not committed), with the path and number (1-based) of the line in it.
 
-    If `is_unknown`, a partial clone lacks the contents that would tell.
+    `is_unknown` is set if a partial clone lacks the contents to find out.
     """
 
     commit: str
@@ -27,10 +27,10 @@ class LineOrigin(msgspec.Struct, frozen=True):
 
 
 def origin(repository: Repository, path: str, line: int, revision: str = "") -> LineOrigin:
-    """Return where a line (1-based) of a file in the worktree, or at a revision, comes from.
+    """Return the origin of a line (1-based) of a file, in the worktree or at a revision.
 
-    It is followed through renames of the file, and to where it was moved or copied from. Nothing is fetched. Raises
-    MemctlError if the file has no such line.
+    The line is followed through renames of the file, and to where it was moved or copied from. Nothing is fetched.
+    Raises MemctlError if the file has no such line.
     """
     args = ["blame", "--porcelain", "-M", "-C", f"-L{line},{line}", *([revision] if revision else []), "--", path]
     try:
@@ -51,12 +51,12 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
 
 
 def writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:
-    """Return the commits that wrote some lines (1-based) of a file in the worktree, or at a revision.
+    """Return the commits that wrote some lines (1-based) of a file, by line, in the worktree or at a revision.
 
-    Lines that no commit has are left out. During a merge those of both sides are found.
+    Uncommitted lines are left out. During a merge the commits of both sides are found.
     """
     wanted = [f"-L{line},{line}" for line in sorted(set(lines))]
-    # What the user wants passed over when people read blames, counts here: it is asked who knew what.
+    # blame.ignoreRevs is for people who read blames; here every commit counts.
     args = ["-c", "blame.ignoreRevsFile=", "blame", "--porcelain", "-s", *wanted]
     try:
         out = git.read([*args, *([revision] if revision else []), "--", path], repository.top)

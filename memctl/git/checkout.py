@@ -1,7 +1,7 @@
-"""Letting the worktree, the index and the branch follow to a commit that comes after HEAD; and after a crash, on to it.
+"""Moving the worktree, the index and the branch from HEAD to a later commit, and finishing that after a crash.
 
-`git merge --ff-only` writes the files, then the index, then the branch. If it is killed, some files are new already,
-one may be gone or cut short, and Git itself would then take all of these for changes of the user's.
+`git merge --ff-only` writes the files, then the index, then the branch. If it is killed, some files are already new and
+one may be missing or cut short; Git would take them all for changes of the user's.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from memctl.git.repository import Repository
 _PATIENCE = 4.0  # seconds to wait for another git process that holds a lock
 
 
-class Moved(msgspec.Struct, frozen=True):
-    """A file that differs between two commits: its blob in each, "" where there is none, and its new mode."""
+class CheckoutChange(msgspec.Struct, frozen=True):
+    """A file that differs between two commits: its blob in each ("" if it does not exist there) and its new mode."""
 
     path: str
     before: str
@@ -27,7 +27,7 @@ class Moved(msgspec.Struct, frozen=True):
     mode: str
 
 
-def changed_files(repository: Repository, old: str, new: str) -> list[Moved]:
+def changed_files(repository: Repository, old: str, new: str) -> list[CheckoutChange]:
     """Return the files that differ between two commits."""
     args = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new]
     words = iter(git.read(args, repository.top).split(b"\0"))
@@ -36,15 +36,17 @@ def changed_files(repository: Repository, old: str, new: str) -> list[Moved]:
         if meta:
             _, mode, before, after, _ = meta.decode().lstrip(":").split()
             path = os.fsdecode(next(words))
-            found.append(Moved(path, "" if not int(before, 16) else before, "" if not int(after, 16) else after, mode))
+            found.append(
+                CheckoutChange(path, "" if not int(before, 16) else before, "" if not int(after, 16) else after, mode)
+            )
     return found
 
 
-def in_the_way(repository: Repository, old: str, new: str) -> list[str]:
-    """Return the files that keep the worktree from following from HEAD to a commit: changed, staged, or not Git's.
+def blocking_files(repository: Repository, old: str, new: str) -> list[str]:
+    """Return the files that prevent a checkout of commit `new` from HEAD `old`: changed, staged or untracked ones.
 
-    Git is the judge (`git read-tree -n`), but that an ignored file is not Git's either, and would be overwritten. [] if
-    nothing is in the way. Raises GitFailed if Git has another reason.
+    `git read-tree -n` decides, except that ignored files count as untracked, since they would be overwritten. Raises
+    GitFailed if Git refuses for another reason.
     """
     index.refresh(repository)
     files = changed_files(repository, old, new)
@@ -71,19 +73,19 @@ def _differing(repository: Repository, commit: str) -> set[str]:
 
 
 def follow(repository: Repository, new: str) -> None:
-    """Bring the worktree, the index and the branch to a commit that comes after HEAD; raises GitFailed.
+    """Move the worktree, the index and the branch to a commit that is later than HEAD; raises GitFailed.
 
-    What the user has set about merges is about those that make a commit; this one makes none.
+    The user's settings of merges do not apply, since no merge commit is made.
     """
     options = ["--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures", "--no-overwrite-ignore"]
     extra = {git.COMMITTING: str(os.getpid()), "GIT_REFLOG_ACTION": "memctl sync"}
     _patiently(repository, ["merge", *options, new], extra)
 
 
-def settle(repository: Repository, old: str, new: str) -> None:
-    """After a checkout that was killed: let the index have what is written already, and take away what is half written.
+def finish_interrupted(repository: Repository, old: str, new: str) -> None:
+    """Clean up after a killed checkout from `old` to `new`: stage files that are written, and delete half-written ones.
 
-    A file that is neither old nor new nor the beginning of the new one was edited since, and is left as it is.
+    A file that is neither old nor new nor the beginning of the new one was edited since, and is left alone.
     """
     lines, torn = [], []
     files = changed_files(repository, old, new)
@@ -104,8 +106,8 @@ def settle(repository: Repository, old: str, new: str) -> None:
         git.write(["update-index", "-z", "--index-info"], repository.top, b"".join(lines))
 
 
-def _state(repository: Repository, file: Moved, old: str, new: str) -> str:
-    """Return what became of a file: "new", "torn" or "old", which stands also for one that somebody edited."""
+def _state(repository: Repository, file: CheckoutChange, old: str, new: str) -> str:
+    """Return the state of a file: "new", "torn" or "old", which includes one that somebody edited."""
     place = repository.top / file.path
     if not os.path.lexists(place):
         return "old" if file.after else "new"

@@ -1,11 +1,11 @@
-"""Making a commit of some paths and nothing else, in one of two lanes.
+"""Commits of some paths and nothing else, in one of two ways ("lanes").
 
-- The fast lane puts the paths into the index and lets `git fast-import` add the commit. It takes 15 ms in a repository
-  of 20,000 files where `git commit --only` takes 67, runs no hooks and does not sign. The index comes first: if the
-  process dies in between, the record is staged and not committed, whereas the other order would leave an index from
-  which the user's next commit deletes the record.
-- The `commit --only` lane is used wherever something else has a say: hooks other than memctl's own, signing,
-  filters, a detached HEAD.
+- The fast lane stages the paths and lets `git fast-import` add the commit. It takes 15 ms in a repository of 20,000
+  files where `git commit --only` takes 67, runs no hooks and does not sign. The index comes first: if the process dies
+  in between, the record is staged and not committed, whereas the other order would leave an index from which the
+  user's next commit deletes the record.
+- The `commit --only` lane is used wherever something else takes part: hooks other than memctl's own, signing, filters,
+  a detached HEAD.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
-# fast-import.c, and refs/files-backend.c twice: neither is translated
+# messages of fast-import.c and refs/files-backend.c, which are not translated
 _MOVED = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
 class CommitPending(Exception):
-    """The commit can't be made now: `why`, and `hint` what to do. The files are on disk and stay there."""
+    """Raised if a commit can't be made now: `why`, and a `hint` what to do. The files on disk stay."""
 
     def __init__(self, why: str, hint: str = "`memctl commit` makes the commit once that is over") -> None:
         super().__init__(why)
@@ -40,11 +40,11 @@ class CommitPending(Exception):
 
 
 class AllPending(CommitPending):
-    """Raised if no commit can be made now, whatever it contains."""
+    """Raised if no commit at all can be made now, whatever it contains."""
 
 
 class Overtaken(CommitPending):
-    """The branch moved while the commit was being made: it is to be tried again on the new tip."""
+    """Raised if the branch moved while a commit was being made; the caller tries again on the new tip."""
 
     def __init__(self) -> None:
         super().__init__("somebody else committed at the same moment", "`memctl commit` makes the commit")
@@ -57,11 +57,11 @@ def commit(
     prepared: Preparation,
     *,
     by_agent: bool = False,
-) -> Made:
-    """Commit `files` (paths below the worktree's top with their content, None for a deleted one) to the current branch.
+) -> NewCommit:
+    """Commit `files` to the current branch: their bytes by path, None for a deletion.
 
-    The content must be what stands on the disk. Raises CommitPending if Git can't or the user's hooks won't have it,
-    and for an agent while a hook in the worktree is one that somebody has edited.
+    Paths are relative to the worktree's top, and the bytes must be those on the disk. Raises CommitPending if Git or
+    the user's hooks refuse, and for an agent while somebody has edited a hook in the worktree.
     """
     try:
         return _commit(repository, files, message, prepared, by_agent=by_agent)
@@ -71,23 +71,25 @@ def commit(
 
 def _commit(
     repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation, *, by_agent: bool
-) -> Made:
+) -> NewCommit:
     branch, parent = repository.branch()
     hooks = repository.hooks_of_commit()
     identities = _admitted(repository, prepared, parent, hooks, by_agent=by_agent)
     paths = list(files)
     if branch and not _needs_git_commit(repository, files, hooks):
         importer = prepared.importer
-        importer.give(branch, parent, files, message, identities)  # it makes the commit while the index is written
+        importer.write_commit(
+            branch, parent, files, message, identities
+        )  # `fast-import` writes the commit while the index is written
         update_index(repository, paths)
         try:
-            made = Made(importer.finish(), branch, parent)
+            made = NewCommit(importer.finish(), branch, parent)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
             raise _failure(repository, error) from None
         _collect_garbage(repository)
         return made
-    return Made(_commit_only(repository, files, message, prepared.variables.dates), branch)
+    return NewCommit(_commit_only(repository, files, message, prepared.variables.dates), branch)
 
 
 def commit_on_ref(
@@ -99,10 +101,10 @@ def commit_on_ref(
     *,
     by_agent: bool = False,
 ) -> str:
-    """Commit `files` to a ref of memctl's own after a commit, both given as `place`; returns the commit's id.
+    """Commit `files` to a ref of memctl's and return the commit's id. `place` is the ref, and the commit to follow.
 
-    The ref must lead to nothing that is not in that commit's history. Index, branch and the user's hooks have no part
-    in it. Raises CommitPending where a commit to the branch could not be made either.
+    The ref must be contained in that commit's history. Index, branch and the user's hooks are not involved. Raises
+    CommitPending if a commit to the branch could not be made either.
     """
     (ref, parent), importer = place, prepared.importer
     try:
@@ -113,7 +115,7 @@ def commit_on_ref(
             content is not None and b"\r" in content for content in files.values()
         ):
             files = {path: _as_stored(repository, path, content) for path, content in files.items()}
-        importer.give(ref, parent, files, message, identities)
+        importer.write_commit(ref, parent, files, message, identities)
         try:
             made = importer.finish()
         except git.GitFailed as error:
@@ -125,7 +127,7 @@ def commit_on_ref(
 
 
 def _as_stored(repository: Repository, path: str, content: bytes | None) -> bytes | None:
-    """Return what Git would store of a file: with its filters and line ends."""
+    """Return what Git would store of a file, after its filters and conversion of line ends."""
     if content is None:
         return None
     blob = git.write(["hash-object", "-w", "--stdin", f"--path={path}"], repository.top, content).decode().strip()
@@ -135,7 +137,7 @@ def _as_stored(repository: Repository, path: str, content: bytes | None) -> byte
 def _admitted(
     repository: Repository, prepared: Preparation, head: str, hooks: Sequence[Path], *, by_agent: bool
 ) -> list[str]:
-    """Return author and committer for a commit that can be made now; raises CommitPending otherwise."""
+    """Return author and committer of a commit if it can be made now; raises CommitPending otherwise."""
     forbid_if_unsafe(repository)
     try:
         identities = prepared.variables.identities()
@@ -156,7 +158,7 @@ def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None
 
     if not by_agent:
         edited_hooks.accept(repository, head)
-    elif edited := edited_hooks.first(repository, head):
+    elif edited := edited_hooks.find_edited(repository, head):
         raise AllPending(
             f"{edited}, and the commit would run it: no edited Git hook runs for an agent",
             "the user's next write or `memctl commit` makes the commit",
@@ -164,8 +166,8 @@ def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None
 
 
 def forbid_if_unsafe(repository: Repository) -> None:
-    """Raise CommitPending while a commit of ours would be an accident."""
-    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing()):
+    """Raise CommitPending inside the hook of another commit, and during a merge, rebase or the like."""
+    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
         raise AllPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
         raise AllPending(operation + UNDER_WAY)
@@ -187,8 +189,10 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None],
 
 
 def _others_have_hooks(repository: Repository, files: Sequence[Path]) -> bool:
-    """Return whether a commit runs hooks other than memctl's own, which would only look at what memctl itself has
-    written."""
+    """Return whether a commit runs hooks other than memctl's own.
+
+    Those would only check what memctl itself has written.
+    """
     from memctl.git import hooks  # seldom needed
 
     return not all(hooks.is_ours_alone(repository, file) for file in files if file.name in COMMIT_HOOKS)
@@ -227,18 +231,18 @@ def _may_filter(attributes: Path) -> bool:
 
 def _refuse_ignored(prepared: Preparation) -> None:
     """Refuse to commit files that the user made Git ignore."""
-    if rule := prepared.ignored():
+    if rule := prepared.ignored_path():
         where, _, path = rule.rpartition("\t")
         raise CommitPending(
             f"Git ignores {path} ({where})" if path else f"Git ignores {rule}",
-            "take the rule out, or keep a memory that is not in Git by writing with --no-commit",
+            "remove the rule, or write with --no-commit to keep the memory out of Git",
         )
 
 
 def update_index(repository: Repository, paths: Sequence[str]) -> None:
-    """Put the state of the paths on disk into the user's index, waiting while another process has it.
+    """Stage paths as they are on disk, waiting while another process has the index locked.
 
-    A conflict in one of them is resolved by that. Raises CommitPending if Git can't.
+    This resolves conflicts in these paths. Raises CommitPending if Git fails.
     """
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
     deadline = time.monotonic() + _LOCK_PATIENCE
@@ -255,7 +259,7 @@ def update_index(repository: Repository, paths: Sequence[str]) -> None:
 
 
 def _collect_garbage(repository: Repository) -> None:
-    """`git commit` tidies up from time to time; fast-import leaves that to its caller."""
+    """Collect garbage if there is much: `git commit` does so from time to time, fast-import never."""
     try:
         crowded = len(os.listdir(repository.common_dir / "objects" / "17")) > _LOOSE_LIMIT
     except OSError:
@@ -295,7 +299,7 @@ def _commit_only(
                 raise Overtaken from None
             raise CommitPending(*_refusal(repository, error)) from None
     if verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit()):
-        # What such a hook formats and adds is in the index of this commit alone, and the user's would take it back.
+        # A hook stages what it formats only in this commit's index; the user's index would revert it.
         _forget_in_index(repository, list(files))
     return repository.resolve("HEAD")
 
@@ -310,10 +314,10 @@ def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
 
 
 def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
-    """Make our paths in the index what they are in HEAD, so that the user's next commit does not take them along."""
+    """Set paths in the index back to HEAD, so that the user's next commit does not contain them."""
     specs = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
     from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"]
-    with suppress(git.GitFailed, MemctlError):  # else they are staged; the commit is pending all the same
+    with suppress(git.GitFailed, MemctlError):  # if that fails they stay staged; the commit is pending anyway
         if repository.has_head():
             git.write(["reset", "--quiet", *from_stdin], repository.top, specs)
         else:
@@ -321,8 +325,7 @@ def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
 
 
 def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
-    """Return why Git did not move the branch: a lock that stays, somebody who moved it meanwhile, or its
-    own last line."""
+    """Return why Git did not move the branch: a lock that stays, another process that moved it, or Git's last line."""
     if (lock := _lock_in_the_way(repository, error)) is not None:
         return Overtaken() if _is_released(lock) else AllPending(*locks.describe(lock))
     if _MOVED.search(error.stderr):
@@ -332,15 +335,14 @@ def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
 
 
 def _lock_in_the_way(repository: Repository, error: git.GitFailed) -> Path | None:
-    """Return the lock of Git's that a command complains of; what hooks say of other files of that name is another
-    matter."""
+    """Return the lock of Git's that a command complains of, not one that a hook mentions."""
     lock = locks.parse(error.stderr, repository.top)
     folders = (repository.git_dir, repository.common_dir)
     return lock if lock and any(lock.is_relative_to(folder) for folder in folders) else None
 
 
 def _is_released(lock: Path) -> bool:
-    """Return whether a lock goes away within the time that one is waited for."""
+    """Return whether a lock disappears within the time that a command waits for it."""
     deadline = time.monotonic() + _LOCK_PATIENCE
     while lock.exists():
         if time.monotonic() > deadline:
@@ -351,31 +353,31 @@ def _is_released(lock: Path) -> bool:
 
 _VARIABLES = ("var", "-l")
 _ROLES = ("AUTHOR", "COMMITTER")
-_MANY = 100  # paths; more are no arguments of a command but its input
+_MANY = 100  # paths that are passed as arguments; more are passed as input
 
 
 class NoIdentity(Exception):
-    """Git does not know who makes the commit."""
+    """Raised if Git has no name or address for the author of a commit."""
 
 
 class Variables:
-    """What `git var -l` says while Python goes on: all settings, and who makes commits. `close` ends it."""
+    """All settings of Git and the author of commits, from a `git var -l` that runs meanwhile. `close` ends it."""
 
     def __init__(self, repository: Repository, moment: int | None = None) -> None:
-        """Begin; `moment` (Unix seconds) fixes the dates of the commits."""
+        """Start Git; `moment` (Unix seconds) fixes the dates of the commits."""
         self.dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in _ROLES}
         self._repository = repository
         self._process = git.start(_VARIABLES, repository.top, self.dates)
         repository.variables = lambda: self._values
 
     def identities(self) -> list[str]:
-        """Author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
+        """Return author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
         settings = self._repository.settings()
         return [self._identity(settings, role, f"GIT_{role}_IDENT") for role in _ROLES]
 
     def _identity(self, settings: Mapping[str, str], role: str, name: str) -> str:
         parts = ("name", "email")
-        # `git var -l` makes up what it does not know, and asked for one thing it refuses to.
+        # `git var -l` makes up an identity that it does not know; `git var NAME` fails instead.
         if all(os.environ.get(f"GIT_{role}_{part.upper()}") or settings.get(f"user.{part}") for part in parts):
             with suppress(KeyError):
                 return self._values[name]
@@ -385,6 +387,7 @@ class Variables:
             raise NoIdentity from None
 
     def close(self) -> None:
+        """End the process."""
         self._repository.variables = None
         if self._process.returncode is None:
             git.end(self._process)
@@ -397,27 +400,29 @@ class Variables:
             return {}
         found = dict(line.split("=", 1) for line in lines if "=" in line)
         if found:
-            self._repository.learn(found)
+            self._repository.add_settings(found)
         return found
 
 
 class Preparation:
-    """Git commands under way: what the settings and identities are, whether paths are ignored, and what may make the
-    commit."""
+    """What a commit needs, from Git commands that run meanwhile.
+
+    These are settings, identities, ignored paths and a `git fast-import`.
+    """
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:
-        """Begin. `paths` are to be committed."""
+        """Start the Git commands for a commit of `paths`."""
         self.variables = variables
         self._repository = repository
         self._paths = tuple(paths)
         # Without the index Git answers in half the time, and mostly there is no rule at all.
         self._ruled_args = ["check-ignore", "--no-index", "--", *paths[:_MANY]]
-        # This one knows only one way to take paths, and complains of the other.
+        # check-ignore does not support `--literal-pathspecs`.
         self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
         self.importer = Importer(repository)
 
-    def ignored(self) -> str:
-        """Return the first of the paths that Git ignores, with the rule; "" if there is none."""
+    def ignored_path(self) -> str:
+        """Return the first of the paths that Git ignores, with the rule that says so; "" if there is none."""
         if self._ruled is None:
             return ""
         complaint = self._ruled.communicate()[1]
@@ -443,9 +448,11 @@ _COMMAND = ("fast-import", "--quiet", "--date-format=raw")
 _NOWHERE = "refs/memctl/unborn"  # the branch that `fast-import` takes a commit for; it is never written
 
 
-class Made(msgspec.Struct, frozen=True):
-    """A commit, the branch that it is on ("" if HEAD is detached), and its parent (None if nobody looked, "" for the
-    first one)."""
+class NewCommit(msgspec.Struct, frozen=True):
+    """A commit that was made: its id, its branch ("" if HEAD is detached), and its parent ("" for the first commit).
+
+    The parent is None if nobody looked.
+    """
 
     commit: str
     branch: str
@@ -453,16 +460,16 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Importer:
-    """A `git fast-import`, started and waiting for what to do.
+    """A running `git fast-import` that waits for a commit.
 
-    It leaves all branches as they are if we die, or forget it, before `finish`.
+    No branch changes before `finish`, even if this process dies.
     """
 
     def __init__(self, repository: Repository) -> None:
         self._process = git.start_writing(_COMMAND, repository.top)
         self._branch, self._is_given = "", False
 
-    def give(
+    def write_commit(
         self,
         branch: str,
         parent: str,
@@ -470,7 +477,10 @@ class Importer:
         message: str,
         identities: Sequence[str],
     ) -> None:
-        """Let it write a commit with its files and trees, which is on no branch until `finish`."""
+        """Write a commit with its files and trees. `branch` moves to it only with `finish`.
+
+        `files` are bytes by path, None for a deletion; `identities` are the lines of author and committer.
+        """
         author, committer = identities
         text = message.encode()
         head = [f"commit {_NOWHERE}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
@@ -492,18 +502,18 @@ class Importer:
             self._process.stdin.flush()
 
     def close(self) -> None:
-        """End it; what it was given is on no branch then, unless it has finished.
+        """End the process. A commit that was not finished is on no branch.
 
-        It gets the word that this is all: if its input ended before "done", it would report a crash in a file.
+        It is ended with the command "done": without it Git would write a crash report to a file.
         """
         if self._process.returncode is None:
             with suppress(BrokenPipeError):
                 self._process.communicate(b"done\n" if self._is_given else b"")
 
     def finish(self) -> str:
-        """Move the branch to the commit, and return its id.
+        """Move the branch to the commit, and return the commit's id.
 
-        Raises GitFailed, also if the branch is no longer at the `parent` that was given ("" for none).
+        Raises GitFailed, also if the branch is no longer at the commit's `parent` ("" for none).
         """
         move = os.fsencode(f"reset {self._branch}\nfrom :1\n\nget-mark :1\ndone\n")
         return git.finish(self._process, _COMMAND, move).decode().strip()

@@ -1,7 +1,6 @@
-"""A process of Git's that answers one question after another, where each took a process of its own.
+"""A Git process that answers many questions, so that not each of them starts a process.
 
-It is started by the first question and waits for the next. It ends when the memctl that asks does, however that comes
-about: its input ends then.
+It starts with the first question. It ends with this process, however that ends, since its input is closed then.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ T = TypeVar("T")
 
 
 class AnsweringProcess:
-    """A command of Git's that reads a question per line; `args` are those of `git`, run at the worktree's top.
+    """A Git command that reads one question per line; `args` are its arguments, and it runs at the worktree's top.
 
-    It serves one thread: two that ask at once would take each other's answers.
+    Only one thread may use it: two that ask at once would get each other's answers.
     """
 
     def __init__(self, args: Sequence[str], top: Path) -> None:
@@ -30,7 +29,7 @@ class AnsweringProcess:
         self._asker = 0
 
     def close(self) -> None:
-        """End the process now, and not when nobody has this object any more; a later question starts another."""
+        """End the process at once. A later question starts another."""
         process, self.process = self.process, None
         if process is not None and self._asker == os.getpid():
             git.end(process)
@@ -39,17 +38,16 @@ class AnsweringProcess:
         self.close()
 
     def start(self) -> None:
-        """Start the process ahead of the first question: it is ready when that comes."""
+        """Start the process before the first question, so that it is ready then."""
         self._running()
 
     def answers(self, questions: Sequence[str], read: Callable[[IO[bytes]], T]) -> list[T]:
-        """Return the answers to some questions, each as `read` takes it from what the process prints;
-        raises GitFailed."""
+        """Return one answer per question; `read` reads one from the process's output. Raises GitFailed."""
         found: list[T] = []
         for some in _portions(questions):
             try:
                 found += self._ask(some, read)
-            except git.GitFailed:  # Ctrl-C at the terminal ends it too, where we may go on
+            except git.GitFailed:  # Ctrl-C at the terminal ends it too, and this process may go on
                 found += self._ask(some, read)
         return found
 
@@ -65,19 +63,19 @@ class AnsweringProcess:
             self.process = None
             said = git.end(process)
             raise git.GitFailed(self._args, process.returncode, said.decode(errors="replace")) from None
-        except BaseException:  # what it has still to say would be taken for the answer to the next question
+        except BaseException:  # the rest of its output would be taken for the next answer
             self.process = None
             git.end(process)
             raise
 
     def _running(self) -> Process:
-        if self.process is None or self._asker != os.getpid():  # a copy of us must not take the answers to our own
+        if self.process is None or self._asker != os.getpid():  # a forked copy must not read this process's answers
             self.process, self._asker = git.start_answering(self._args, self._top), os.getpid()
         return self.process
 
 
 def line(out: IO[bytes]) -> bytes:
-    """Return the next line that a process prints, with its end; raises EOFError if it prints no more."""
+    """Return the next line of a process's output with its line end; raises EOFError at the end."""
     found = out.readline()
     if not found.endswith(b"\n"):
         raise EOFError
@@ -85,7 +83,7 @@ def line(out: IO[bytes]) -> bytes:
 
 
 def _portions(questions: Sequence[str]) -> Iterator[list[bytes]]:
-    """Questions in groups that can be asked at once."""
+    """Yield questions in groups that can be written at once."""
     some: list[bytes] = []
     size = 0
     for question in map(os.fsencode, questions):

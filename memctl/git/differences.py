@@ -15,9 +15,10 @@ _STATUSES = {"A": ADDED, "D": DELETED, "R": RENAMED}
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """A file that differs between two states: what became of it, its name `before` if it was RENAMED.
+    """A file that differs between two states.
 
-    `blob` is the content that a file DELETED from the worktree had.
+    `status` is ADDED, MODIFIED, DELETED or RENAMED; then `before` is its old name. `blob` is the blob id of a file that
+    is deleted from the worktree.
     """
 
     path: str
@@ -27,19 +28,21 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 def changed_between(repository: Repository, first: str, second: str, *, from_base: bool = False) -> list[FileChange]:
-    """Return the files that differ between two commits, or between their merge base and the second; renames are
-    detected."""
+    """Return the files that differ between two commits, with renames.
+
+    With `from_base` the first one is replaced by the merge base of both.
+    """
     base = ["--merge-base"] if from_base else []
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", *base, first, second])
 
 
 def changed_by(repository: Repository, commit: str) -> list[FileChange]:
-    """Return the files that one commit changed, as compared with its first parent; renames are detected."""
+    """Return the files that a commit changed, compared with its first parent, with renames."""
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", f"{commit}^", commit])
 
 
 def changed_in_index(repository: Repository) -> list[FileChange]:
-    """Return the files that differ between HEAD and the index; renames are detected."""
+    """Return the files that differ between HEAD and the index, with renames."""
     top = repository.top
     tree = "HEAD" if repository.has_head() else git.read(["hash-object", "-t", "tree", "--stdin"], top, b"").decode()
     return _changes(repository, ["diff-index", "--cached", "-z", "-M", "--name-status", tree.strip()])
@@ -57,12 +60,11 @@ def _changes(repository: Repository, args: Sequence[str]) -> list[FileChange]:
 
 
 def changed_in_worktree(repository: Repository) -> list[FileChange]:
-    """Return the files that differ between HEAD and the worktree, staged or not, untracked ones too but no ignored
-    ones."""
+    """Return the files that differ between HEAD and the worktree, including untracked ones, but no ignored ones."""
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
     found: dict[str, FileChange] = {}
     for item in git.read(args, repository.top).split(b"\0"):
-        if item[:1] == b"?" and not item.endswith(b"/"):  # with a slash: a repository of its own
+        if item[:1] == b"?" and not item.endswith(b"/"):  # a path with a slash is a nested repository
             path = git.name(item[2:])
             found[path] = FileChange(
                 path, CHANGED if path in found else ADDED
@@ -80,11 +82,13 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
     return list(found.values())
 
 
-def changed(
+def changed_below(
     repository: Repository, folder: str, before: str, after: str | None = None, *, staged: bool = False
 ) -> list[str]:
-    """Return the files below a folder that differ between a revision and another, the index (`staged`) or
-    the worktree."""
+    """Return the files below a folder that differ between the revision `before` and another state.
+
+    That state is the revision `after`, the index (`staged`) or else the worktree.
+    """
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
     args += [*(["--cached"] if staged else []), before, *([after] if after else []), "--", folder]
     out = git.read(args, repository.top, extra=repository.index_in_use() if staged else None)
@@ -92,8 +96,10 @@ def changed(
 
 
 def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str], without: Iterable[str] = ()) -> str:
-    """Return a unified diff of paths, but for some below them, between two revisions or between one and the
-    worktree."""
+    """Return a unified diff of paths between two revisions, or between one and the worktree.
+
+    Paths in `without` are left out.
+    """
     # Without this setting `git diff` would rewrite the user's index; with it, it names files only touched, too.
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--no-ext-diff", "--no-color", "--no-renames"]
     specs = [*(f":(literal){path}" for path in paths), *(f":(exclude,literal){path}" for path in without)]

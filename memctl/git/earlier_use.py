@@ -1,4 +1,4 @@
-"""Whether memctl was at work in a clone before it asked for trust: what it has installed, and commits it made there."""
+"""Signs that memctl was used in a clone before it asked for trust: installed hooks, and commits made there."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memctl.git.repository import Repository
 
-# How the reflog calls a commit that was made right there; one that was pulled, picked or amended may be another's.
+# The reflog's words for a commit made in this clone; pulled, picked or amended ones may be another's.
 _COMMITTED = ("commit: docs(memory)", "commit (initial): docs(memory)")
 _IMPORTED = "fast-import"  # which names no subject
 _MOST_BYTES = 8 * 1024 * 1024  # of one reflog, from its end
@@ -25,8 +25,8 @@ class _Import(NamedTuple):
     seconds: int
 
 
-def was_at_work(repository: Repository) -> bool:
-    """Tell whether an earlier memctl was set up in this clone, or has made a commit here."""
+def was_in_use(repository: Repository) -> bool:
+    """Return whether an earlier memctl was installed in this clone, or made a commit in it."""
     installed = repository.shared / "installed"
     if '[merge "memctl-record"]' in repository.own_config() or (installed.is_dir() and any(installed.iterdir())):
         return True
@@ -46,11 +46,11 @@ def was_at_work(repository: Repository) -> bool:
 
 
 def _has_own(repository: Repository, imported: list[_Import]) -> bool:
-    """Tell whether memctl made one of some commits here.
+    """Return whether memctl made one of some imported commits in this clone.
 
-    Such a commit comes right after where its ref was, is of who moved the ref, and was made when that was moved. What
-    else moves refs by fast-import, as `git filter-repo` and bridges to other systems do, brings histories of others,
-    and anybody can write our user's name into a commit.
+    Such a commit's parent is the former tip of its ref, its author is the one who moved the ref, and both have the same
+    time. `git filter-repo` and bridges to other systems also move refs by fast-import, with histories of others, and
+    anybody can write our user's name into a commit.
     """
     if not imported:
         return False

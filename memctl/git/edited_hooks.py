@@ -1,9 +1,9 @@
-"""Hooks of Git that a commit would run from the worktree, where agents may edit them.
+"""Git hooks in the worktree that a commit would run, and that agents may have edited.
 
-An agent may be permitted to record without asking, and a record is a commit: without this, whoever can edit
-`.husky/pre-commit` could have it run. So a commit for an agent waits while such a file is neither as HEAD has it nor as
-it was when a person's commit last ran it; so does the page of a session, where moving its ref would run one. What an
-unchanged hook starts in turn (tests, linters) is not looked at.
+An agent may record without asking, and each record is a commit: whoever can edit `.husky/pre-commit` could have it run.
+So a commit for an agent waits while such a file differs both from HEAD and from what it was when a person's commit last
+ran it. The same holds for moving a ref of session pages if that runs a hook. Programs that an unchanged hook starts
+(tests, linters) are not checked.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from memctl.errors import MemctlError
 from memctl.git import hooks, private, trees
 from memctl.git.repository import Repository
 
-_ACCEPTED = "accepted-hooks.json"  # blobs by path: what HEAD does not have, and a person's commit ran
+_ACCEPTED = "accepted-hooks.json"  # blobs by path of hooks that differ from HEAD and that a person's commit ran
 _OF_REFS = ("reference-transaction",)  # the hooks that Git runs when a ref moves
 _PATH = re.compile(rb"[\w.@+/-]+")
 _READ = 256 * 1024  # bytes of a hook that are searched for names of files
-# What programs that manage hooks read in the top folder; a hook of theirs does not name it.
+# Settings that hook managers read at the worktree's top; their hooks do not name them.
 _CONFIGS = {
     b"pre-commit": (".pre-commit-config.yaml",),
     b"lefthook": tuple(
@@ -38,23 +38,23 @@ _CONFIGS = {
 
 
 class EditedHook(MemctlError):
-    """An agent's session would run a hook that somebody has edited."""
+    """Raised if a step of an agent's session would run a hook that somebody has edited."""
 
 
 def refuse_move(repository: Repository, ref: str) -> None:
-    """Raise EditedHook if a ref that an agent moves would have Git run an edited hook."""
-    if edited := first(repository, repository.branch()[1], _OF_REFS):
+    """Raise EditedHook if moving `ref` for an agent would run an edited hook."""
+    if edited := find_edited(repository, repository.branch()[1], _OF_REFS):
         raise EditedHook(
             f"{edited}, and moving {ref} would run it: no edited Git hook runs for an agent",
             "commit the hook; or the user's next write with memctl accepts it",
         )
 
 
-def first(repository: Repository, head: str, names: Collection[str] = ()) -> str:
-    """Return which file somebody has edited that a commit on `head` ("": there is no commit yet) would run, such as
-    ".husky/pre-commit differs from HEAD"; "" if there is none. With `names`, only hooks of these names are run.
+def find_edited(repository: Repository, head: str, names: Collection[str] = ()) -> str:
+    """Return the first edited file that a commit on `head` would run, such as ".husky/pre-commit differs from HEAD".
 
-    Git is started only where hooks lie in the worktree or name files of it.
+    "" if there is none. `head` is "" before the first commit. With `names` only hooks of these names are run. Git is
+    started only if hooks are in the worktree or name files in it.
     """
     paths = list(dict.fromkeys(_run_from_worktree(repository, names)))
     if not paths:
@@ -68,13 +68,16 @@ def first(repository: Repository, head: str, names: Collection[str] = ()) -> str
 
 
 def accept(repository: Repository, head: str) -> None:
-    """Note that a person's commit runs the hooks as they are: husky's own files, for one, are in no commit."""
+    """Note the present hooks as accepted, since a person's commit runs them.
+
+    Some, such as husky's own files, are in no commit.
+    """
     paths = list(dict.fromkeys(_run_from_worktree(repository)))
     known, there = _blobs(repository, head, paths)
     unlike = {path: blob for path, blob in there.items() if known.get(path) != blob}
     if unlike == _accepted(repository):
         return
-    with suppress(OSError):  # of a disk that takes nothing: an agent's commit waits for the next of a person's
+    with suppress(OSError):  # the disk is full or read-only: an agent's commit waits for the next one of a person
         file = repository.shared / _ACCEPTED
         with open(private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             json.dump(unlike, stream)
@@ -120,7 +123,7 @@ def _run_from_worktree(repository: Repository, names: Collection[str] = ()) -> I
 
 
 def _below(repository: Repository, folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder of hooks; of the top folder, which somebody may have made that, none."""
+    """Yield the files in a folder of hooks; none for the worktree's top, which somebody may have made that folder."""
     if _inside(repository, folder):
         for base, _, names in os.walk(folder):
             yield from (Path(base, name) for name in sorted(names) if name != ".gitignore")

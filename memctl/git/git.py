@@ -1,8 +1,8 @@
 """Running `git`. No other module of memctl starts it.
 
-Variables that bind Git to a particular repository are taken out of the environment, as Git itself does when it enters
-another one (`git rev-parse --local-env-vars`): inside a hook they would point every command at the hook's index. The
-configuration given by `git -c` stays, and so do identities and dates.
+Variables that bind Git to a repository are removed from the environment, as Git does when it enters another repository
+(`git rev-parse --local-env-vars`): inside a hook they would point every command at the hook's index. The settings of
+`git -c` are kept, and so are identities and dates.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ _SCRUBBED = (
     "GIT_LITERAL_PATHSPECS",
     "GIT_NOGLOB_PATHSPECS",
 )
-COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
+COMMITTING = "MEMCTL_COMMITTING"  # the process id of the memctl that makes a commit, for a memctl in the user's hooks
 
 
 class GitFailed(MemctlError):
-    """A git command failed, with the exit code `code`.
+    """Raised if a git command failed, with its exit code `code`.
 
-    `stderr` is its error output; `said` also has its standard output, where a pre-push hook writes its messages.
+    `stderr` is its error output. `output` is its standard output and error output, since a pre-push hook may write to
+    either.
     """
 
     kind = "git"
@@ -58,15 +59,14 @@ class GitFailed(MemctlError):
         super().__init__(f"git {args[0]} failed: {lines[0] if lines else f'exit code {code}'}", hint)
         self.code = code
         self.stderr = stderr
-        self.said = "\n".join(part for part in (stdout.strip(), stderr.strip()) if part)
+        self.output = "\n".join(part for part in (stdout.strip(), stderr.strip()) if part)
 
 
 class Process:
-    """A running program, with what is used here of `subprocess.Popen`, whose import takes 3 ms; raises
-    FileNotFoundError if there is none such.
+    """A running program: the part of `subprocess.Popen` that memctl uses, without the 3 ms of its import.
 
-    Its input is empty, and `stdin` None, unless it is to have some. `returncode` is None until `communicate` has seen
-    its end, and less than 0 if a signal ended it.
+    `stdin` is None, and the program's input empty, unless asked for. `returncode` is None until `communicate` returns,
+    and negative if a signal ended the program. Raises FileNotFoundError if there is no such program.
     """
 
     def __init__(self, command: list[str], environ: Mapping[str, str], *, has_stdin: bool) -> None:
@@ -85,13 +85,13 @@ class Process:
             self.stderr: IO[bytes] = os.fdopen(err[0], "rb")
 
     def kill(self) -> None:
-        """End it, unless its end was seen."""
+        """Kill the program if it is still running."""
         if self.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, _KILL)
 
     def communicate(self, data: bytes | None = None) -> tuple[bytes, bytes]:
-        """Give it the last of its input, wait for its end, and return the rest of what it prints: stdout and stderr."""
+        """Write `data` to the program's input, wait for its end, and return the rest of its stdout and stderr."""
         if self.returncode is not None:
             return b"", b""
         printed: dict[int, list[bytes]] = {stream.fileno(): [] for stream in (self.stdout, self.stderr)}
@@ -99,13 +99,13 @@ class Process:
         self.stdout.close()
         self.stderr.close()
         self.returncode = 0
-        with suppress(ChildProcessError):  # of a copy of us: what we began is not the copy's to wait for
+        with suppress(ChildProcessError):  # in a forked copy: the process is not its child
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         out, err = (b"".join(blocks) for blocks in printed.values())
         return out, err
 
     def _exchange(self, rest: memoryview, printed: Mapping[int, list[bytes]]) -> None:
-        """Write the rest of its input, and read until it has closed both of its streams."""
+        """Write the rest of the program's input, and read until it has closed both output streams."""
         import select  # most hooks of agents start no process
 
         poll, reading = select.poll(), set(printed)
@@ -140,18 +140,18 @@ class Process:
 
 
 def _pipe() -> tuple[int, int]:
-    """Return the ends of a new pipe, to read and to write, in none of the places of the standard streams."""
+    """Return the read and write ends of a new pipe, with numbers other than those of the standard streams."""
     ends = os.pipe()
     if min(ends) > 2:
         return ends
     try:
-        return _pipe()  # while these hold the places of streams that are closed
+        return _pipe()  # as long as these pipes have the numbers of closed streams
     finally:
         for end in ends:
             os.close(end)
 
 
-ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for a command of which it is looked at what it says
+ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for commands whose messages are parsed
 _READING = {
     **ENGLISH,
     "GIT_OPTIONAL_LOCKS": "0",  # or `git status` would rewrite the user's index
@@ -165,7 +165,7 @@ OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a git command: scrubbed, never asking at the terminal. The user's hooks inherit it."""
+    """Return the environment for a git command, in which it never asks at the terminal. The user's hooks inherit it."""
     env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
     env["GIT_TERMINAL_PROMPT"] = "0"
     env.update(extra or {})
@@ -173,17 +173,17 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
-    """Begin a git command that only reads; `finish` waits for it. So several can run, and Python go on meanwhile."""
+    """Start a git command that only reads, so that Python can go on meanwhile; `finish` returns its output."""
     return _spawn(args, cwd, stdin=False, extra={**_READING, **(extra or {})})
 
 
 def start_answering(args: Sequence[str], cwd: Path) -> Process:
-    """Begin a git command that only reads and answers one question after another."""
+    """Start a git command that only reads and answers one question after another."""
     return _spawn(args, cwd, stdin=True, extra=_READING)
 
 
 def start_writing(args: Sequence[str], cwd: Path) -> Process:
-    """Begin a git command that changes something once it is given its input, by `finish`."""
+    """Start a git command that changes something; `finish` gives it its input and returns its output."""
     return _spawn(args, cwd, stdin=True)
 
 
@@ -196,7 +196,7 @@ def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) ->
 
 
 def end(process: Process) -> bytes:
-    """End a command that only reads; returns its stderr."""
+    """End a command that only reads, and return its stderr."""
     process.kill()
     return process.communicate()[1]
 
@@ -209,16 +209,16 @@ def read(
     literal: bool = True,
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Run a git command that only reads and return its output; raises GitFailed.
+    """Run a git command that only reads, and return its output; raises GitFailed.
 
-    Paths among the arguments are taken to the letter, but for the few commands that know no other way and complain.
+    Paths in `args` are taken literally, without Git's patterns; `literal=False` is for the few commands that complain.
     """
     extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
     return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
 
 
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
-    """Yield the output of a git command that only reads, piece by piece; it is ended when nobody wants more.
+    """Yield the output of a git command that only reads, piece by piece; it is killed if the caller stops early.
 
     Raises GitFailed after the last piece if the command failed.
     """
@@ -237,7 +237,7 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
 
 
 def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:
-    """Run a git command that changes something and return its output; raises GitFailed."""
+    """Run a git command that changes something, and return its output; raises GitFailed."""
     process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
     out, err = process.communicate(stdin)
     if process.returncode:
@@ -261,7 +261,7 @@ def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str]
 
 
 def _spawn_elsewhere(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None) -> Process:
-    """The same on Windows."""
+    """Start a git command with the standard library, on systems without posix_spawn such as Windows."""
     import subprocess
 
     popen = subprocess.Popen(
@@ -276,7 +276,7 @@ def _spawn_elsewhere(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping
 
 
 def pager(cwd: Path) -> str:
-    """Return the command by which the user reads long output: $GIT_PAGER, core.pager, $PAGER or Git's own."""
+    """Return the user's command for paging long output: $GIT_PAGER, core.pager, $PAGER or Git's default."""
     try:
         return os.fsdecode(finish(_spawn(["var", "GIT_PAGER"], cwd, stdin=False), ["var"])).strip()
     except MemctlError:
@@ -284,7 +284,7 @@ def pager(cwd: Path) -> str:
 
 
 def run_pager(command: str, text: str) -> None:
-    """Show a text by a pager, which a shell starts as Git's does, and wait until the user leaves it."""
+    """Show a text in a pager, which a shell starts as Git's does, and wait for its end."""
     import signal
     import subprocess
 
@@ -299,19 +299,19 @@ def run_pager(command: str, text: str) -> None:
 
 
 def name(raw: bytes) -> str:
-    """A path that Git printed; bytes of it that are not UTF-8 are written as `\\xe9`."""
+    r"""Return a path that Git printed as text; bytes that are not UTF-8 are written as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
 
 
-def committing() -> str:
-    """Return the process of the memctl whose commit runs the hook that we are in; "" outside of such a hook.
+def committing_process() -> str:
+    """Return the process id of the memctl whose commit runs the present hook; "" outside of such a hook.
 
-    What a hook leaves running in the background inherits the variable, but its maker is gone by then.
+    Programs that the hook leaves running inherit the variable, but that memctl has ended by then.
     """
     maker = os.environ.get(COMMITTING, "")
     if not maker.isdecimal():
         return ""
-    if os.name != "nt":  # where signal 0 would be Ctrl-C
+    if os.name != "nt":  # on Windows signal 0 would be Ctrl-C
         try:
             os.kill(int(maker), 0)
         except (OSError, OverflowError):

@@ -1,6 +1,6 @@
 """Reading history: commits with their trailers, and which of them touched a file.
 
-All of it runs the `git` program: GitPython, the usual library, can't list the commits of a SHA-256 repository (its
+All functions run `git`: GitPython, the usual library, can't list the commits of a SHA-256 repository (its
 `iter_commits` raises ValueError) and takes 60 ms to import.
 """
 
@@ -26,7 +26,7 @@ _START = "(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)"  # of a commit in what _LOG prints
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """A commit that touched the memory."""
+    """A commit that touched the memory, with the paths that it touched, relative to the worktree's top."""
 
     commit: str
     author: str
@@ -47,13 +47,12 @@ def commits(
     beside: str = "",
     is_line: bool = False,
 ) -> list[Commit]:
-    """Return the commits that touched any of `paths` (below the worktree's top), newest first.
+    """Return the commits that touched any of `paths` (relative to the worktree's top), newest first.
 
-    They are those of the history of `revision`, and of the commit `beside` it, if one is given; if that `is_line`, of
-    first parents alone.
+    They are in the history of `revision` or of the commit `beside`. With `is_line` only first parents are followed.
 
-    Where a merge took one side of them as it was, only that side's are found; with `given_up` also the other's, and the
-    merge. A merge of sides of which only one touched the paths is no change.
+    If a merge took one side's files unchanged, only that side is searched; with `given_up` also the other side, and the
+    merge is returned. A merge of which only one side touched the paths is no change.
     """
     tips = _tips(repository, revision, beside)
     if not tips:
@@ -68,9 +67,9 @@ def commits(
 
 
 def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[str], path: str) -> dict[str, Commit]:
-    """Return by id the commits, but for merges, that touched a path and lead to one of `tips` and to none of `until`.
+    """Return by id the commits that touched a path, reachable from `tips` and not from `until`; no merges.
 
-    One question to Git, however many commits are named.
+    Git is asked once, however many commits are given.
     """
     named = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in until)))
     out = git.read([*_LOG, "--no-merges", "--stdin", "--", path], repository.top, named.encode())
@@ -79,16 +78,16 @@ def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[st
 
 
 def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
-    """Return the commits whose histories are looked at; none of a repository without any."""
+    """Return the commits whose histories are searched; none in a repository without commits."""
     is_unborn = revision == "HEAD" and not repository.has_head()
     return [tip for tip in ("" if is_unborn else revision, beside) if tip]
 
 
 def has_given_up(repository: Repository, path: str, revision: str, limit: int) -> bool:
-    """Return whether the latest `limit` commits of a folder are others if `commits` looks at what merges gave up, too.
+    """Return whether `commits` finds others among the latest `limit` with `given_up` than without.
 
-    Git goes back no further than it is asked for. To tell such a merge from one of a side that did nothing, it has to
-    see all of history: in 5,000 commits that takes 69 ms, and this question twice 4 ms.
+    Git reads only as far as needed for `limit`: 4 ms. To find out for all of history it has to read all of it, which
+    takes 69 ms for 5,000 commits.
     """
     if revision == "HEAD" and not repository.has_head():
         return False
@@ -118,10 +117,10 @@ def paths_ever(
     revision: str = "HEAD",
     beside: str = "",
 ) -> list[str]:
-    """Return every path below `folder` that a commit added, in the history of a revision and of a commit `beside` it,
-    or of all refs, newest first.
+    """Return every path below `folder` that a commit added, newest first.
 
-    A merge adds what none of its parents has; sides that a merge gave up are looked at too.
+    Searched are the histories of `revision` and of the commit `beside`, or `everywhere` those of all refs. A merge adds
+    the paths that none of its parents has; sides that a merge gave up are searched, too.
     """
     tips = ["--all"] if everywhere else _tips(repository, revision, beside)
     if not tips:
@@ -134,11 +133,10 @@ def paths_ever(
 
 
 def paths_gone(repository: Repository, folder: str, beside: str = "") -> list[str]:
-    """Return every path below `folder` that the history of HEAD, or of a commit `beside` it, ever had: those that a
-    commit took away first, newest first.
+    """Return every path below `folder` that the history of HEAD, or of the commit `beside`, ever had.
 
-    A merge takes away what all of its parents had. What only one of them had, and went on under another name, comes
-    after.
+    First come paths that a commit deleted, newest first; a merge deletes what all its parents had. Then come paths that
+    one side of a merge had and that went on under another name.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:
@@ -152,16 +150,16 @@ def paths_gone(repository: Repository, folder: str, beside: str = "") -> list[st
     return list(dict.fromkeys([*gone, *(path for _, path in changes)]))
 
 
-class Changed(msgspec.Struct, frozen=True):
-    """When a commit was made (canonical UTC), the paths that it changed (of a merge none), and its subject."""
+class CommitPaths(msgspec.Struct, frozen=True):
+    """The date of a commit (canonical UTC), the paths that it changed (none for a merge), and its subject."""
 
     date: str
     paths: tuple[str, ...]
     subject: str = ""
 
 
-def latest(repository: Repository, limit: int) -> Iterator[Changed]:
-    """Yield what the latest commits of HEAD changed, newest first; Git looks no further than it is asked for."""
+def latest(repository: Repository, limit: int) -> Iterator[CommitPaths]:
+    """Yield date, paths and subject of the latest commits of HEAD, newest first; Git reads no more than `limit`."""
     if not repository.has_head():
         return
     args = ["log", "--no-show-signature", "-z", "--name-status", "--no-renames", f"--max-count={limit}"]
@@ -170,19 +168,20 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
     for item in items:
         if item.startswith(b"\x1e"):
             if date:
-                yield Changed(date, tuple(paths), subject)
+                yield CommitPaths(date, tuple(paths), subject)
             seconds, _, title = item[1:].partition(b" ")
             date, subject, paths = timestamps.from_epoch(int(seconds)), title.decode(errors="replace"), []
         elif item:  # the status of a path, which follows: that may begin with any character
             paths.append(git.name(next(items)))
     if date:
-        yield Changed(date, tuple(paths), subject)
+        yield CommitPaths(date, tuple(paths), subject)
 
 
-def touched(repository: Repository, limit: int, without: str) -> Callable[[], set[str]]:
-    """Tells the paths that the latest commits of HEAD changed, but for those below a folder. Git is asked at once.
+def paths_touched(repository: Repository, limit: int, without: str) -> Callable[[], set[str]]:
+    """Start Git, and return a function that returns the paths that the latest `limit` commits of HEAD changed.
 
-    Git passes over that folder, which may have thousands of files; `--sparse` counts the commits that changed no more.
+    Paths below the folder `without` are left out: it may have thousands of files, which Git then passes over.
+    `--sparse` makes commits that changed nothing else count.
     """
     if not repository.has_head():
         return set
@@ -196,15 +195,15 @@ def touched(repository: Repository, limit: int, without: str) -> Callable[[], se
         found = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
         return {git.name(item.lstrip(b"\n")) for item in found if item}
 
-    unheard = weakref.finalize(tell, git.end, process)  # if nobody wants to know
+    unheard = weakref.finalize(tell, git.end, process)  # ends Git if the caller never calls the function
     return tell
 
 
 def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:
-    """Return the newest commit in which a path existed, and its blob there; None if Git never had it.
+    """Return the newest commit in which a path existed, and its blob there; None if the history never had it.
 
-    The line that HEAD comes of (and a commit `beside` it) is asked first, and the sides that merges gave up only if it
-    never had the path.
+    The histories of HEAD and of the commit `beside` are searched along the sides that merges took, and the other sides
+    only if the path is not found.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:
@@ -219,10 +218,10 @@ def last_version(repository: Repository, path: str, beside: str = "") -> tuple[s
 
 
 def blobs_since(repository: Repository, path: str, base: str, limit: int) -> list[tuple[int, str]]:
-    """Return the latest versions of a file, newest first: pairs of the author time (Unix seconds) and the blob's id.
+    """Return the latest versions of a file, newest first: pairs of author time (Unix seconds) and blob id.
 
-    The blob's id is "" where a commit deletes the file. The commits are those that HEAD or a branch reaches and `base`
-    does not; all of them if `base` is "" or no longer exists. Git reads at most `limit` commits.
+    The id is "" if the file was deleted. The versions are in commits that HEAD or a branch reaches and `base` does not,
+    or in any if `base` is "" or does not exist any more. Git reads at most `limit` commits.
     """
     if not repository.has_head():
         return []
@@ -243,7 +242,7 @@ def blobs_since(repository: Repository, path: str, base: str, limit: int) -> lis
 
 
 class FileCommit(msgspec.Struct, frozen=True):
-    """A commit that touched a file: its whole message, and what the file was called in it."""
+    """A commit that touched a file: its whole message, and the file's path in it."""
 
     commit: str
     author: str
@@ -256,8 +255,10 @@ _TOUCHES = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%
 
 
 def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
-    """Return the commits that touched one file, under its earlier names too if this clone can tell them,
-    newest first."""
+    """Return the commits that touched a file, newest first.
+
+    Renames are followed as far as this clone has the contents.
+    """
     most = [] if limit is None else [f"--max-count={limit}"]
     try:
         return _touches(repository, [*_TOUCHES, "--follow", *most, revision, "--", path])
@@ -268,7 +269,7 @@ def touches(repository: Repository, path: str, revision: str, limit: int | None 
 
 
 def touch(repository: Repository, commit: str, path: str) -> FileCommit:
-    """Return one commit as one that touched a file."""
+    """Return the FileCommit of a commit and a path."""
     return msgspec.structs.replace(_touches(repository, [*_TOUCHES, "--no-walk", commit])[0], path=path)
 
 
@@ -284,9 +285,9 @@ def _touches(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
 
 
 class LastKnown(msgspec.Struct, frozen=True):
-    """How a path last was: a revision that has it, its blob there, and the commit that took it away since, or "".
+    """The last state of a path: a revision that has it, its blob there, and the commit that deleted it.
 
-    It is no file if it was a submodule.
+    `removed_by` is "" if no commit did; `is_file` is False for a submodule.
     """
 
     revision: str
@@ -296,7 +297,7 @@ class LastKnown(msgspec.Struct, frozen=True):
 
 
 def last_known(repository: Repository, path: str, revision: str) -> LastKnown | None:
-    """Return how a file last was in the history of a revision; None if that never had it."""
+    """Return the last state of a path in the history of a revision; None if that never had it."""
     args = ["log", "--no-show-signature", "--max-count=1", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%H"]
     args.append(_AS_ONE)
     # Commits that did not leave the path alone; of a folder Git would tell of the files in it.
@@ -313,7 +314,7 @@ def last_known(repository: Repository, path: str, revision: str) -> LastKnown | 
 
 
 def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
-    """Return whether a commit is in the history of another; False if this clone can't tell."""
+    """Return whether a commit is in the history of `other`; False if this clone can't find out."""
     try:
         git.read(["merge-base", "--is-ancestor", commit, other], repository.top)
     except git.GitFailed:
@@ -322,7 +323,7 @@ def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
 
 
 def commit_before(repository: Repository, moment: str) -> str:
-    """Return the last commit of HEAD that was made before a moment (canonical UTC), or at it; "" if there is none."""
+    """Return the id of HEAD's last commit made before or at a moment (canonical UTC); "" if there is none."""
     if not repository.has_head():
         return ""
     args = ["rev-list", "-1", f"--before=@{timestamps.to_epoch(moment)} +0000", "HEAD"]
@@ -330,8 +331,10 @@ def commit_before(repository: Repository, moment: str) -> str:
 
 
 def distance(repository: Repository) -> tuple[str, int, int] | None:
-    """Return the branch that HEAD follows, by what was last fetched of it: its name, and how many commits HEAD is ahead
-    and behind; None if it follows none."""
+    """Return the upstream branch of HEAD, and how many commits HEAD is ahead and behind it, as last fetched.
+
+    None if HEAD has no upstream.
+    """
     try:
         args = [
             "for-each-ref",

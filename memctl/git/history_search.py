@@ -1,6 +1,6 @@
-"""Looking for texts in the history of all refs, as far as time allows, without naming them to another process.
+"""Search for texts in the history of all refs, within a time limit, without showing them to other processes.
 
-`git log -S TEXT` would show the text in the list of processes; here the blobs that commits brought are read instead.
+`git log -S TEXT` would show the text in the list of processes, so the blobs that commits added are read instead.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ _LARGEST = 2 * 1024 * 1024  # bytes of a blob
 
 
 class Remains(msgspec.Struct, frozen=True):
-    """The commits that brought a text in or have it in their message, newest first; the refs that lead to one of them;
-    and whether all of history was looked through."""
+    """The commits that added a text or have it in their message, newest first, and the refs that lead to any of them.
+
+    `is_complete` is False if the time did not suffice for all of history.
+    """
 
     commits: tuple[str, ...] = ()
     refs: tuple[str, ...] = ()
@@ -29,7 +31,7 @@ class Remains(msgspec.Struct, frozen=True):
 
 
 def find(repository: Repository, texts: Iterable[str], folder: str, seconds: float = 10.0) -> Remains:
-    """Find the commits of any ref, stashes too, that have one of some texts below a folder, or in memctl's own refs."""
+    """Search the commits of all refs and stashes for texts in files below a folder, or in memctl's own refs."""
     wanted = [text.encode() for text in texts]
     deadline = time.monotonic() + seconds
     found: dict[str, None] = {}
@@ -54,7 +56,7 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
 
 
 def staged(repository: Repository, texts: Iterable[str], folder: str) -> list[str]:
-    """Return the files below a folder whose staged version contains one of some texts; disk and HEAD don't count."""
+    """Return the files below a folder whose staged version contains one of some texts; disk and HEAD are not read."""
     wanted = [text.encode() for text in texts]
     entries = [entry for entry in index.entries(repository, folder) if entry.is_regular]
     items = repository.objects.read([entry.blob for entry in entries], _LARGEST)
@@ -66,7 +68,7 @@ def staged(repository: Repository, texts: Iterable[str], folder: str) -> list[st
 
 
 def _changes(repository: Repository, arguments: Sequence[str]) -> Iterator[tuple[str, bytes, list[str]]]:
-    """Commits with their messages and the blobs that they brought, newest first."""
+    """Yield commits with their messages and the blobs that they added, newest first."""
     mark = os.urandom(16).hex()  # that no message can have in it
     args = ["log", "--no-show-signature", "-z", f"--format={mark}%H %B{mark} ", "--raw", "--no-abbrev", "--no-renames"]
     args += ["--diff-merges=first-parent", "--full-history", f"--max-count={_MOST_COMMITS}", *arguments]

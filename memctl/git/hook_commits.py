@@ -1,4 +1,4 @@
-"""What of an agent's session memctl commits, and where: Git's setting memctl.hookCommits."""
+"""Git's setting memctl.hookCommits: what of an agent's session memctl commits by itself, and where."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from memctl.git.repository import Repository
 SETTING = "memctl.hookCommits"
 # Everything on the branch; pages of sessions and checkpoints on a ref beside it; nothing.
 ALL, RECORDS, NONE = "all", "records", "none"
-# What was a setting that is on or off; Git takes one without a value for one that is on.
+# Values of the former boolean setting; for Git a setting without a value is true.
 _BEFORE = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE}
 
 
 class UnknownValue(MemctlError):
-    """The setting has a value that means nothing."""
+    """Raised if memctl.hookCommits has another value than ALL, RECORDS or NONE."""
 
 
 def mode(repository: Repository) -> str:
-    """ALL, RECORDS or NONE, "" if nothing is set; raises UnknownValue."""
+    """Return the value of memctl.hookCommits: ALL, RECORDS or NONE, "" if it is not set; raises UnknownValue."""
     value = repository.settings().get(SETTING.lower())
     if value is None:
         return ""
@@ -35,32 +35,33 @@ def mode(repository: Repository) -> str:
 
 
 def default(repository: Repository) -> str:
-    """Return what is set for hooks that are new here: RECORDS on a branch that others have, too, else ALL.
+    """Return the memctl.hookCommits for newly installed hooks: RECORDS on a branch with an upstream, else ALL.
 
-    Where an earlier memctl was at work, which committed all, and trust comes from elsewhere than the clone, it is ALL.
+    It is ALL, too, if an earlier memctl was in use, which committed all, and the trust in the clone comes from
+    elsewhere.
     """
     from memctl.git import earlier_use  # mostly something is set
 
-    if not repository.own_setting("memctl.trusted") and earlier_use.was_at_work(repository):
+    if not repository.own_setting("memctl.trusted") and earlier_use.was_in_use(repository):
         return ALL
     branch = repository.branch()[0].removeprefix("refs/heads/")
-    return RECORDS if repository.following.get(f"branch.{branch}.merge") else ALL
+    return RECORDS if repository.branch_settings.get(f"branch.{branch}.merge") else ALL
 
 
 def keep_all(repository: Repository) -> None:
-    """Let hooks that an earlier memctl has set up go on to commit all, if nothing is set. Raises GitFailed."""
+    """Set memctl.hookCommits to ALL if it is not set, for hooks that an earlier memctl installed. Raises GitFailed."""
     if SETTING.lower() not in repository.settings():
         git.write(["config", "--local", SETTING, ALL], repository.top)
         repository.settings()[SETTING.lower()] = ALL
 
 
 def decide(repository: Repository) -> str:
-    """Return what is set; and where nothing is, set the default."""
+    """Return the value of memctl.hookCommits; if it is not set, set it to the default first."""
     found = mode(repository)
     if found:
         return found
     found = default(repository)
-    with suppress(git.GitFailed):  # of a folder that can't be written: it is decided anew
+    with suppress(git.GitFailed):  # the folder can't be written: the value is decided again next time
         git.write(["config", "--local", SETTING, found], repository.top)
     repository.settings()[SETTING.lower()] = found
     return found

@@ -1,6 +1,6 @@
-"""The hooks of a clone: where they are, whose they are, and the script of ours that runs memctl.
+"""The hooks of a clone: where they are, whose they are, and memctl's own script.
 
-What the user had is kept as a file of its own beside ours, moved and not rewritten: it may be a binary, a link or a
+A hook of the user's is kept beside ours as a file of its own, moved and not rewritten: it may be a binary, a link or a
 Python program, and it may `exec` or `exit`. Our script calls it.
 """
 
@@ -114,7 +114,7 @@ _CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged
 _MADE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
 _STAMP = re.compile(rb"^# memctl hook ([0-9a-f]{16})\n", re.MULTILINE)
 _FOLDERS = re.compile(rb"^for folder in (.*?); do$", re.MULTILINE | re.DOTALL)
-_FRAMEWORK = b"138fd403232d2ddd5efb44317e38bf03"  # by which pre-commit knows its own hook, in all its versions
+_FRAMEWORK = b"138fd403232d2ddd5efb44317e38bf03"  # the digest by which every version of pre-commit recognises its hook
 # Hooks that ask for their own name to know what they are; husky 4 and overcommit do it in another file.
 _OWN_NAME = re.compile(
     rb"basename\W+(?:\$0|\$PROGRAM_NAME|sys\.argv\[0\]|__file__)|\$\{0##|husky\.sh|overcommit", re.IGNORECASE
@@ -122,7 +122,7 @@ _OWN_NAME = re.compile(
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """A place for a hook and what is there: nothing, ours, ours with changes by somebody, or the user's.
+    """A hook's file and whose it is: nobody's (missing), ours, ours with somebody's changes, or the user's.
 
     `data` is the content of the file, or of what a link leads to; a link is always the user's.
     """
@@ -138,25 +138,26 @@ class Hook(msgspec.Struct, frozen=True):
 
     @property
     def asks_for_its_name(self) -> bool:
-        """Whether it finds out what to do by the name it is called by, and so would not be the same under another."""
+        """Whether the hook acts by the name of its file, so that it would do something else under another name."""
         return b"\0" not in self.data and _OWN_NAME.search(self.data) is not None
 
     @property
     def memories(self) -> list[str]:
-        """The folders whose memories a hook of ours checks."""
+        """The folders whose memories a hook of ours checks, relative to the worktree's top."""
         found = _FOLDERS.search(self.data) if self.whose == "ours" else None
         return shlex.split(os.fsdecode(found[1])) if found else []
 
     @property
     def made_its_folder(self) -> bool:
+        """Whether the folder was made for this hook, so that it is deleted with it."""
         return self.whose == "ours" and self.data.endswith(_MADE.encode())
 
 
 class HookChange(msgspec.Struct, frozen=True):
-    """What happens to the files of one hook, in the order of the fields.
+    """The changes of one hook's files, made in the order of the fields.
 
-    The user's hook in `file` is kept as `keep`; `text` becomes the file's content, which was `old`; the user's hook in
-    `back` comes back to `file`; `deletes` go, and with `prune` the folder, if it is empty then.
+    The user's hook in `file` is moved to `keep`; `file` gets `text` in place of `old`; the user's hook in `back` is
+    moved back to `file`; `deletes` are deleted, and with `prune` the folder, if it is empty then.
     """
 
     file: Path
@@ -169,33 +170,34 @@ class HookChange(msgspec.Struct, frozen=True):
 
 
 def folder(repository: Repository) -> Path:
-    """Return where Git looks for the hooks of this clone; `core.hooksPath` and links have a say."""
+    """Return the folder in which Git looks for the hooks of this clone, by `core.hooksPath`, with links resolved."""
     found = os.fsdecode(git.read(["rev-parse", "--git-path", "hooks"], repository.top)).removesuffix("\n")
     return repository.top / found
 
 
 def is_private(repository: Repository, place: Path) -> bool:
-    """Return whether a folder belongs to this clone alone: it lies in the Git directory, and no link leads
-    out of that."""
+    """Return whether a folder is this clone's alone: in the Git directory, without a link that leads out of it."""
     return Path(os.path.realpath(place)).is_relative_to(repository.common_dir)
 
 
 def editable_folder(place: Path) -> Path:
-    """Return the folder in which people write their hooks: from version 9 on, husky generates `.husky/_` and runs
-    `.husky`."""
+    """Return the folder in which people write their hooks.
+
+    That is `.husky` for `.husky/_`, which husky generates from version 9 on, and `place` for any other.
+    """
     return place.parent if place.name == "_" and place.parent.name == ".husky" else place
 
 
 def calls_memctl(file: Path) -> bool:
-    """Return whether a hook has the lines that `by_hand` gives."""
+    """Return whether a hook has the lines of `manual_lines`."""
     try:
         return _CALL.search(file.read_bytes()) is not None
     except OSError:
         return False
 
 
-def look(file: Path) -> Hook:
-    """Return what there is in a place for a hook; raises MemctlError if it is a folder."""
+def inspect(file: Path) -> Hook:
+    """Return the hook in a file, and whose it is; raises MemctlError if the file is a folder."""
     try:
         mode = os.lstat(file).st_mode
     except FileNotFoundError:
@@ -211,16 +213,16 @@ def look(file: Path) -> Hook:
 
 
 def is_ours_alone(repository: Repository, file: Path) -> bool:
-    """Return whether a hook is ours as we wrote it, where we write it, and has none of the user's to run first."""
+    """Return whether a hook is ours, unchanged, in its place, and without a hook of the user's to run first."""
     try:
-        pristine = look(file).whose == "ours"
+        pristine = inspect(file).whose == "ours"
     except (OSError, MemctlError):
         return False
     return pristine and is_private(repository, file.parent) and not os.path.lexists(file.with_name(file.name + KEPT))
 
 
 def equal(one: Path, other: Path) -> bool:
-    """Return whether two hooks are the same, so that one of them can go and nothing is lost."""
+    """Return whether two hooks have equal contents, so that one can be deleted without loss."""
     first, second = os.lstat(one), os.lstat(other)
     if os.path.samestat(first, second):
         return True
@@ -229,10 +231,10 @@ def equal(one: Path, other: Path) -> bool:
 
 
 def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
-    """Return the hook `name` for the memories in these folders, relative to the worktree's top.
+    """Return the script of the hook `name` for the memories in some folders, relative to the worktree's top.
 
-    `program` is a memctl for where there is none on the PATH; it may be "". `made` says that the hooks' folder was
-    made for the hook. The second line has a digest of all the others, by which changes are seen.
+    `program` is the path of a memctl to use if none is on the PATH ("" for none). `made` says that the hooks' folder
+    was made for the hook. The second line has a digest of all others, by which changes are noticed.
     """
     programs = ["memctl", *([program] if program else [])]
     values = {"NAME": name, "BODY": _BODIES[name], "FOLDERS": shlex.join(memories), "PROGRAMS": shlex.join(programs)}
@@ -241,8 +243,8 @@ def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
     return f"{head}# memctl hook {_digest(os.fsencode(head + rest))}\n{rest}"
 
 
-def by_hand(name: str, memory: str) -> str:
-    """Return the lines that do in a hook of the user's what our script does."""
+def manual_lines(name: str, memory: str) -> str:
+    """Return the lines that a user can add to a hook of their own in place of our script."""
     at_top = memory == "."
     values = {
         "CONFIG": ".memory/config.yaml" if at_top else shlex.quote(f"{memory}/.memory/config.yaml"),
@@ -252,7 +254,7 @@ def by_hand(name: str, memory: str) -> str:
     return re.sub("|".join(values), lambda found: values[found[0]], _BY_HAND[name])
 
 
-def carry_out(change: HookChange) -> None:
+def apply(change: HookChange) -> None:
     """Change the files of a hook. At every moment Git finds the old hook or the new one."""
     if change.keep:
         _keep(change.file, change.keep)

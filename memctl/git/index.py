@@ -1,4 +1,4 @@
-"""The index: what is in it, and putting texts into it that are not on the disk, also into a merge commit just made."""
+"""The index: reading it, and staging texts that are not on the disk, also into a merge commit just made."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memctl.git.trees import REGULAR, TreeEntry
 
 
 def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
-    """Return the files at or below some paths (none: all) in the index: inside a hook, in the one that is being
-    committed.
+    """Return the files in the index at or below some paths (none: all).
 
-    Those in folders with the name `without` are left out, at any depth; then Git need not print them. A path with a
-    merge conflict stands there once for each side, and is not a regular file.
+    Inside a hook it is the index that is being committed. Files in folders with the name `without` are left out, at any
+    depth, so that Git need not print them. A path with a merge conflict is returned once for each side, as no regular
+    file.
     """
     chosen = all_without(without) if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
@@ -34,7 +34,7 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """The blobs of a file in conflict: of what both sides come from ("" if both added it), ours and theirs."""
+    """The blob ids of a file in conflict: the common ancestor's ("" if both sides added it), ours and theirs."""
 
     base: str
     ours: str
@@ -42,7 +42,7 @@ class Sides(msgspec.Struct, frozen=True):
 
 
 def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
-    """Return the files below `folder` that a merge left in conflict and that both sides have."""
+    """Return the files below `folder` that a merge left in conflict and that both sides have, by path."""
     args = ["ls-files", "-u", "-z", "--full-name", "--", folder]
     sides: dict[str, dict[bytes, str]] = {}
     for item in git.read(args, repository.top, extra=repository.index_in_use()).split(b"\0"):
@@ -59,28 +59,28 @@ def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
 
 
 def in_conflict(repository: Repository) -> tuple[str, ...]:
-    """Return the paths that a merge left in conflict, of the memory or not."""
+    """Return the paths that a merge left in conflict, in the memory or elsewhere."""
     out = git.read(["ls-files", "-u", "-z", "--full-name"], repository.top)  # `git diff` would look at every file
     return tuple(dict.fromkeys(git.name(item.partition(b"\t")[2]) for item in out.split(b"\0") if item))
 
 
 def all_without(name: str) -> list[str]:
-    """Arguments for a git command at the top that takes patterns: everything but what folders of that name hold."""
+    """Return pathspecs of everything but the contents of folders with a name, for git at the worktree's top."""
     return ["--", f":(exclude,glob)**/{name}/**"]
 
 
 def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
-    """Put texts by path into the index (None takes a path out), without touching the disk."""
+    """Stage texts by path (None removes the path) without touching the disk."""
     args = ["hash-object", "-w", "--stdin"]
 
     def blob(text: str | None) -> str:
         return "" if text is None else git.write(args, repository.top, text.encode()).decode().strip()
 
-    put(repository, {path: blob(text) for path, text in texts.items()})
+    stage_blobs(repository, {path: blob(text) for path, text in texts.items()})
 
 
-def put(repository: Repository, blobs: Mapping[str, str]) -> None:
-    """Put blobs by path into the index ("" takes a path out), without touching the disk."""
+def stage_blobs(repository: Repository, blobs: Mapping[str, str]) -> None:
+    """Stage blob ids by path ("" removes the path) without touching the disk."""
     extra = repository.index_in_use()
     lines = [f"100644 {blob}\t{path}\0" for path, blob in blobs.items() if blob]
     if lines:
@@ -91,23 +91,22 @@ def put(repository: Repository, blobs: Mapping[str, str]) -> None:
 
 
 def not_checked_out(repository: Repository, folder: str) -> list[str]:
-    """Return the files below a folder that HEAD has and a sparse checkout leaves out of the worktree: for Git they are
-    unchanged."""
+    """Return the files below a folder that are in HEAD and not in the worktree because of a sparse checkout."""
     out = git.read(["ls-files", "-t", "-z", "--", folder], repository.top)
     skipped = [git.name(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]
     return [path for path in skipped if not os.path.lexists(repository.top / path)]
 
 
 def refresh(repository: Repository) -> None:
-    """Let the index learn the times and sizes of files that were staged without them."""
-    with suppress(git.GitFailed):  # it says that some files differ, which is nobody's fault
+    """Update times and sizes in the index for files that were staged without them."""
+    with suppress(git.GitFailed):  # Git fails if some files differ, which is no error here
         git.write(["update-index", "-q", "--refresh"], repository.top, extra=repository.index_in_use())
 
 
 def remake_merge(repository: Repository) -> str:
-    """Make the merge commit at HEAD again with the tree of the index; "" if HEAD is none that was just made.
+    """Replace the merge commit at HEAD by one with the tree of the index; return its id, "" if HEAD is no new merge.
 
-    Git still has MERGE_HEAD then, whose commit is a parent of HEAD.
+    A merge is new while Git still has MERGE_HEAD and its commit is a parent of HEAD.
     """
     try:
         merging = (repository.git_dir / "MERGE_HEAD").read_text().split()

@@ -1,12 +1,12 @@
-"""Which commits brought the texts that files have: through merges, squashes, rebases and reverts.
+"""The commits that introduced the texts of files, through merges, squashes, rebases and reverts.
 
-A commit *introduces* a text where a file has it and had it in none of the commit's parents. A merge that took a file as
-one side had it introduces nothing; one that gave it a text of its own does. After a squash or a rebase it is the new
-commit, since the old ones are not in the history. Where several commits introduced one text (a cherry-pick on both
-sides of a merge, a revert), the latest of them counts.
+A commit *introduces* a text if a file has it there and in none of the commit's parents. A merge that took a file as one
+side had it introduces nothing; one that gave it a new text does. After a squash or a rebase it is the new commit, since
+the old ones are not in the history. If several commits introduced one text (a cherry-pick on both sides of a merge, a
+revert), the latest counts.
 
-All of the history is looked at, with the sides that merges gave up: what Git leaves out of a log for being the same on
-both sides depends on where the log begins, and what is kept of a part of the history could not be added to.
+All of history is read, with the sides that merges gave up: which of these a log leaves out depends on where it begins,
+so the results of a part could not be extended later.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _LOG = ("log", "--no-show-signature", "-z", "-c", "--raw", "--no-abbrev", "--no-
 _FORMAT = "--format=%x1e%H %ct" + "".join(
     f" %(trailers:key=Memctl-{key},valueonly,separator=%x2C)" for key in ("Op", "Base", "Changes")
 )
-_COUNTING = "maintain"  # the operation that writes into records how often they were read
-_NOTHING = "0"  # what the id of no blob consists of
+_COUNTING = "maintain"  # the operation that writes retrieval counts into records
+_NOTHING = "0"  # the digit of which the id of no blob consists
 
 
 class Introduction(msgspec.Struct, frozen=True):
-    """A commit that introduced a text: its date in Unix seconds, the file, and the blob of the text.
+    """A commit that introduced a text: its date in Unix seconds, the file, and the blob id of the text.
 
-    `before` are the blobs that the file had in the commit's parents, where the new one may differ from them in nothing
-    but how often the record was read: memctl counts that in merges and in its maintenance. `squashed` is the range of
-    the commits that the commit squashes, "" if it squashes none.
+    `before` are the file's blob ids in the commit's parents if the new one may differ from them only in retrieval
+    counts, which memctl updates in merges and in its maintenance. `squashed` is the range of commits that the commit
+    squashes, "" if it squashes none.
     """
 
     path: str
@@ -50,7 +50,7 @@ def introductions(
 ) -> Iterator[Introduction]:
     """Yield the introductions of all texts that files at or below some paths (none: all) ever had, latest first.
 
-    If the history `is_line`, it is that of first parents alone. Raises GitFailed.
+    With `is_line` only first parents are followed. Raises GitFailed.
     """
     commit, seconds, is_counting, squashed = "", 0, False, ""
     line = ["--first-parent"] if is_line else []
@@ -73,10 +73,9 @@ def introductions(
 def latest(
     repository: Repository, blobs: Mapping[str, str], revision: str, within: Sequence[str] = ()
 ) -> dict[str, Introduction]:
-    """Return the latest introduction of the blob of each path in the history of a revision; it ends with the last one
-    found.
+    """Return the latest introduction of the blob of each path, in the history of a revision.
 
-    `within` are the paths that the history is narrowed to (none: all), which pays for a few files.
+    The search ends when all are found. `within` narrows it to some paths (none: all), which pays for a few files.
     """
     missing = dict(blobs)
     found: dict[str, Introduction] = {}
@@ -90,7 +89,7 @@ def latest(
 
 
 def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """Return the commit that brought the text that each of some files has at a revision, as far as they are there."""
+    """Return the commit that introduced the text of each file at a revision, by path; missing files are left out."""
     if revision == "HEAD" and not repository.has_head():
         return {}
     wanted = sorted(set(paths))
@@ -99,7 +98,7 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
 
 
 def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """Return when the text that each of some files has at a revision was brought: canonical UTC by path."""
+    """Return when the text of each file at a revision was introduced: canonical UTC by path."""
     if revision == "HEAD" and not repository.has_head():
         return {}
     found = latest(repository, trees.blobs_of(repository, revision, paths), revision)

@@ -18,7 +18,10 @@ _QUIET = ("-c", "diff.autoRefreshIndex=false")  # or Git would rewrite the user'
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """A stretch of lines that differs: its first line and its number of lines before and now (0: none, before that)."""
+    """A stretch of lines that differs: first line and number of lines, in the old version and in the new one.
+
+    With no lines on a side, its first line is the one before the stretch.
+    """
 
     before: int
     lost: int
@@ -27,16 +30,17 @@ class Hunk(msgspec.Struct, frozen=True):
 
 
 class LineMap(msgspec.Struct, frozen=True):
-    """Where the lines of a version are in a later one, and how many lines that has more (or less, if negative)."""
+    """The positions of an old version's lines in a newer version."""
 
     hunks: tuple[Hunk, ...] = ()
 
     @property
     def growth(self) -> int:
+        """How many lines the newer version has more; negative if it has less."""
         return sum(hunk.new - hunk.lost for hunk in self.hunks)
 
     def now(self, line: int) -> int | None:
-        """Return where a line is now; None if it was taken away or has another text."""
+        """Return the number of a line in the newer version; None if it was deleted or changed."""
         moved = 0
         for hunk in self.hunks:
             if line < hunk.before:
@@ -47,21 +51,21 @@ class LineMap(msgspec.Struct, frozen=True):
         return line + moved
 
     def replaced(self, line: int) -> range:
-        """Return the lines that stand where a line was that is gone; an empty range if nothing does."""
+        """Return the newer version's lines in place of a deleted or changed line; empty for a deleted one."""
         for hunk in self.hunks:
             if hunk.before <= line < hunk.before + hunk.lost:
                 return range(hunk.now, hunk.now + hunk.new)
         return range(0)
 
-    def brought(self, lines: tuple[int, int]) -> bool:
-        """Return whether the later version is the first that has some of its lines, from the first to the last."""
+    def is_first_with(self, lines: tuple[int, int]) -> bool:
+        """Return whether one of the newer version's lines in a range (first and last) is not in the old version."""
         return any(hunk.new and hunk.now <= lines[1] and lines[0] < hunk.now + hunk.new for hunk in self.hunks)
 
 
 def compare(repository: Repository, before: str, after: str) -> LineMap | None:
-    """Compare a blob with another, or with the file of the worktree at a path; None if a partial clone lacks one.
+    """Compare a blob with another, or with a file of the worktree; None if a partial clone lacks one.
 
-    Nothing is fetched. A path begins with `./`, which no blob's id does.
+    Nothing is fetched. The path of a file begins with `./`, which no blob id does.
     """
     try:
         out = git.read([*_QUIET, *_DIFF, before, after], repository.top, extra=git.OFFLINE)

@@ -1,7 +1,7 @@
-"""Lock files of Git's: finding the one that blocks a command. A git process that is killed leaves its lock behind.
+"""Git's lock files: finding the one that blocks a command, such as that of a killed git process.
 
-Git makes `X.lock` beside the file X that it is about to replace, and deletes it when it ends, unless it is killed by
-force. Every later command that needs X then fails until somebody deletes the lock (`refs/heads/main.lock`, `HEAD.lock`,
+Git makes `X.lock` beside a file X that it is about to replace, and deletes it at the end, unless it is killed by force.
+Every later command that needs X then fails until somebody deletes the lock (`refs/heads/main.lock`, `HEAD.lock`,
 `packed-refs.lock`, `config.lock`, `index.lock`).
 """
 
@@ -19,7 +19,7 @@ _OF_CLONE = ("HEAD", "config", "packed-refs", "shallow")
 
 
 def parse(stderr: str, top: Path) -> Path | None:
-    """Return the lock file that Git's message names as being there already; None if it complains of something else."""
+    """Return the lock file that a message of Git's calls already existing; None for any other message."""
     if found := re.search(_NAMED, stderr):
         return Path(found[1])
     if found := re.search(_CONFIG, stderr):
@@ -27,15 +27,14 @@ def parse(stderr: str, top: Path) -> Path | None:
     return None
 
 
-def present(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
-    """Return the lock files that are there now, of those that keep memctl from a commit; `branch` is HEAD's, "" for
-    none."""
+def existing(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
+    """Return the existing lock files that would prevent a commit; `branch` is HEAD's (refs/heads/…), "" for none."""
     wanted = [git_dir / name for name in _OF_WORKTREE] + [common_dir / name for name in (*_OF_CLONE, branch) if name]
     return [lock for file in dict.fromkeys(wanted) if (lock := file.with_name(f"{file.name}.lock")).exists()]
 
 
 def describe(lock: Path) -> tuple[str, str]:
-    """Return what to say of a lock that stays: the reason why nothing goes on, and a hint."""
+    """Return the reason why a command can't go on while a lock exists, and a hint how to remove the lock."""
     try:
         age = time.time() - lock.stat().st_mtime
     except OSError:

@@ -1,7 +1,7 @@
-"""Commit messages: a Conventional Commits subject, and a last paragraph that holds trailers and nothing else.
+"""Commit messages: a Conventional Commits subject, and a last paragraph of trailers alone.
 
-One line that is no trailer voids all of them (measured with git 2.39), so values are folded onto continuation lines
-and never contain a line end of their own. Lines stay within 100 characters, commitlint's usual limit.
+One line that is no trailer voids all of them (measured with git 2.39), so values are folded onto continuation lines and
+contain no line ends of their own. Lines have at most 100 characters, commitlint's usual limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ _TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 
 
 class Trailers(msgspec.Struct, frozen=True):
-    """What a commit of memctl says of itself."""
+    """The trailers of a commit's message; those of memctl are empty in a commit that it did not make.
+
+    `deeds` are triples of action, id and reason. `base`, `changes` and `commit` are those of batches: the commit before
+    a batch, its last change, and the user's commit with all of its files. `decisions` are ids that a commit of code
+    names (`Decision: DEC-…`).
+    """
 
     ops: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
@@ -36,14 +41,17 @@ class Trailers(msgspec.Struct, frozen=True):
 
 
 def compose(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str:
-    """Return a message of a subject, a body ("" for none) and trailers; those without a value are left out."""
+    """Return a message of a subject, a body ("" for none) and trailers, pairs of key and value.
+
+    Trailers without a value are left out.
+    """
     lines = [_fold(key, value) for key, value in trailers if one_line(value)]
     parts = [shorten(one_line(subject)), body, "\n".join(dict.fromkeys(lines))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def parse(message: str) -> Trailers:
-    """Read the trailers of a message back; a commit that is not memctl's has none."""
+    """Return the trailers of a commit message; they are empty if memctl did not make the commit."""
     paragraphs = re.split(r"\n[ \t]*\n", message.strip("\n"))
     found: dict[str, list[str]] = {}
     key = ""
@@ -72,7 +80,7 @@ def parse(message: str) -> Trailers:
 
 
 def is_commit(name: str) -> bool:
-    """Return whether a text is a commit's id: what a message says otherwise could be an option to Git."""
+    """Return whether a text is a commit id. Any other text of a message could be taken for an option by Git."""
     return _ID.fullmatch(name) is not None
 
 
@@ -81,7 +89,7 @@ def _commit(values: Sequence[str]) -> str:
 
 
 def paragraphs(message: str) -> list[str]:
-    """Return the paragraphs below the subject of a message, but for one of trailers at its end."""
+    """Return the paragraphs of a message below its subject, without the trailers at its end."""
     found = [part for part in re.split(r"\n[ \t]*\n", message.strip("\n"))[1:] if part.strip()]
     if found and all(_TRAILER.fullmatch(line) or line[:1].isspace() for line in found[-1].split("\n")):
         found.pop()
@@ -95,7 +103,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(subject: str) -> str:
-    """Return a line cut to the width of a message."""
+    """Return a line cut to the width of a message, 100 characters."""
     return subject if len(subject) <= _WIDTH else subject[: _WIDTH - 1].rstrip() + "…"
 
 

@@ -1,6 +1,6 @@
-"""Reading objects: one `git cat-file` answers all questions that a command has.
+"""Reading Git's objects: one `git cat-file` answers all queries of a command.
 
-What a name such as `COMMIT:PATH` means never changes, so its answers don't grow old.
+The meaning of a name such as `COMMIT:PATH` never changes, so answers can be kept.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import msgspec
 from memctl.git import coprocess
 from memctl.git.coprocess import AnsweringProcess
 
-_BLOCK = 1 << 16  # bytes that are read at once of what nobody wants
+_BLOCK = 1 << 16  # bytes of an unwanted object that are read at once
 _KINDS = (b"blob", b"tree", b"commit", b"tag")
 
 
 class Object(msgspec.Struct, frozen=True):
-    """An object of Git's: its id, whether it is a "blob", "tree", "commit" or "tag", and its content.
+    """An object of Git: its id, its kind ("blob", "tree", "commit" or "tag"), and its content.
 
-    The content is None if it has more bytes than were wanted.
+    `data` is None if the content has more bytes than the reader's limit.
     """
 
     id: str
@@ -30,21 +30,21 @@ class Object(msgspec.Struct, frozen=True):
 
 
 class Objects(AnsweringProcess):
-    """The objects of a repository."""
+    """The objects of a repository, read by one Git process."""
 
     def __init__(self, top: Path) -> None:
         super().__init__(("cat-file", "--batch"), top)
 
     def read(self, names: Sequence[str], limit: int | None = None) -> list[Object | None]:
-        """Return the objects of ids, or of names such as `COMMIT:PATH`; None for what there is not.
+        """Return the objects with some ids or names such as `COMMIT:PATH`, in order; None for a missing one.
 
-        The content of an object of more than `limit` bytes is not kept. Raises GitFailed.
+        The content of an object of more than `limit` bytes is left out. Raises GitFailed.
         """
         return self.answers(names, lambda out: _answer(out, limit))
 
 
 def _answer(out: IO[bytes], limit: int | None) -> Object | None:
-    """Return the next answer: its head, and the content."""
+    """Return the next object in the output; None for a missing one."""
     head = _head(out)
     if head is None:
         return None

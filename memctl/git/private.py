@@ -1,7 +1,6 @@
-"""memctl's own folders and files in the Git directory, and locks on them. They hold drafts with the words of people and
-agents.
+"""memctl's own folders and files in the Git directory, and locks on them. They hold texts of people and agents.
 
-Nobody but the owner of the clone reads them: folders have mode 0700 and files 0600, whatever the umask. In a repository
+Only the owner of the clone can read them: folders have mode 0700 and files 0600, whatever the umask. In a repository
 that Git shares with a group (`core.sharedRepository`), whose folders are set-group-ID and writable by the group, the
 group has the same access as the owner.
 """
@@ -17,7 +16,7 @@ _GROUP = stat.S_ISGID | stat.S_IWGRP
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing. Raises OSError."""
+    """Create a private folder, and missing folders above it. Raises OSError."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -27,7 +26,10 @@ def make_folder(folder: Path) -> None:
 
 
 def open_file(file: Path, flags: int) -> int:
-    """Return a descriptor of a file, which is made with the folders above it if `flags` say so. Raises OSError."""
+    """Open a file and return its descriptor.
+
+    If `flags` say so, create it, private, with missing folders. Raises OSError.
+    """
     is_new = bool(flags & os.O_CREAT) and not os.path.lexists(file)
     try:
         descriptor = os.open(file, flags, 0o600)
@@ -42,14 +44,16 @@ def open_file(file: Path, flags: int) -> int:
 
 
 def make_file(file: Path) -> None:
-    """Make an empty file, and the folders above it, unless it is there. Raises OSError."""
+    """Create an empty private file, and missing folders above it, unless it exists. Raises OSError."""
     if not file.exists():
         os.close(open_file(file, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)))
 
 
 def close_to_others(folder: Path) -> None:
-    """Take from others the access to a folder that an earlier version of memctl made readable; its files then are
-    closed with it. A folder that is not there, or is somebody else's, is left alone."""
+    """Make a folder private that an earlier memctl made readable for others, and with it its files.
+
+    A folder that does not exist, or that is somebody else's, is left alone.
+    """
     if os.name != "posix":
         return
     with suppress(OSError):
@@ -64,9 +68,9 @@ def _folder_mode(parent: Path) -> int:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock the file of an open descriptor; returns False if another process has it locked.
+    """Lock the file of an open descriptor; return False if another process has locked it.
 
-    The system ends the lock when the process ends, or when the descriptor is closed.
+    The lock ends with the process, or when the descriptor is closed.
     """
     if os.name == "nt":  # pragma: no cover  # not run by the suite, which has no such machine
         import msvcrt
@@ -78,7 +82,7 @@ def try_lock(descriptor: int) -> bool:
             return True
         except OSError:
             return False
-    import fcntl  # which Windows has not
+    import fcntl  # missing on Windows
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

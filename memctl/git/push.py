@@ -1,4 +1,4 @@
-"""Pushing, and telling apart who was only late from who is refused, and both from a connection that broke."""
+"""`git push`, with three outcomes: somebody else was first, the push is refused, or the connection broke."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RACES = (
 
 
 class PushRefused(Exception):
-    """The remote, or a hook, does not take what is pushed: `why`, in its own words. Nothing has happened there."""
+    """Raised if the remote or a hook refuses a push: `why`, in their own words. The remote is unchanged."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -26,10 +26,10 @@ class PushRefused(Exception):
 
 
 def run_push(repository: Repository, args: Sequence[str]) -> bool:
-    """Run `git push` with some arguments; False if somebody else was first.
+    """Run `git push` with some arguments, and return False if somebody else was first.
 
-    A hook of the user's knows that it is memctl which pushes. Raises PushRefused if the remote says no, GitFailed for
-    anything else, such as a connection that broke: then the remote may have taken it or not.
+    Hooks can tell from a variable that memctl pushes. Raises PushRefused, or GitFailed for anything else, such as a
+    broken connection, after which the remote may have taken the push or not.
     """
     try:
         git.write(["push", *args], repository.top, extra={**git.ENGLISH, git.COMMITTING: str(os.getpid())})
@@ -41,5 +41,5 @@ def run_push(repository: Repository, args: Sequence[str]) -> bool:
         if any(words in line for words in _RACES for line in verdicts):
             return False
         if verdicts:
-            raise PushRefused(error.said) from None
+            raise PushRefused(error.output) from None
         raise

@@ -1,4 +1,4 @@
-"""Files on a ref that no worktree has checked out: read them, commit them, move the ref by compare-and-swap."""
+"""Refs that no worktree has checked out: reading their files, committing to them, moving them by compare-and-swap."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from memctl.git.repository import Repository
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
 _DEAD = 60.0  # seconds after which the process that locked one of these refs must have been killed: it takes a few ms
 _LOCKED = ("File exists", "Another git process")
-# What Git says of a ref that is not, or no longer, where it was expected.
+# Git's messages about a ref that is not at the expected commit.
 _MOVED = ("but expected", "reference already exists", "unable to resolve reference")
 
 
 class RefFile(msgspec.Struct, frozen=True):
-    """A file on a ref: its blob and its content."""
+    """A file on a ref: its blob id and its content."""
 
     blob: str
     data: bytes
 
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
-    """Return the files of a commit by their names; those that it does not have are left out."""
+    """Return the files of a commit by name; missing ones are left out."""
     found = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
         name: RefFile(item.id, item.data)
@@ -40,7 +40,7 @@ def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str,
 def write_commit(
     repository: Repository, blobs: Mapping[str, str], parents: Iterable[str], message: str, moment: int | None = None
 ) -> str:
-    """Store a commit of blobs by name, on no branch yet; gives its id. `moment` (Unix seconds) fixes the dates."""
+    """Store a commit of blob ids by file name, on no branch; return its id. `moment` (Unix seconds) fixes the dates."""
     listing = "".join(f"100644 blob {blob}\t{name}\n" for name, blob in blobs.items()).encode()
     tree = git.write(["mktree"], repository.top, listing).decode().strip()
     return commit_tree(repository, tree, parents, message, moment)
@@ -55,7 +55,7 @@ def commit_tree(
     *,
     signed: bool = False,
 ) -> str:
-    """Store a commit of a tree, on no branch yet; gives its id. Raises MemctlError if Git does not know who you are."""
+    """Store a commit of a tree, on no branch; return its id. Raises MemctlError if Git does not know who you are."""
     dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in ("AUTHOR", "COMMITTER")}
     options = [word for parent in parents for word in ("-p", parent)]
     options += ["-S"] if signed else []
@@ -72,7 +72,7 @@ def commit_tree(
 
 
 def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
-    """Move a ref from one commit to another ("" as `old`: make it); False if it is somewhere else by now."""
+    """Move a ref from commit `old` ("": create it) to `new`; return False if it is at another commit by now."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -90,7 +90,7 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
 
 
 def delete(repository: Repository, ref: str, old: str) -> bool:
-    """Delete a ref that is at a commit; False if it is somewhere else by now."""
+    """Delete a ref that is at commit `old`; return False if it is at another commit by now."""
     try:
         git.write(["update-ref", "-d", ref, old], repository.top, extra=git.ENGLISH)
         return True
@@ -128,7 +128,7 @@ def _lock(repository: Repository, ref: str) -> Path:
 
 
 def base(repository: Repository, one: str, other: str) -> str:
-    """Return the commit that two histories have parted at, "" if they have none in common; both are told by ids."""
+    """Return the merge base of two commits, given by their ids; "" if they have no common history."""
     if one == other:
         return one
     try:
@@ -139,8 +139,8 @@ def base(repository: Repository, one: str, other: str) -> str:
         raise
 
 
-def has(repository: Repository, history: str, commit: str) -> bool:
-    """Return whether the history of a commit ("" for none) has another one, or is that."""
+def contains(repository: Repository, history: str, commit: str) -> bool:
+    """Return whether `commit` is in the history of the commit `history` ("" for none), or is that commit."""
     return bool(history) and base(repository, history, commit) == commit
 
 
@@ -163,7 +163,7 @@ def message(repository: Repository, commit: str) -> str:
 
 
 def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
-    """Bring the ref of a remote here, as `tracking`; the commit it is at there, "" if it has none.
+    """Fetch a remote's ref into the local ref `tracking`; return its commit, "" if the remote does not have it.
 
     Raises MemctlError if no remote has that name, or if it can't be reached.
     """
@@ -173,10 +173,11 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
 def fetch_with(
     repository: Repository, remote: str, ref: str, tracking: str, also: Sequence[tuple[str, str]]
 ) -> tuple[str, bool]:
-    """The same, and whether what is in `also` was brought as well.
+    """Fetch a remote's ref into `tracking`, and further refs; return its commit, and whether those came, too.
 
-    These are refs that need not be there, each with what it becomes here, which goes if that one has gone. They come
-    over the same connection, but are not waited for if another process has locked one.
+    `also` are pairs of a remote ref and the local ref for it. A local ref is deleted if the remote has no such ref.
+    They come over the same connection, but are skipped if another process has locked one. Raises MemctlError if no
+    remote has that name, or if it can't be reached.
     """
     _refuse_unknown(repository, remote)
     deadline = time.monotonic() + _PATIENCE
@@ -203,12 +204,12 @@ def fetch_with(
 
 
 def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
-    """Let the ref of a remote be at a commit ("": be gone) if it is still at `expected` ("": none there); else False.
+    """Move the ref of a remote from commit `expected` to `commit` ("" on either side: no ref); False if it has moved.
 
-    The hooks of a push are for code, and do not run. Raises PushRefused if the remote does not take it, GitFailed if it
-    can't be told whether it has.
+    The user's pre-push hooks are for code and do not run. Raises PushRefused if the remote refuses, GitFailed if nobody
+    can tell whether it took the push.
     """
-    from memctl.git.push import run_push  # every command that reads asks where a ref is, and few push
+    from memctl.git.push import run_push  # few commands push
 
     lease = f"--force-with-lease={ref}:{expected}"
     options = ["--quiet", "--no-verify", "--no-recurse-submodules", lease]

@@ -1,4 +1,5 @@
-"""The branch of a remote that a branch of this clone goes with: which it is, fetching it, pushing to it."""
+"""The upstream of a branch, the branch of a remote that it is synced with: finding it, fetching, pushing, taking
+turns."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _OVER = (
 
 
 class Upstream(msgspec.Struct, frozen=True):
-    """A branch of this clone and the one it goes with: `branch` and `ref` are whole names (refs/heads/…)."""
+    """A branch of this clone and its upstream: `branch` here and `ref` at the remote are full names (refs/heads/…)."""
 
     branch: str
     remote: str
@@ -34,32 +35,32 @@ class Upstream(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What people call the remote's branch."""
+        """The short name of the upstream, such as origin/main."""
         return f"{self.remote}/{self.ref.removeprefix(_HEADS)}"
 
     @property
-    def tracking(self) -> str:
-        """Where memctl keeps what it has fetched; the user's settings have no say in that."""
+    def tracking_ref(self) -> str:
+        """The local ref with memctl's last fetched copy of the upstream; the user's settings do not change it."""
         return f"refs/memctl/remotes/{self.remote}/{self.ref.removeprefix('refs/')}"
 
     @property
-    def turn(self) -> str:
-        """The ref at the remote of who is to push to the branch next (`turns`)."""
+    def turn_ref(self) -> str:
+        """The remote's ref that says which clone is to push next (see SyncTurn)."""
         return f"refs/memctl/turns/{self.ref.removeprefix(_HEADS).replace('/', '%2F')}"
 
     @property
-    def turn_tracking(self) -> str:
-        """The local ref that has memctl's last fetched copy of `turn`."""
-        return self.turn.replace("refs/memctl/", f"refs/memctl/remotes/{self.remote}/", 1)
+    def turn_tracking_ref(self) -> str:
+        """The local ref with memctl's last fetched copy of the remote's turn ref."""
+        return self.turn_ref.replace("refs/memctl/", f"refs/memctl/remotes/{self.remote}/", 1)
 
 
 def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
-    """Return what a branch goes with: what is set for it, or the branch of the same name of a remote that is `given`.
+    """Return the upstream of a branch: the one set for it, or the branch of the same name at the remote `given`.
 
-    Raises MemctlError if nothing is set, or if no remote has that name.
+    Raises MemctlError if none is set, or if no remote has that name.
     """
     short = branch.removeprefix(_HEADS)
-    remote, ref = (repository.following.get(f"branch.{short}.{key}", "") for key in ("remote", "merge"))
+    remote, ref = (repository.branch_settings.get(f"branch.{short}.{key}", "") for key in ("remote", "merge"))
     known = repository.remotes()
     names = ", ".join(known)
     if given:
@@ -80,7 +81,7 @@ def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
 
 
 def fetch(repository: Repository, upstream: Upstream) -> str:
-    """Bring the remote's branch here, and whose turn it is there; its commit, "" if the remote has no such branch.
+    """Fetch the upstream and its turn ref; return the upstream's commit, "" if the remote has no such branch.
 
     Raises MemctlError if the remote can't be reached.
     """
@@ -88,13 +89,17 @@ def fetch(repository: Repository, upstream: Upstream) -> str:
 
 
 def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]]) -> tuple[str, bool]:
-    """The same, and whether other refs were brought with them: pairs of a ref and what it becomes here."""
-    turn = (upstream.turn, upstream.turn_tracking)
-    return refs.fetch_with(repository, upstream.remote, upstream.ref, upstream.tracking, (turn, *also))
+    """Fetch the upstream, its turn ref, and further refs given as pairs of remote and local ref.
+
+    Returns the upstream's commit, and whether the further refs came, too. Raises MemctlError if the remote can't be
+    reached.
+    """
+    turn = (upstream.turn_ref, upstream.turn_tracking_ref)
+    return refs.fetch_with(repository, upstream.remote, upstream.ref, upstream.tracking_ref, (turn, *also))
 
 
 def default(repository: Repository, remote: str) -> str:
-    """Return the branch that the HEAD of a remote points to, "" if none does or it can't be asked."""
+    """Return the branch that the HEAD of a remote points to; "" if there is none or the remote can't be reached."""
     try:
         answer = git.read(["ls-remote", "--symref", remote, "HEAD"], repository.top).decode(errors="replace")
     except git.GitFailed:
@@ -104,21 +109,21 @@ def default(repository: Repository, remote: str) -> str:
 
 
 def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
-    """Let the remote's branch be at a commit, as `git push` does; False if somebody else was first.
+    """Push a commit to the upstream, as `git push` does; return False if somebody else was first.
 
-    The user's pre-push hook has its say. Raises PushRefused, with what it, the remote or Git says.
+    The user's pre-push hook runs. Raises PushRefused, with the words of the hook, the remote or Git.
     """
     try:
         return run_push(repository, [upstream.remote, f"{commit}:{upstream.ref}"])
     except git.GitFailed as error:  # a hook of the user's, or a connection that broke, perhaps when all was done
         with suppress(MemctlError):
-            if refs.has(repository, fetch(repository, upstream), commit):
+            if refs.contains(repository, fetch(repository, upstream), commit):
                 return True
-        raise PushRefused(error.said or error.message) from None
+        raise PushRefused(error.output or error.message) from None
 
 
 def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
-    """Return how many commits each of two has that the other lacks."""
+    """Return how many commits the history of `one` has that `other` lacks, and the other way round."""
     if one == other:
         return 0, 0
     out = git.read(["rev-list", "--count", "--left-right", f"{one}...{other}"], repository.top)
@@ -127,14 +132,13 @@ def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int
 
 
 def count_outside(repository: Repository, new: str, old: str, folder: str) -> int:
-    """Return how many commits that `new` has and `old` lacks touch something outside of a folder; merges do
-    not count."""
+    """Return how many commits of `new` that `old` lacks touch files outside of a folder, without merges."""
     args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
     return int(git.read(args, repository.top, literal=False))
 
 
 def settings(repository: Repository, key: str) -> list[str]:
-    """Return all values of a setting of Git's that may have several."""
+    """Return all values of a Git setting that may have several."""
     try:
         return os.fsdecode(git.read(["config", "-z", "--get-all", key], repository.top)).split("\0")[:-1]
     except git.GitFailed:
@@ -142,7 +146,7 @@ def settings(repository: Repository, key: str) -> list[str]:
 
 
 def setting(repository: Repository, key: str) -> str:
-    """Return a setting of Git's, "" if there is none."""
+    """Return the value of a Git setting, "" if it is not set."""
     try:
         return os.fsdecode(git.read(["config", "--get", key], repository.top)).rstrip("\n")
     except git.GitFailed:
@@ -150,23 +154,23 @@ def setting(repository: Repository, key: str) -> str:
 
 
 class SyncTurn:
-    """Our turn at a branch, if it is ours, and what was seen of those of others.
+    """Turns at pushing to an upstream: ours, if we have it, and what the last fetch saw of those of others.
 
-    Who pushes often and has nothing to merge is always faster than who has, and could keep everybody else out: with
-    eight clones that do nothing but write and sync, one waited 65 s, 73 tries, where half of the syncs took .26 s.
-    Backing off can't help against that, since who wins does not know that anybody waits. So who has lost says so, by a
-    ref at the remote which only one can have (a push with a lease), and the others hold back while it is there. It goes
-    with the sync.
+    A clone that pushes often and has nothing to merge is always faster than one that has, and could keep it out for
+    ever: of eight clones that only write and sync, one waited 65 s, 73 tries, while half of the syncs took 0.26 s.
+    Backing off can't help, since the winner does not know that anybody waits. So a clone that lost claims the next turn
+    by a ref at the remote, which only one can have (a push with a lease), and the others wait while it exists. It is
+    deleted with the sync.
 
-    A turn is a courtesy and no lock: a remote that does not take the ref has none, who was killed is waited for only so
-    long, and the branch itself is guarded by its own push.
+    A turn is a courtesy and no lock: a remote that refuses the ref has no turns, the turn of a killed process ends
+    after a while, and the branch itself is guarded by its own push.
     """
 
     def __init__(self, repository: Repository, upstream: Upstream) -> None:
         self._repository = repository
         self._remote = upstream.remote
-        self._ref = upstream.turn
-        self._tracking = upstream.turn_tracking
+        self._ref = upstream.turn_ref
+        self._tracking = upstream.turn_tracking_ref
         self._mine = ""
         self._seen = ""
         self._since = 0.0
@@ -175,7 +179,7 @@ class SyncTurn:
 
     @property
     def is_anothers(self) -> bool:
-        """Whether another clone's turn is under way, as far as the last fetch knows, and not for too long already."""
+        """Whether another clone has the turn, by the last fetch, and has not had it for too long."""
         found = self._anothers
         if not found:
             return False
@@ -185,8 +189,10 @@ class SyncTurn:
         return time.monotonic() - self._since < _PATIENCE
 
     def take(self, who: str) -> bool:
-        """Return whether it is our turn from now on: nobody else's is under way. A remote may have it that nobody has
-        any."""
+        """Claim the turn for `who` and return whether that worked: no other clone has it.
+
+        True also if the remote refuses such refs, since it then has no turns at all.
+        """
         found = self._repository.tip(self._tracking)
         if self._is_refused or (self._mine and found == self._mine):
             return True
@@ -206,12 +212,15 @@ class SyncTurn:
         return True
 
     def clear_away(self) -> None:
-        """End a turn that was waited for in vain; who was killed does not, and every later sync would wait for it."""
+        """End another clone's turn that has lasted too long.
+
+        Its process may have been killed, and every later sync would wait for it.
+        """
         if found := self._anothers:
             self._end(found)
 
     def give_back(self) -> None:
-        """Let others have theirs."""
+        """End our turn."""
         if self._mine:
             self._end(self._mine)
             self._mine = ""

@@ -1,4 +1,4 @@
-"""The repository around a memory: where it is, what state it is in, how it is set up."""
+"""The repository around a memory: its folders, its state and its settings."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _UNDER_WAY = {
     "BISECT_LOG": "a bisection",
     "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
-UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until such an operation is over
+UNDER_WAY = " is under way"  # the end of a CommitPending's reason during such an operation
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
-# Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
+# Hooks run by steps of a commit: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
 _FOLLOWING = ("branch.", "remote.")  # settings of which branch goes with which, and where remotes are
 _SETTINGS = (
@@ -63,44 +63,46 @@ class Repository:
         self.common_dir = common_dir
         self._settings: dict[str, str] | None = None
         self._listing: Process | None = None  # of the settings
-        self.variables: Callable[[], object] | None = None  # waits for another command that says them, and learns them
+        self.variables: Callable[[], object] | None = (
+            None  # waits for another command that prints the settings, and adds them
+        )
 
     @cached_property
     def objects(self) -> Objects:
-        """What reads the objects that Git has stored."""
-        from memctl.git.objects import Objects  # most hooks of agents read none, and need not import what it takes
+        """The reader of the repository's objects."""
+        from memctl.git.objects import Objects  # most hooks of agents read no objects
 
         return Objects(self.top)
 
     @cached_property
     def hashes(self) -> AnsweringProcess:
-        """What says which blobs Git would make of files of the worktree."""
+        """The process that computes the blob ids that Git would give files of the worktree."""
         from memctl.git.coprocess import AnsweringProcess
 
         return AnsweringProcess(("hash-object", "--stdin-paths"), self.top)
 
     def close(self) -> None:
-        """End what runs for this repository; whatever is asked later starts it again."""
+        """End the processes of this repository; a later query starts them again."""
         for process in (vars(self).get("objects"), vars(self).get("hashes")):
             if process is not None:
                 process.close()
 
     @cached_property
     def private(self) -> Path:
-        """Where memctl keeps what belongs to this worktree and is nobody's source: caches, pending commits."""
+        """memctl's folder in the worktree's Git directory: caches, pending changes."""
         return self.git_dir / "memctl"
 
     def private_of(self, prefix: str) -> Path:
-        """Return the folder in there of the memory that Git knows as `prefix`."""
+        """Return the folder in `private` of the memory at `prefix`, relative to the worktree's top."""
         return self.private / prefix.replace("%", "%25").replace("/", "%2F")
 
     @cached_property
     def shared(self) -> Path:
-        """Where memctl keeps what all worktrees share: the lock, the sequence of ids, access counts."""
+        """memctl's folder in the Git directory of all worktrees: lock, sequence of ids, retrieval counts."""
         return self.common_dir / "memctl"
 
     def worktrees(self) -> list[Path]:
-        """Return the roots of all worktrees of this clone, deleted ones too.
+        """Return the roots of all worktrees of this clone, including deleted ones.
 
         They are read from `worktrees/*/gitdir` in the Git directory (gitrepository-layout(5)).
         """
@@ -123,11 +125,11 @@ class Repository:
 
     @cached_property
     def null_id(self) -> str:
-        """The id of no object, as long as ids are in this repository; before the first commit only its file says so."""
+        """The id of no object: zeros, as many as an id of this repository has digits."""
         return "0" * _DIGITS[self.own_setting("extensions.objectformat") == "sha256"]
 
     def shallow(self) -> frozenset[str]:
-        """Return the commits that the history of a shallow clone begins with; none if it is whole."""
+        """Return the commits with which the history of a shallow clone begins; none in a full clone."""
         try:
             return frozenset((self.common_dir / "shallow").read_text("ascii").split())
         except OSError:
@@ -135,13 +137,13 @@ class Repository:
 
     @property
     def is_partial(self) -> bool:
-        """Whether Git would fetch contents only when they are asked for: a clone that was made with --filter."""
+        """Whether Git fetches contents only when they are needed: a clone made with --filter."""
         return _PROMISED.search(self.own_config()) is not None
 
     def branch(self) -> tuple[str, str]:
-        """Return the branch that HEAD is on ("" if it is detached) and its commit ("" before the first one).
+        """Return HEAD's branch (refs/heads/…, "" if detached) and its commit ("" before the first one).
 
-        Files say so (gitrepository-layout(5)), which saves a process.
+        They are read from files (gitrepository-layout(5)), which saves a process.
         """
         head = self.git_dir / "HEAD"
         with suppress(OSError):
@@ -175,8 +177,7 @@ class Repository:
         return packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace") if end >= 0 else ""
 
     def default_branch(self, remote: str) -> str:
-        """Return the short name of the branch that was a remote's HEAD when it was cloned, "" if this clone does not
-        know."""
+        """Return the short name of the branch that a remote's HEAD was at when it was cloned; "" if unknown."""
         try:
             ref = git.read(["symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD"], self.top)
         except git.GitFailed:
@@ -184,9 +185,9 @@ class Repository:
         return os.fsdecode(ref).strip().removeprefix(f"refs/remotes/{remote}/")
 
     def tip(self, ref: str) -> str:
-        """Return the commit that a ref is at, "" if there is no such ref; files say so, which saves a process.
+        """Return the commit of a ref, "" if there is no such ref; it is read from files, which saves a process.
 
-        Raises MemctlError for a ref that is broken: it is not one that is not there.
+        Raises MemctlError for a broken ref, which is not a missing one.
         """
         file = self.common_dir / ref
         try:
@@ -207,8 +208,7 @@ class Repository:
             raise self._broken(ref, file) from None
 
     def _broken(self, ref: str, file: Path) -> MemctlError:
-        """Return what to say of a ref whose file says nothing, as after a power failure: its log says where it was
-        last."""
+        """Return the error for a ref with an empty file, as after a power failure, with the last commit in its log."""
         try:
             last = (self.common_dir / "logs" / ref).read_text(errors="replace").splitlines()[-1].split()[1]
         except (OSError, IndexError):
@@ -231,40 +231,39 @@ class Repository:
             ) from None
 
     def has_head(self) -> bool:
-        """Return whether HEAD names a commit, which it does not before the first one."""
+        """Return whether HEAD has a commit, which it has not before the first one."""
         try:
             return bool(self.branch()[1])
         except git.GitFailed:
             return False
 
     def index_in_use(self) -> dict[str, str]:
-        """Return which index is to be read, for the environment: inside a hook Git may name one that is not the usual
-        one."""
+        """Return the environment variables that name the index to read, since a hook may run with an own one."""
         named = os.environ.get("GIT_INDEX_FILE", "")
         return {"GIT_INDEX_FILE": str(self.top / named)} if named else {}
 
     def under_way(self) -> str:
-        """Return the operation that forbids a commit now, such as "a merge"; "" if there is none."""
+        """Return the unfinished operation that forbids a commit now, such as "a merge"; "" if there is none."""
         for name, operation in _UNDER_WAY.items():
             if (self.git_dir / name).exists():
                 return operation
         return ""
 
     def is_over(self, why: str) -> bool:
-        """Return whether a commit waited, as the words of its CommitPending say, for an operation that is over."""
+        """Return whether the operation that a CommitPending names in its `why` has ended since."""
         return why.endswith(UNDER_WAY) and why != self.under_way() + UNDER_WAY
 
     def is_merging(self) -> bool:
-        """Return whether a merge waits to be concluded by `git commit`."""
+        """Return whether a merge waits for its `git commit`."""
         return (self.git_dir / "MERGE_HEAD").exists()
 
     def ask_settings(self) -> None:
-        """Let Git look for the settings that will be needed, while Python goes on."""
+        """Start the Git command that reads the settings, so that Python can go on meanwhile."""
         if self._settings is None and self._listing is None:
             self._listing = git.start(_LISTING, self.top)
 
     def settings(self) -> dict[str, str]:
-        """Return the settings of Git that a commit depends on, keys in lower case; read once."""
+        """Return the Git settings on which a commit depends, by keys in lower case; they are read once."""
         if self._settings is None and self._listing is None and self.variables:
             self.variables()
         self.ask_settings()
@@ -273,16 +272,16 @@ class Repository:
             try:
                 out = os.fsdecode(git.finish(self._listing, _LISTING))
             except git.GitFailed:
-                out = ""  # nothing of it is set
+                out = ""  # none of these is set
             pairs = (item.partition("\n") for item in out.split("\0") if item)
-            self.learn({key: value for key, _, value in pairs})
+            self.add_settings({key: value for key, _, value in pairs})
         assert self._settings is not None
         return self._settings
 
     def own_setting(self, key: str) -> str:
-        """Return the last value of a setting such as `memctl.trusted` in the clone's own file, "" if it has none.
+        """Return the last value of a setting in the clone's own config file, "" if it is not set.
 
-        The file is read without Git, for hooks that ask at every call; it is none of an included file.
+        The file is read without Git, for hooks that ask at every call; included files are not read.
         """
         wanted, _, name = key.lower().rpartition(".")
         section, found = "", ""
@@ -296,30 +295,35 @@ class Repository:
         return found
 
     def own_config(self) -> str:
-        """Return the text of the clone's own file of settings; "" if it can't be read."""
+        """Return the text of the clone's own config file; "" if it can't be read."""
         try:
             return (self.common_dir / "config").read_text("utf-8", "replace")
         except OSError:
             return ""
 
     @property
-    def following(self) -> dict[str, str]:
-        """What Git's settings say of branches and remotes: values by keys such as `branch.main.merge`."""
+    def branch_settings(self) -> dict[str, str]:
+        """Git's settings of branches and remotes by keys such as `branch.main.merge`."""
         return {name: value for name, value in self.settings().items() if name.startswith(_FOLLOWING)}
 
     def remotes(self) -> list[str]:
-        """Return the names of the remotes, as `git remote` has them."""
-        names = (key.removeprefix("remote.").rpartition(".")[0] for key in self.following if key.startswith("remote."))
+        """Return the names of the remotes, as `git remote` lists them."""
+        names = (
+            key.removeprefix("remote.").rpartition(".")[0] for key in self.branch_settings if key.startswith("remote.")
+        )
         return sorted({name for name in names if name})
 
-    def learn(self, variables: Mapping[str, str]) -> None:
-        """Take settings from the answer of a command, keys in any case; names of branches and remotes keep theirs."""
+    def add_settings(self, variables: Mapping[str, str]) -> None:
+        """Take over settings that a command has printed, with keys in any case.
+
+        Names of branches and remotes in the keys keep their case.
+        """
         known = {n if n.startswith(_FOLLOWING) else n.lower(): value for n, value in variables.items()}
         wanted = (_OWN, *_FOLLOWING)
         self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(wanted)}
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Return a setting that is on or off."""
+        """Return the value of a boolean setting, or `default` if it is not set."""
         value = self.settings().get(key)
         return default if value is None else value.lower() not in ("false", "no", "off", "0")
 
@@ -329,7 +333,7 @@ class Repository:
         return self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
 
     def hooks_of_commit(self) -> list[Path]:
-        """Return the hooks that run for a commit: `COMMIT_HOOKS`, and those that come with it in every lane."""
+        """Return the hooks that a commit runs: `COMMIT_HOOKS`, and those that run in every lane."""
         folder = self.hooks_folder()
         return [folder / name for name in (*COMMIT_HOOKS, *_OTHER_HOOKS) if os.access(folder / name, os.X_OK)]
 
@@ -339,7 +343,7 @@ def _is_commit(name: str) -> bool:
 
 
 def find_top(start: Path) -> Path:
-    """Return the root of the worktree that `start` lies in; raises MemctlError outside of one."""
+    """Return the root of the worktree that contains `start`; raises MemctlError outside of a worktree."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / ".git").exists():
@@ -359,9 +363,9 @@ def refuse_bare(start: Path) -> None:
 
 
 def open_repository(start: Path) -> Repository:
-    """Return the repository whose worktree `start` lies in; raises MemctlError outside of one.
+    """Return the repository whose worktree contains `start`; raises MemctlError outside of a worktree.
 
-    Where Git keeps its things is read from the files that say so (gitrepository-layout(5)), which saves a process.
+    Its folders are read from files (gitrepository-layout(5)), which saves a process.
     """
     top = find_top(start)
     git_dir = top / ".git"

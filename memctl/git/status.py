@@ -1,8 +1,8 @@
-"""What differs from HEAD below a folder, asked of Git ahead of time: it looks while Python goes on.
+"""The files below a folder that differ from HEAD, by a `git status` that runs while Python goes on.
 
-Of 100,000 files Git finds the changed ones in 0.15 s and the untracked ones in 0.11 s more. A file appears, goes or is
-renamed only by a change of the folder that it is in, and becomes tracked or untracked only by a change of the index. So
-what Git has said of untracked names is kept, with marks of the index and of all folders, and holds until one changes.
+Among 100,000 files Git finds the changed ones in 0.15 s and the untracked ones in 0.11 s more. A file appears,
+disappears or is renamed only by a change of its folder, and becomes tracked or untracked only by a change of the index.
+So Git's list of untracked names is stored with stamps of the index and of all folders, and is valid until one changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RACY = 2_000_000_000  # ns: a file or folder that was changed so short a time ag
 
 
 class StatusProcess:
-    """A git command under way: which commit HEAD is, and which files below a folder differ from it."""
+    """A running git command that prints HEAD's commit and the files below a folder that differ from it."""
 
     def __init__(self, repository: Repository, prefix: str) -> None:
         self.started = time.time_ns()
@@ -40,19 +40,19 @@ class StatusProcess:
         self._process = git.start(self._args, repository.top)
 
     def commit(self) -> str:
-        """Return the commit that HEAD is, "" before the first one."""
+        """Return HEAD's commit, "" before the first one."""
         name = next((item.removeprefix(_COMMIT) for item in self._said if item.startswith(_COMMIT)), b"")
         return name.decode() if name.isalnum() else ""
 
     def upstream(self) -> tuple[str, bool]:
-        """Return the branch that HEAD follows ("" if none), and whether it is at the commit that HEAD is."""
+        """Return the upstream branch of HEAD ("" if none), and whether it is at HEAD's commit."""
         name = next((item.removeprefix(_UPSTREAM) for item in self._said if item.startswith(_UPSTREAM)), b"")
         return name.decode(errors="replace").strip(), _LEVEL in self._said
 
     def differing(self, *, ignored: bool = True) -> list[str]:
-        """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""
+        """Return the files that differ from HEAD and untracked ones, and with `ignored` those that Git ignores."""
         items = self._said
-        if self._untracked and not ignored:  # which of them are ignored, a file outside of the folder may have changed
+        if self._untracked and not ignored:  # a file outside of the folder may have changed which of them are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
         found = []
         for item in items:
@@ -70,9 +70,9 @@ class StatusProcess:
 
 
 class UntrackedNames:
-    """The names below a folder that Git does not track, in a file of memctl's own.
+    """The stored names below a folder that Git does not track.
 
-    It has the items of Git's answer, a mark of the index, and all folders, each after its mark.
+    The file has the lines of Git's answer, a stamp of the index, and all folders, each after its stamp.
     """
 
     def __init__(self, repository: Repository, prefix: str) -> None:
@@ -82,7 +82,7 @@ class UntrackedNames:
         self._before: dict[bytes, bytes] = {}  # marks of folders by path, as they were kept last
 
     def recall(self) -> list[bytes] | None:
-        """Return the items that Git had for untracked and ignored names; None if there may be others by now."""
+        """Return Git's lines for untracked and ignored names; None if they may have changed since."""
         with suppress(OSError, ValueError):  # there is none yet, or it is damaged, or a folder is gone
             if os.path.getsize(self._index) < _LARGE:
                 return None
@@ -95,7 +95,7 @@ class UntrackedNames:
         return None
 
     def keep(self, items: Iterable[bytes], asked: int) -> None:
-        """Keep the items that Git has given, which was asked at a time in ns, unless a folder has changed since."""
+        """Store Git's lines, for which it was asked at a time in ns, unless a folder has changed since."""
         with suppress(OSError):
             index, latest = mark(self._index)
             folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE else []
@@ -127,7 +127,7 @@ class UntrackedNames:
 
 
 def mark(path: str | bytes | os.PathLike[str]) -> tuple[bytes, int]:
-    """Return what is another after each change of a file or folder, and when that was (ns). Raises OSError."""
+    """Return a stamp of a file or folder that changes with it, and when it last changed (ns). Raises OSError."""
     status = os.lstat(path)
     found = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
     return found.encode(), max(status.st_mtime_ns, status.st_ctime_ns)

@@ -1,4 +1,4 @@
-"""Merging and putting together trees in the object store: no index, no worktree and no branch is touched."""
+"""Merging and editing trees in the object store, without touching an index, a worktree or a branch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memctl.git import git
 from memctl.git.git import Process
 from memctl.git.repository import Repository
 
-# Who makes the commits that only `git merge-tree` sees, and when: nobody, at any time.
+# Author and date of commits that only `git merge-tree` sees.
 _NOBODY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -31,22 +31,27 @@ _MKTREE = ("mktree", "-z", "--batch")
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """A file in a tree: its mode as Git writes it, and its blob; or as FOLDER one that is taken whole, and its tree."""
+    """An entry of a tree: its mode, as Git writes it, and its blob id.
+
+    A whole folder has the mode FOLDER and a tree id.
+    """
 
     mode: str
     blob: str
 
     @property
     def is_regular(self) -> bool:
+        """Whether it is a regular file, and no link, submodule or folder."""
         return self.mode.startswith("100")
 
     @property
     def is_folder(self) -> bool:
+        """Whether it is a whole folder."""
         return self.mode == FOLDER
 
 
 def leaves(repository: Repository, revision: str, folder: str) -> dict[str, Leaf]:
-    """Return the files below a folder of a commit or tree, by their paths below that folder."""
+    """Return the files below a folder of a commit or tree, by paths relative to that folder."""
     args = ["ls-tree", "-r", "-z", "--full-tree", revision, "--", folder + "/"]
     found = {}
     for item in git.read(args, repository.top).split(b"\0"):
@@ -58,7 +63,7 @@ def leaves(repository: Repository, revision: str, folder: str) -> dict[str, Leaf
 
 
 def tree_at(repository: Repository, revision: str, folder: str = "") -> str:
-    """Return the tree of a commit or tree, or of a folder in it; "" if it does not have that."""
+    """Return the tree id of a commit or tree, or of a folder in it; "" if it has no such folder."""
     (found,) = repository.objects.read([f"{revision}^{{tree}}"])
     tree = found.id if found else ""
     for name in folder.split("/") if folder and tree else ():
@@ -84,7 +89,7 @@ def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
 
 
 def bases(repository: Repository, one: str, other: str) -> list[str]:
-    """Return the commits that two histories have parted at: none, one, or where they have crossed, several."""
+    """Return the merge bases of two commits: none, one, or several after criss-cross merges."""
     try:
         return git.read(["merge-base", "--all", one, other], repository.top).decode().split()
     except git.GitFailed as error:
@@ -94,10 +99,10 @@ def bases(repository: Repository, one: str, other: str) -> list[str]:
 
 
 def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
-    """Put contents into the object store as they are; gives their blobs."""
+    """Store contents as blobs and return their ids."""
     if not contents:
         return []
-    import tempfile  # 3 ms, and whoever reads the shared state merges nothing
+    import tempfile  # 3 ms, and readers of the shared state merge nothing
 
     with tempfile.TemporaryDirectory(prefix="memctl-") as name:
         for number, content in enumerate(contents):
@@ -107,20 +112,19 @@ def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
         return git.write(args, repository.top, paths).decode().split()
 
 
-def edited(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]) -> str:
-    """Return a tree with some files or whole folders put in, or with None taken out, and with them what that leaves
-    empty.
+def edit_tree(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]) -> str:
+    """Return the id of a tree with some files or folders set, or removed (None) with the folders that become empty.
 
-    "" as `tree` is an empty one. What is below a folder that is put in is put into that.
+    `tree` is the tree to start from, "" for an empty one. `changes` may set a folder and files below it.
     """
     with _maker(repository) as maker:
-        return maker.edited(tree, changes) or maker.store({})
+        return maker.edit(tree, changes) or maker.store({})
 
 
 def without(repository: Repository, trees: Sequence[str], folder: str) -> list[str]:
-    """Trees, of commits too, without a folder and what that leaves empty."""
+    """Return the ids of trees (given as trees or commits) without a folder and the folders that become empty."""
     with _maker(repository) as maker:
-        return [maker.edited(tree, {folder: None}) or maker.store({}) for tree in trees]
+        return [maker.edit(tree, {folder: None}) or maker.store({}) for tree in trees]
 
 
 @contextmanager
@@ -139,7 +143,7 @@ class _Maker:
         self._repository = repository
         self._process = process
 
-    def edited(self, tree: str, changes: Mapping[str, Leaf | None]) -> str:
+    def edit(self, tree: str, changes: Mapping[str, Leaf | None]) -> str:
         entries = _listing(self._repository, tree) if tree else {}
         below: dict[str, dict[str, Leaf | None]] = {}
         for path, leaf in changes.items():
@@ -153,7 +157,7 @@ class _Maker:
         for name, inner in below.items():
             known = entries.get(name)
             is_folder = known is not None and known.is_folder
-            made = self.edited(known.blob if known and is_folder else "", inner)
+            made = self.edit(known.blob if known and is_folder else "", inner)
             if made:
                 entries[name] = Leaf(FOLDER, made)
             elif is_folder:
@@ -178,9 +182,9 @@ class _Maker:
 
 
 def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """Return the merge of two trees that come from those `before`, and the paths that conflict in it.
+    """Merge two trees with the ancestors `before`; return the tree's id and the paths in conflict.
 
-    Git's own merge is asked only where both sides changed something; it needs Git 2.38. Raises MemctlError if Git is
+    Git's own merge, which needs Git 2.38, runs only if both sides changed something. Raises MemctlError if Git is
     older.
     """
     if ours == theirs or list(before) == [theirs]:
@@ -213,17 +217,16 @@ T = TypeVar("T")
 Preference = Literal["", "ours", "theirs"]  # whose lines win where both sides changed the same; "" for markers
 
 _NAMES = ("ours", "base", "theirs")
-# Whatever the user prefers elsewhere, the same two versions always give the same text.
+# The user's settings must not change the result of a merge.
 _COMMAND = ("-c", "merge.conflictStyle=merge", "merge-file", "-p", *(f"-L{name}" for name in _NAMES))
 _FAILED = 128  # from here on the exit code of `git merge-file` is no count of conflicts (git-merge-file(1))
 
 
-def texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tuple[str, int]:
-    """Merge two texts line by line: the result, with markers around what conflicts, and the number of conflicts.
+def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tuple[str, int]:
+    """Merge two texts line by line; return the result, with conflict markers, and the number of conflicts.
 
-    If one side is preferred, its lines replace each conflict, and there is none.
-    Bytes that are not UTF-8 are in the texts as `surrogateescape` gives them. Raises GitFailed for what Git takes
-    for binary.
+    If `prefer` names a side, its lines replace each conflict, and the number is 0. Bytes that are not UTF-8 are
+    `surrogateescape`d in the texts. Raises GitFailed for what Git takes for binary.
     """
     import tempfile
 
@@ -238,11 +241,10 @@ def texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tupl
     return out.decode(errors="surrogateescape"), process.returncode
 
 
-def lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-    """Return what either list added, without what either removed: in the order of `ours`, then what is only in
-    `theirs`.
+def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
+    """Return the items that both lists have or one of them added, without those that one of them removed.
 
-    Two items are the same if their keys are.
+    They are in the order of `ours`, followed by those that only `theirs` has. Items with equal keys are the same.
     """
     before, one = ({key(item) for item in side} for side in (base, ours))
     other = {key(item): item for item in reversed(theirs)}
@@ -251,11 +253,11 @@ def lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callab
     return [*kept, *added.values()]
 
 
-def names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
-    """Return the names of both sides, each once: in the order of `ours`, unless only `theirs` moved some.
+def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
+    """Return the names of both lists, each once, in the order of `ours`, or of `theirs` if only that was reordered.
 
-    A name of the other side alone goes behind the one before it there; two that would stand in one place stand as in
-    `base` or as `order` has them. The name "", of what precedes all names, stays first.
+    A name that only the other list has comes after the name before it there; two names for one place are in the order
+    of `base`, else of `order`. The name "", which stands for text before the first name, stays first.
     """
     first, second = (theirs, ours) if _moved(base, theirs) and not _moved(base, ours) else (ours, theirs)
     found = list(first)

@@ -1,4 +1,4 @@
-"""Trees and blobs: which files Git has at a revision, and what is in them."""
+"""Trees and blobs: which files Git has at a revision, and their contents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_ONCE = 500  # paths as arguments of one command
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
-    """A file that Git has: its path below the worktree's top, its blob, and whether it is a regular file."""
+    """A file in Git: its path relative to the worktree's top, its blob id, and whether it is a regular file."""
 
     path: str
     blob: str
@@ -38,7 +38,7 @@ def entries(repository: Repository, revision: str, folder: str = "") -> list[Tre
 
 
 def parse(out: bytes) -> Iterator[TreeEntry]:
-    """Yield the entries that `git ls-tree -z` prints."""
+    """Yield the entries in the output of `git ls-tree -z`."""
     for item in out.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
@@ -47,9 +47,9 @@ def parse(out: bytes) -> Iterator[TreeEntry]:
 
 
 def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:
-    """Return the contents of blobs by id; None for one of more than `limit` bytes, which is not kept.
+    """Return the contents of blobs by id; None for one of more than `limit` bytes.
 
-    Raises MemctlError for one that Git has lost.
+    Raises MemctlError for a blob that Git has lost.
     """
     names = list(dict.fromkeys(wanted))
     found: dict[str, bytes | None] = {}
@@ -61,10 +61,9 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
 
 
 def blob_here(repository: Repository, blob: str, limit: int) -> bytes | None:
-    """Return the content of a blob; None if it has more than `limit` bytes, or is not in a partial clone: nothing is
-    fetched.
+    """Return the content of a blob; None if it has more than `limit` bytes, or is missing in a partial clone.
 
-    Raises MemctlError for one that Git has lost.
+    Nothing is fetched. Raises MemctlError for a blob that Git has lost.
     """
     if not repository.is_partial:
         return blobs(repository, [blob], limit)[blob]
@@ -76,7 +75,7 @@ def blob_here(repository: Repository, blob: str, limit: int) -> bytes | None:
 
 
 def blobs_of(repository: Repository, revision: str, paths: Iterable[str]) -> dict[str, str]:
-    """Return the blobs of some files at a revision, by path; those that do not exist are left out."""
+    """Return the blob ids of some files at a revision, by path; missing files are left out."""
     args, wanted = ["ls-tree", "-z", "--full-tree", revision, "--"], [path for path in paths if path]
     found: dict[str, str] = {}
     for some in batched(wanted):
@@ -91,8 +90,10 @@ def submodules(repository: Repository, revision: str, paths: Iterable[str]) -> l
 
 
 def blobs_on_disk(repository: Repository, paths: Iterable[str]) -> dict[str, str]:
-    """Return the blobs that Git would make of some files of the worktree, by path; raises GitFailed if one can't be
-    read."""
+    """Return the blob ids that Git would give some files of the worktree, by path.
+
+    Raises GitFailed if a file can't be read.
+    """
     from memctl.git import coprocess
 
     asked = list(paths)
@@ -110,7 +111,7 @@ def _question(path: str) -> str:
 
 
 def blob_of(content: bytes, like: Iterable[str]) -> str:
-    """Return the id that Git would give a content, in a repository with ids like these."""
+    """Return the blob id of a content; `like` has an id of the repository, which tells SHA-1 from SHA-256."""
     digits = len(next((name for name in like if name), "0" * _SHA1_DIGITS))
     data = b"blob %d\0" % len(content) + content
     if digits == _SHA1_DIGITS:
@@ -125,20 +126,20 @@ def blob_of(content: bytes, like: Iterable[str]) -> str:
 
 
 def batched(paths: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Return paths in groups that fit among the arguments of one command."""
+    """Yield paths in groups that fit into the arguments of one command."""
     return (paths[start : start + AT_ONCE] for start in range(0, len(paths), AT_ONCE))
 
 
 def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the blobs of files at commits, by pairs of commit and path; those that do not exist are left out.
+    """Return the blob ids of files at commits, by pairs of commit and path; missing ones are left out.
 
-    Only trees are read: of a blob that a partial clone does not have, Git would fetch each from the remote.
+    Only trees are read: Git would fetch each blob that a partial clone does not have.
     """
     wanted = [(commit, *_parted(path)) for commit, path in dict.fromkeys(places) if "\n" not in path]
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))
     if not folders:
         return {}
-    # A name that ends with a slash names a tree, or nothing.
+    # A name that ends with a slash can only be a tree's.
     names = [f"{commit}:{folder}/" if folder else f"{commit}:" for commit, folder in folders]
     trees = {place: item for place, item in zip(folders, repository.objects.read(names), strict=True) if item}
     listed = {item.id: item for item in trees.values()}
@@ -158,8 +159,10 @@ def _parted(path: str) -> tuple[str, str]:
 
 
 def _files_in(tree: Object) -> dict[bytes, str]:
-    """Return the blobs of the files in a tree, by name. Each entry is a mode, a space, the name, a zero byte, and the
-    id."""
+    """Return the blobs of the files in a tree, by name.
+
+    Each entry is a mode, a space, the name, a zero byte, and the id.
+    """
     data, size, found, start = tree.data or b"", len(tree.id) // 2, dict[bytes, str](), 0
     while start < len(data):
         end = data.index(b"\0", start)

@@ -1,7 +1,7 @@
-"""Whether a clone is trusted: only in such a one hooks of agents write and speak, and templates of the project run.
+"""Whether a clone is trusted: only then hooks of agents write and show records, and the project's templates run.
 
-A clone says so itself by the setting memctl.trusted, which cannot come from a remote; worktrees share it, submodules
-have their own. The user says it of remotes by memctl.trust, or of everything at once by MEMCTL_TRUST=1.
+A clone is trusted by its own setting memctl.trusted, which cannot come from a remote; worktrees share it, submodules
+have their own. The user can trust remotes by memctl.trust, or everything by MEMCTL_TRUST=1.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ SETTING = "memctl.trusted"
 COMMAND = f"git config {SETTING} true"
 _PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
-_USERS = ("system", "global", "command")  # scopes of Git's settings that no clone has a say in
+_USERS = ("system", "global", "command")  # scopes of Git's settings that a clone can't change
 _ASKED = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 
 
-def look(repository: Repository, environ: Mapping[str, str]) -> str:
-    """Return TRUSTED, REFUSED where the clone's setting says no, or UNKNOWN.
+def state(repository: Repository, environ: Mapping[str, str]) -> str:
+    """Return TRUSTED, REFUSED if the clone's setting forbids trust, or UNKNOWN.
 
-    What costs least is asked first, and the reflogs last. In a clone that was at work before there was this setting, it
-    is set now, and what hooks commit stays as it was.
+    The cheapest sign is checked first, and the reflogs last. A clone that was in use before the setting existed gets it
+    now, and its hooks go on to commit what they did.
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED
@@ -36,10 +36,10 @@ def look(repository: Repository, environ: Mapping[str, str]) -> str:
         return REFUSED if found[SETTING].lower() in _OFF else TRUSTED
     if addresses and all(any(fnmatchcase(one, pattern) for pattern in patterns) for one in addresses):
         return TRUSTED
-    from memctl.git import earlier_use, hook_commits  # mostly the setting says it
+    from memctl.git import earlier_use, hook_commits  # mostly the setting is there
 
-    if earlier_use.was_at_work(repository):
-        with suppress(git.GitFailed):  # of a folder that can't be written: it is found out again
+    if earlier_use.was_in_use(repository):
+        with suppress(git.GitFailed):  # the folder can't be written: the trust is determined again next time
             hook_commits.keep_all(repository)
             _mark(repository)
         return TRUSTED
@@ -47,12 +47,16 @@ def look(repository: Repository, environ: Mapping[str, str]) -> str:
 
 
 def grant(repository: Repository) -> None:
-    """Trust a clone from now on; what an earlier memctl has done here goes on as it was. Raises GitFailed."""
+    """Set memctl.trusted in the clone's own config; hooks that an earlier memctl installed go on to commit what they
+    did.
+
+    Raises GitFailed.
+    """
     if is_marked(repository):
         return
     from memctl.git import earlier_use, hook_commits
 
-    if earlier_use.was_at_work(repository):
+    if earlier_use.was_in_use(repository):
         hook_commits.keep_all(repository)
     _mark(repository)
 
@@ -62,12 +66,12 @@ def _mark(repository: Repository) -> None:
 
 
 def is_marked(repository: Repository) -> bool:
-    """Return whether the clone's own settings plainly say that it is trusted: read without Git, for every hook asks."""
+    """Return whether the clone's own config file marks it as trusted; it is read without Git, since every hook asks."""
     return repository.own_setting(SETTING).lower() in ("true", "yes", "on", "1")
 
 
 def is_refused(repository: Repository) -> bool:
-    """Return whether the clone's own settings plainly say that it is not trusted."""
+    """Return whether the clone's own config file marks it as not trusted."""
     return repository.own_setting(SETTING).lower() in _OFF[1:]
 
 
@@ -77,7 +81,7 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
     try:
         out = os.fsdecode(git.read(["config", "-z", "--show-scope", "--get-regexp", _ASKED], repository.top))
     except git.GitFailed:
-        return {}, [], []  # nothing of it is set
+        return {}, [], []  # none of these is set
     fields = iter(out.split("\0"))
     found: dict[str, str] = {}
     patterns: list[str] = []

@@ -35,6 +35,6 @@ def note(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str,
         "before": found.tokens if found else None,
         "limit": found.limit if found else None,
         "calls": folder.calls(),
-        "suggested": folder.said(),
+        "suggested": folder.hints(),
     }
     log.add(folder.root, log.COMPACTIONS, entry)

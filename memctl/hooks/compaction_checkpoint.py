@@ -9,7 +9,7 @@ from memctl.hooks.session_state import SessionState
 from memctl.record import checkpoint
 from memctl.record.change import Change
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE, TaskState, key
 from memctl.session import steps as session_steps
@@ -41,7 +41,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         task = _merge_task(state, last if is_own else None)
         saved = _saved_for(snapshot, workflow, state, event)
         made.extend([saved] if saved else [])
-        if saved or not is_said(task.goal):
+        if saved or not is_meaningful(task.goal):
             draft = draft_page.read(folder)
             is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
             return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")

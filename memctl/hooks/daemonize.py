@@ -27,10 +27,10 @@ def run(do: Callable[[], object]) -> None:
     if copy is None:
         do()
     if copy == 0:
-        detached(do)
+        run_detached(do)
 
 
-def detached(do: Callable[[], object]) -> NoReturn:
+def run_detached(do: Callable[[], object]) -> NoReturn:
     """Run a function in a forked process, detached from the host's pipes and terminal, and end that process."""
     from _signal import SIGALRM, alarm, signal  # type: ignore[import-not-found]  # `signal` makes enums of them
 
@@ -90,7 +90,7 @@ def within(seconds: float, make: Callable[[], str]) -> str | None:
         return make()
     if copy == 0:
         os.close(reading)
-        detached(lambda: _send(writing, make()))
+        run_detached(lambda: _send(writing, make()))
     os.close(writing)
     try:
         return _received(reading, time.monotonic() + seconds)

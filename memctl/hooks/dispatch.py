@@ -105,7 +105,7 @@ def answer(
         return _warning(host, payload, data, environ) if what == START and what in host.speaks else ""
     left: list[Later] = []
     call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), left)
-    if _is_known(call.folder, data, what):
+    if _is_known(call.folder, data, what, environ):
         return ""
     if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
@@ -123,8 +123,10 @@ def answer(
 
 
 def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tuple[Repository, Path, Path] | None:
-    """Return the repository, the folder that has a memory and where its hooks keep what they know, looked for from
-    `start`, or else from where the host says that the session is."""
+    """Return the repository, the folder with the memory, and the folder of its hooks' files; None without a memory.
+
+    The memory is searched from `start`, or else from the folders that the host names for the session.
+    """
     places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), cwd or "."]
     return next(filter(None, (find_root(Path(place)) for place in places if place)), None)
 
@@ -132,7 +134,7 @@ def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tupl
 def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str, str]) -> None:
     """Log that standard input has no valid event, if there is a trusted memory here."""
     found = _find_root(start, environ, "")
-    if found is not None and trust.look(found[0], environ) == trust.TRUSTED:
+    if found is not None and trust.state(found[0], environ) == trust.TRUSTED:
         log.fault(found[2], "", "", error)
 
 
@@ -141,28 +143,41 @@ def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, st
 
     That is noted in the user's own folder, because nothing is written to an untrusted clone.
     """
-    from memctl.hooks import host_files
-
-    folder = SessionDir(host_files.state_home(environ).with_name("untrusted"), payload.key)
-    if _is_known(folder, data, START):
+    folder = _user_dir(payload.key, environ)
+    if _is_known(folder, data, START, environ):
         return ""
     with suppress(OSError):
         folder.tidy()
     return event_payload.render_answer(host, payload.event, _UNTRUSTED)
 
 
+def _user_dir(key: str, environ: Mapping[str, str]) -> SessionDir:
+    """Return what is kept of a session in the user's own folder, where nothing can be, or may be, kept in the clone."""
+    from memctl.hooks import host_files
+
+    return SessionDir(host_files.state_home(environ).with_name("untrusted"), key)
+
+
 def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
-    """Return whether the clone around a memory is trusted. Nothing is written where it is not, so that a session
-    without a folder has begun there: after a tool call Git need not be asked."""
+    """Return whether the clone of a memory is trusted.
+
+    For a tool call Git is not asked: the session's folder exists only in a clone that was trusted at its start.
+    """
     if what in (BEFORE, TOOL) and not environ.get("MEMCTL_TRUST"):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
-    return trust.look(repository, environ) == trust.TRUSTED
+    return trust.state(repository, environ) == trust.TRUSTED
 
 
-def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:
-    """Return whether another process has got this event already; False if that can't be recorded."""
+def _is_known(folder: SessionDir, data: bytes, what: str, environ: Mapping[str, str]) -> bool:
+    """Return whether another process has got this event already; False if that can't be recorded.
+
+    Where the Git directory can't be written, it is recorded in the user's own folder.
+    """
+    is_one_of_many = what in (BEFORE, TOOL, AGENT)
     with suppress(OSError):
-        return not folder.is_once(data, is_one_of_many=what in (BEFORE, TOOL, AGENT))
+        return not folder.claim_event(data, is_one_of_many=is_one_of_many)
+    with suppress(OSError):
+        return not _user_dir(folder.key, environ).claim_event(data, is_one_of_many=is_one_of_many)
     return False
 
 
@@ -237,13 +252,13 @@ def _agent(call: _EventCall) -> str:
 def _note_prompt(call: _EventCall) -> None:
     from memctl.hooks import session_state
 
-    job_queue.alone(call.folder, lambda: session_state.note_prompt(call.folder, call.payload.prompt), _PATIENCE)
+    job_queue.run_locked(call.folder, lambda: session_state.note_prompt(call.folder, call.payload.prompt), _PATIENCE)
 
 
 def _note_answer(call: _EventCall) -> None:
     from memctl.hooks import session_state
 
-    job_queue.alone(call.folder, lambda: session_state.note_answer(call.folder, call.payload.answer), _PATIENCE)
+    job_queue.run_locked(call.folder, lambda: session_state.note_answer(call.folder, call.payload.answer), _PATIENCE)
 
 
 def _look(call: _EventCall) -> None:
@@ -253,9 +268,9 @@ def _look(call: _EventCall) -> None:
     from memctl.hooks import gemini_compaction
 
     if gemini_compaction.is_new(call.folder, call.payload.transcript):
-        call.folder.is_new(_OWED)
+        call.folder.create_marker(_OWED)
         _note_compaction(call)
-        job_queue.leave(call.folder, _job_of(call, COMPACT))
+        job_queue.add(call.folder, _job_of(call, COMPACT))
 
 
 def _owed_context(call: _EventCall) -> str:
@@ -314,11 +329,11 @@ def _start(call: _EventCall) -> str:
     state = session_state.read(call.folder)
     note = partial(session_start.note, memory, call.host, call.payload, call.folder, state, is_given=is_given)
     if is_given:
-        _attempt(call, lambda: job_queue.alone(call.folder, note, _MOMENT))
+        _attempt(call, lambda: job_queue.run_locked(call.folder, note, _MOMENT))
         _attempt(call, lambda: recall.note(call.folder, text))
     else:  # the forked process may hold the session's lock for a while
         text = f"{primer.GUIDE}\n{text}"
-        call.behind.append(lambda: _attempt(call, lambda: job_queue.alone(call.folder, note, _PATIENCE)))
+        call.behind.append(lambda: _attempt(call, lambda: job_queue.run_locked(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: session_start.name_the_session(call.host, call.folder, call.environ))
     return text
 
@@ -386,15 +401,15 @@ def _reminder(call: _EventCall) -> str:
 
 def _leave(call: _EventCall, what: str) -> None:
     """Queue the work of an event, to run in a process of its own, or in one that is working for the session already."""
-    job_queue.leave(call.folder, _job_of(call, what))
-    held = job_queue.take(call.folder, _MOMENT)
+    job_queue.add(call.folder, _job_of(call, what))
+    held = job_queue.acquire_lock(call.folder, _MOMENT)
     if held is not None:
         call.behind.append(lambda: _attempt(call, lambda: _settle(call, held=held)))
 
 
 def _end(call: _EventCall) -> str:
     """End a session while the host waits, so that its page is committed before the user can push; returns ""."""
-    job_queue.leave(call.folder, _job_of(call, END))
+    job_queue.add(call.folder, _job_of(call, END))
     live_sessions.end(call.folder)
     _settle(call, _LAST_PATIENCE)
     return ""
@@ -423,7 +438,7 @@ def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> 
 
         return jobs.do_work(call.folder, call.environ, entry)
 
-    job_queue.settle(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
+    job_queue.run_jobs(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
 
 
 _DOING: Mapping[str, Callable[[_EventCall], str]] = {
@@ -439,8 +454,10 @@ _DOING: Mapping[str, Callable[[_EventCall], str]] = {
 
 
 def _open_for_search(call: _EventCall) -> Memory:
-    """Return the memory for what searches it at once: Git is asked what differs from HEAD, and which model of language
-    is set, before all that takes is imported."""
+    """Open the memory for a search, and start Git before modules are imported.
+
+    Git compares the memory with HEAD and reads its settings, which name the language model, in the background.
+    """
     from memctl.git.status import StatusProcess
 
     asked = StatusProcess(call.repository, (call.place / FOLDER).relative_to(call.repository.top).as_posix())

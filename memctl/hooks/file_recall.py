@@ -46,12 +46,15 @@ _Recall = tuple[str, bool, FileRecord, str, tuple[str, ...]]
 
 
 def after(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
-    """Return what is recorded about the files that a call has read or written, once a session; "" if nothing is."""
+    """Return what is recorded about the files that a call read or wrote, once per session and file; "" if nothing is.
+
+    `place` is the folder with the memory, and `now` the time by which records expire.
+    """
     lines = []
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if not folder.show(_mark(name)):  # another call has just said it
+        if not folder.mark_shown(_mark(name)):  # another call has just said it
             continue
-        is_new = folder.show(record.id)
+        is_new = folder.mark_shown(record.id)
         again = f"{record.id}, given before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
         check = " Already written without a look at it: check it against that." if is_written else ""
@@ -62,16 +65,15 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 
 
 def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
-    """Return the answer that keeps an agent from writing a file it has not read and of which something is recorded,
-    once; "" without the setting."""
+    """Return an answer (JSON) that refuses the first write of an unread file with records; "" without the setting."""
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if is_written and record.status != PROPOSED and folder.show(_mark(name)):
-            told = (
+        if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
+            text = (
                 f"{_sentence(name, record, reason, others)} Check the change against that; the next try is let through."
             )
-            answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": told}
+            answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": text}
             return json.dumps({"hookSpecificOutput": answer})
     return ""
 

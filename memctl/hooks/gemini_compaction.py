@@ -28,7 +28,7 @@ def is_new(folder: SessionDir, transcript: str) -> bool:
     for offset, line in lines_after(transcript, start):
         end = offset
         summary = _summary(line) if line.startswith(_REPLACED) else ""
-        found |= bool(summary) and folder.is_new(f"{_SEEN}{_digest(summary)}")
+        found |= bool(summary) and folder.create_marker(f"{_SEEN}{_digest(summary)}")
     if end != start:
         folder.note_offset(_READ, end)
     return found

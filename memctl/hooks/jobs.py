@@ -55,7 +55,7 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
     for key in dict.fromkeys(note.key for note in job_queue.notes(root)):
         one = SessionDir(root, key)
         try:
-            is_settled &= job_queue.settle(
+            is_settled &= job_queue.run_jobs(
                 one, partial(do_work, one, environ), patience, fault=partial(log.fault, root, "", key)
             )
         except OSError as error:
@@ -106,7 +106,7 @@ def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patien
         if done == most:
             return
         try:
-            job_queue.alone(one, partial(_end_killed, memory, one), patience)
+            job_queue.run_locked(one, partial(_end_killed, memory, one), patience)
             done += 1
         except Exception as error:
             log.fault(one.root, "", one.key, error)

@@ -22,6 +22,7 @@ from memctl.text.light_typing import NamedTuple
 _FILE = "alive.json"
 _SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run the command of a hook
 _MOST_SHELLS = 4  # nested shells
+_NOBODY = "-"  # no session has this name (`session_dir.key`)
 _TRACES = (_FILE, "calls", "draft.md", "state.json")
 
 
@@ -76,9 +77,18 @@ def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[Sessi
 
     A session without activity for `pause` seconds counts as killed (`session_pause_hours` of config.yaml).
     """
+    return [one for one, alive in _others(folder, place) if _was_killed(one, alive, pause)]
+
+
+def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
+    """Return the sessions of a memory that are probably under way, the one with the latest activity first."""
+    return [one for one, alive in _others(SessionDir(root, _NOBODY), place) if not _was_killed(one, alive, pause)]
+
+
+def _others(folder: SessionDir, place: Path) -> list[tuple[SessionDir, Alive]]:
+    """Return the other sessions of a memory that have not ended, each with its note."""
     found = ((one, read(one)) for one in folder.others())
-    here = [(one, alive) for one, alive in found if alive and alive.place == str(place)]
-    return [one for one, alive in here if _was_killed(one, alive, pause)]
+    return [(one, alive) for one, alive in found if alive and alive.place == str(place)]
 
 
 def _was_killed(folder: SessionDir, alive: Alive, pause: float) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Client(NamedTuple):
-    """A program with the protocol: its name, its settings file, and the function that writes the server's entry."""
+    """A program that can start MCP servers: its name, its settings file, and the function that writes the entry."""
 
     title: str
     file: str

@@ -103,7 +103,7 @@ def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> 
     try:
         model_windows.window_setting(environ)
     except MemctlError as error:
-        if folder.is_new("odd-window"):
+        if folder.create_marker("odd-window"):
             log.fault(folder.root, payload.event, folder.key, error)
 
 
@@ -113,7 +113,7 @@ def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
     due = [f"calls-{passed[-1]}"] if passed and zone != model_windows.GREEN else []
     orange, red = model_windows.ORANGE, model_windows.RED
     due += {orange: [orange], red: [red, orange]}.get(zone, [])
-    new = [what for what in due if folder.is_first(what)]  # marks all, because one suggestion covers them
+    new = [what for what in due if folder.claim_hint(what)]  # marks all, because one suggestion covers them
     return bool(new)
 
 

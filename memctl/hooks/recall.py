@@ -96,7 +96,7 @@ def _pack(
 
     draft = PackDraft(
         project=snapshot.config.project,
-        parts=(PackPart("excerpts", "Bears on what is asked", tuple(made)),),
+        parts=(PackPart("excerpts", "Relevant to the prompt", tuple(made)),),
         title="From the memory of {project}",
         opening=(NOTICED,),
     )
@@ -114,7 +114,7 @@ def give(folder: SessionDir, found: str) -> str:
     """
     text, included = json.loads(found)
     for identifier in included:
-        folder.show(identifier)
+        folder.mark_shown(identifier)
     return str(text)
 
 
@@ -155,7 +155,7 @@ def _is_in_force(record: Record, now: str) -> bool:
 def note(folder: SessionDir, pack: str) -> None:
     """Mark the records that a session got as a whole at its start as shown."""
     for identifier in _PACKED.findall(pack):
-        folder.show(identifier)
+        folder.mark_shown(identifier)
 
 
 def _least(wanted: Collection[str]) -> int:

@@ -80,7 +80,7 @@ def give(folder: SessionDir, made: str, end: int) -> str:
     """
     text, names = json.loads(made) if made else ("", ())
     for name in names:
-        folder.is_new(name)
+        folder.create_marker(name)
     if end != folder.offset(_READ):
         folder.note_offset(_READ, end)
     return str(text)

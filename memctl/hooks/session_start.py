@@ -145,10 +145,10 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
 
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
-    """Return the rehydration pack in `room` characters; with `since` (a time) only if there is anything newer, else "".
+    """Return the rehydration pack in at most `room` characters, or bytes for a host that cuts by bytes.
 
-    A smaller room than below the guide means that a resume text comes first; then the pack does not name the checkpoint
-    again.
+    With `since` (a time) returns "" if nothing is newer. If `room` is less than all the room below the guide, a resume
+    text has the rest of it, and the pack does not show the checkpoint again.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, last_work, rehydrate, supply
@@ -190,7 +190,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     from memctl.store import sessions_ref
 
     repository = memory.repository
-    if sessions_ref.now(memory) or (root / _ELSEWHERE).exists():
+    if sessions_ref.head(memory) or (root / _ELSEWHERE).exists():
         return ""
     are_kept_there = repository.own_setting(hook_commits.SETTING).lower() == hook_commits.RECORDS
     if not are_kept_there and not (repository.common_dir / "refs" / "memctl" / "remotes").is_dir():

@@ -15,6 +15,7 @@ from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.session.progress import Progress
+    from memctl.store.memory import Memory
 
 _STATE = "state.json"
 # For a host whose transcripts are read for tool calls only, prompts and answers come from its events.
@@ -63,6 +64,15 @@ class SessionState(msgspec.Struct, frozen=True):
     compacted: str = ""
     saving: tuple[str, str] = ("", "")
     answers: tuple[str, ...] = ()
+
+
+def all_running(memory: Memory) -> list[Running]:
+    """Return the sessions in this worktree that hooks follow and that are under way, the oldest first."""
+    from memctl.hooks import live_sessions
+
+    folders = live_sessions.running_sessions(memory.hooks, memory.folder.parent, memory.config.session_pause)
+    found = (state.began for folder in folders if (state := read(folder)))
+    return sorted((one for one in found if one is not None), key=lambda one: (one.started, one.id))
 
 
 def read(folder: SessionDir) -> SessionState | None:

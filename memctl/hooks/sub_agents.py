@@ -27,7 +27,7 @@ _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is searched, and the secon
 
 def context(opened: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
     """Return the text for a sub-agent that starts, "" if it has got it before; it may have more than one prompt."""
-    if not folder.is_new(f"{_TAKEN}{key(payload.agent)}"):
+    if not folder.create_marker(f"{_TAKEN}{key(payload.agent)}"):
         return ""
     return recall.for_sub_agent(opened, payload.prompt or _prompt(payload, folder))
 
@@ -41,7 +41,7 @@ def _prompt(payload: Payload, folder: SessionDir) -> str:
     for _ in range(_LOOKS):
         calls = list(_calls(payload.transcript))[::-1]
         calls = [one for one in calls if one["input"].get("subagent_type", _USUAL) == payload.agent_type] or calls
-        call = next((one for one in calls if folder.is_new(f"{_TAKEN}{key(str(one.get('id')))}")), None)
+        call = next((one for one in calls if folder.create_marker(f"{_TAKEN}{key(str(one.get('id')))}")), None)
         if call is not None:
             break
         time.sleep(_PAUSE)  # the host may not have written the transcript yet

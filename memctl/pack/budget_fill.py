@@ -23,7 +23,7 @@ from memctl.pack.draft import (
     PackDraft,
     PackNote,
     PackPart,
-    harmless,
+    sanitize,
 )
 from memctl.record.kinds import KINDS
 from memctl.text.markdown import one_line
@@ -65,7 +65,7 @@ class Pack(msgspec.Struct, frozen=True):
         return [identifier for part in self.parts.values() for identifier in part]
 
 
-def suited(size: int, *, inter_agent: bool) -> str:
+def format_for(size: int, *, inter_agent: bool) -> str:
     """Return the name of the format for a context of `size` tokens (rules.md#formats).
 
     `inter_agent` says that the pack goes from one agent to another.
@@ -86,7 +86,7 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
     if form == AUTO:
         notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
         items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
-        form = suited(min(notes + items, budget), inter_agent=inter_agent)
+        form = format_for(min(notes + items, budget), inter_agent=inter_agent)
     builder = _PackBuilder(draft, form, budget, count)
     best: tuple[_Frame, list[Item]] | None = None
     frames = list(_frames(draft))
@@ -167,7 +167,7 @@ class _PackBuilder:
         self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # that of `_most_lines`
 
     def _write(self, item: Item) -> None:
-        text = harmless(self._item(item))
+        text = sanitize(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
     def cost(self, frame: _Frame, kept: list[Item], listed: int = 0, width: int = 0) -> int:
@@ -336,7 +336,7 @@ class _PackBuilder:
             _groups(left, totals, listed, width, draft.sections),
             sizes,
         )
-        text = harmless(self._pack(contents))
+        text = sanitize(self._pack(contents))
         return f"{draft.prefix}\n\n{text}" if draft.prefix else text
 
     def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[PackPart, list[Item]]]:

@@ -64,13 +64,13 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
 
     `aim` is the share of tokens to remove (0 to 1). Duplicates go first, then blocks by score, and never protected
     ones. Blocks that are not discardable are removed only while at least `least` tokens stay. The tokens of a block
-    without protection are counted without logs, as `shortened` cuts them.
+    without protection are counted without logs, as `without_logs` removes them.
     """
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)
     gone = {block.key: DUPLICATE for block in _repeated(blocks)}
     left = [block for block in blocks if block.key not in gone]
-    costs |= {block.key: min(costs[block.key], count(shortened(block.text))) for block in left if not block.keeps}
+    costs |= {block.key: min(costs[block.key], count(without_logs(block.text))) for block in left if not block.keeps}
     after = sum(costs[block.key] for block in left)
     for block in sorted(left, key=score):
         is_too_much = not block.drops and after - costs[block.key] < least
@@ -113,7 +113,7 @@ def is_marked_critical(text: str) -> bool:
     return _MARKED.search(text) is not None
 
 
-def shortened(text: str) -> str:
+def without_logs(text: str) -> str:
     """Return a text without the lines of stack traces and logs, except for errors, and with repeated passages once.
 
     The error of a trace and its cause stay (rules.md#preservation). A last line says how many lines are left out.

@@ -58,7 +58,7 @@ class SummaryLine(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
-class Dropped(msgspec.Struct, frozen=True):
+class DroppedUnit(msgspec.Struct, frozen=True):
     """A sentence or block that is not in the summary, and the reason; line 0 means that it is not from the text."""
 
     line: int
@@ -66,7 +66,7 @@ class Dropped(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Enforced(msgspec.Struct, frozen=True):
+class ContextSummary(msgspec.Struct, frozen=True):
     """A finished summary: decision, text and tokens, the units that it keeps and drops, and the paths at its end."""
 
     decision: str
@@ -74,7 +74,7 @@ class Enforced(msgspec.Struct, frozen=True):
     tokens: int
     budget: int
     kept: list[SummaryLine]
-    dropped: list[Dropped]
+    dropped: list[DroppedUnit]
     paths: list[str]
 
     @property
@@ -135,7 +135,7 @@ def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
         yield from ((name, start) for name in dict.fromkeys([*_ANYWHERE.findall(text, begun, start), *names]))
 
 
-def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> Enforced:
+def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> ContextSummary:
     """Summarize a text in at most `budget` tokens, as `count` counts them, beginning with the decision.
 
     `paths` are files known to need attention, named at the end. Raises MemctlError if even the decision does not fit.
@@ -153,10 +153,10 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
     else:
         dropped = []
     draft, added, left = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
-    other = [Dropped(line, words, OVERRULED) for line, words in stated if decision not in words.upper()]
+    other = [DroppedUnit(line, words, OVERRULED) for line, words in stated if decision not in words.upper()]
     dropped = sorted([*dropped, *left, *other], key=lambda one: one.line)
     lines = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
-    return Enforced(decision, draft, count(draft), budget, lines, dropped, added)
+    return ContextSummary(decision, draft, count(draft), budget, lines, dropped, added)
 
 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
@@ -208,10 +208,10 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
     return body, stated
 
 
-def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[Dropped]]:
+def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[DroppedUnit]]:
     """Return the units that the rules keep with their verdicts, and the dropped ones; repetitions are dropped."""
     kept: list[_Judged] = []
-    dropped: list[Dropped] = []
+    dropped: list[DroppedUnit] = []
     seen: set[str] = set()
     for unit in found:
         verdict = rules.judge(unit)
@@ -224,11 +224,13 @@ def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[D
             seen.add(key)
             kept.append((unit, verdict))
         else:
-            dropped.append(Dropped(unit.line, unit.text, verdict.drops))
+            dropped.append(DroppedUnit(unit.line, unit.text, verdict.drops))
     return kept, dropped
 
 
-def _chosen(kept: list[_Judged], decision: str, budget: int, count: CountTokens) -> tuple[list[_Judged], list[Dropped]]:
+def _chosen(
+    kept: list[_Judged], decision: str, budget: int, count: CountTokens
+) -> tuple[list[_Judged], list[DroppedUnit]]:
     """Return the units that fit into the budget, the most important first, and those that do not."""
     groups = _by_importance(kept)
     ordered = [one for group in groups for one in group]
@@ -250,14 +252,16 @@ def _chosen(kept: list[_Judged], decision: str, budget: int, count: CountTokens)
                 spent = tokens
         if chosen:
             break
-    return chosen, [Dropped(unit.line, unit.text, _no_room(budget)) for unit, _ in ordered if (unit, _) not in chosen]
+    return chosen, [
+        DroppedUnit(unit.line, unit.text, _no_room(budget)) for unit, _ in ordered if (unit, _) not in chosen
+    ]
 
 
 def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
-    """Group units, the most important first; a sentence that needs the one before it is in its group."""
+    """Group units, the most important first; a sentence that needs the one before it joins its group."""
     groups: list[list[_Judged]] = []
     for one in kept:
-        if groups and rules.leans(one[0].text):
+        if groups and rules.needs_context(one[0].text):
             groups[-1].append(one)
         else:
             groups.append([one])
@@ -278,7 +282,7 @@ def _composed(decision: str, kept: Sequence[_Judged]) -> str:
 
 def _with_paths(
     draft: str, named: Sequence[str], budget: int, count: CountTokens
-) -> tuple[str, list[str], list[Dropped]]:
+) -> tuple[str, list[str], list[DroppedUnit]]:
     """Add a last line with the paths that a summary does not name yet, as many as fit.
 
     Returns the text, the added paths, and the dropped ones.
@@ -295,7 +299,7 @@ def _with_paths(
             spent = tokens
         else:
             misses += 1
-            left.append(Dropped(0, path, _no_room(budget)))
+            left.append(DroppedUnit(0, path, _no_room(budget)))
     return _lined(draft, added), added, left
 
 
@@ -303,7 +307,7 @@ def _lined(draft: str, paths: Sequence[str]) -> str:
     return f"{draft}\nFiles: {', '.join(paths)}\n" if paths else draft
 
 
-def _may_name(one: Dropped) -> bool:
+def _may_name(one: DroppedUnit) -> bool:
     return one.reason in _NAMING and not one.text.lstrip().startswith(("```", "~~~"))
 
 

@@ -196,7 +196,7 @@ class Contents(msgspec.Struct, frozen=True):
     sizes: Mapping[str, int] = {}
 
 
-def harmless(text: str) -> str:
+def sanitize(text: str) -> str:
     """Replace characters that control a terminal, end lines in some readers, or change the order of the shown text.
 
     Each becomes one replacement character (U+FFFD).

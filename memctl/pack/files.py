@@ -24,7 +24,7 @@ _LISTED = 200  # left out files that are listed; others are only counted
 _DIGITS = 10  # of the ids of commits and blobs
 
 
-def packed(
+def build_pack(
     memory: Memory,
     snapshot: Snapshot,
     found: Priorities,

@@ -203,7 +203,7 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     for record in scope.records:
         item, why = items.of_record(snapshot, record, origins), scope.keeps.get(record.path)
         rank = _OF_TASK if why == TASK else max(_LEADING + 1, _OF_REST - ranks.get(record.path, 0)) if why else 0
-        body = item.body if why else compaction.shortened(item.body)
+        body = item.body if why else compaction.without_logs(item.body)
         found[record.path] = msgspec.structs.replace(item, body=body, weight=rank)
     return found
 

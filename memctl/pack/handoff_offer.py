@@ -32,7 +32,7 @@ from memctl.team.ref_state import StateOutcome, Step
 from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
 from memctl.write import create, transaction, two_phase
-from memctl.write.two_phase import Done
+from memctl.write.two_phase import StepResult
 
 _SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # the id at the end of a line that comes from a record
 _PARTS = ("critical_decisions", "open_issues", "blocking_dependencies", "completed", "not_started")
@@ -50,16 +50,16 @@ class HandoffRefused(MemctlError):
         self.findings = list(findings)
 
 
-class Offered(msgspec.Struct, frozen=True):
+class OfferOutcome(msgspec.Struct, frozen=True):
     """The outcome of an offered handoff: the completed request, what was written, the package, and warnings."""
 
     asked: HandoffRequest
-    done: Done
+    done: StepResult
     package: Package
     warnings: tuple[str, ...] = ()
 
 
-def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
+def validate(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
     """Return a request with normalized names of agents and sections, and with the budget of its type if it has none.
 
     Raises MemctlError if another agent than the actor hands over its work (except in an emergency), if an agent hands
@@ -94,13 +94,13 @@ def offer(
     count: CountTokens,
     options: WriteOptions,
     remote: str = "",
-) -> Offered:
+) -> OfferOutcome:
     """Offer a handoff: write its record and package and move the ownership of its sections, all or nothing.
 
     `read` returns the memory as the giver may read it; `remote` is the remote whose shared state is updated, "" for
     none. Raises HandoffRefused if required fields are missing, and MemctlError for other errors.
     """
-    asked = checked(memory, asked)
+    asked = validate(memory, asked)
     sequence = Ids(memory)
     made: list[tuple[State, HandoffRequest, Package, Change]] = []  # the latest package, with its state and request
 
@@ -125,13 +125,13 @@ def offer(
     done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
     _, whole, package, change = made[0]
     if options.dry_run:
-        return Offered(whole, done, package)
+        return OfferOutcome(whole, done, package)
     context = {name: whole.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
     mission = whole.task or change.title
     noted = events.note_handoff(
         memory, whole.id, OFFERED, whole.to_agent_id, whole.sections, mission=mission, **context
     )
-    return Offered(whole, done, package, tuple(noted))
+    return OfferOutcome(whole, done, package, tuple(noted))
 
 
 def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ def _package(
     sources = supply.sources(memory, snapshot, None)
     scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
     about = scope.subject
-    standing = phase.standing(snapshot, memory.now, sources.worked, about.sections, about.tasks[:1])
+    standing = phase.assess(snapshot, memory.now, sources.worked, about.sections, about.tasks[:1])
     asked = msgspec.structs.replace(
         asked,
         task=f"{one_line(about.named.title)} [{about.named.id}]" if about.named is not None else asked.task,

@@ -13,11 +13,11 @@ import msgspec
 from memctl.pack import phase
 from memctl.pack.budget_fill import CountTokens, whole_lines
 from memctl.pack.context_summary import BUDGET, DECISIONS
-from memctl.pack.phase import Standing
+from memctl.pack.phase import PhaseStatus
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.handoff import HandoffType, Parties
 from memctl.record.record import Record
-from memctl.record.required_text import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.text.actions import CREATED, MODIFIED
@@ -91,7 +91,7 @@ FIELDS = (
     HandoffField("short_term", "short-term", "What to reach next.", "Short term"),
     HandoffField("success_criteria", "success", "How to tell that it is done. [default: the task of your state]",
                  "Success criteria"),
-    HandoffField("expected_outputs", "expect", "What it is to bring. [default: remaining steps of your state]",
+    HandoffField("expected_outputs", "expect", "The expected results. [default: remaining steps of your state]",
                  "Expected outputs"),
     HandoffField("resource", "resource", "Where to look.", "Useful resources", "useful_resources", "useful_resources"),
     HandoffField("pitfall", "pitfall", "What to beware of.", "Known pitfalls", "known_pitfalls", "known_pitfalls"),
@@ -99,10 +99,10 @@ FIELDS = (
                  "suggested_approach"),
     HandoffField("observation", "observation", "Something you noticed.", "Observations", "from_agent_observations",
                  "observations"),
-    HandoffField("deliverables", "output", "What came out so far. [default: what your state says is done]",
+    HandoffField("deliverables", "output", "The results so far. [default: what your state says is done]",
                  "Delivered so far"),
-    HandoffField("inputs", "input", "What the other agent is given. [default: the files of the task]", "Inputs"),
-    HandoffField("constraints", "constraint", "What binds. [default: the binding decisions]", "Constraints"),
+    HandoffField("inputs", "input", "What the other agent gets. [default: the files of the task]", "Inputs"),
+    HandoffField("constraints", "constraint", "Constraints. [default: the binding decisions]", "Constraints"),
 )  # fmt: skip
 
 
@@ -142,7 +142,7 @@ class MissingField(msgspec.Struct, frozen=True):
 def complete(
     asked: HandoffRequest,
     state: TaskState,
-    standing: Standing,
+    standing: PhaseStatus,
     known: Sequence[Record],
     snapshot: Snapshot,
     count: CountTokens,
@@ -154,12 +154,12 @@ def complete(
 
     def of_task(lines: Iterable[str]) -> list[str]:
         source = f" [{state.task_id}]" if state.task_id and not isinstance(state, Checkpoint) else ""
-        return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_said(line)]
+        return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_meaningful(line)]
 
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
     read = [one.path for one in state.files if one.path not in made] or [path for path, _ in asked.changes]
-    binding = phase.binding(known)
+    binding = phase.binding_decisions(known)
     if asked.handoff_type == SPECIALIST or not binding:  # packages of other types include the decisions themselves
         binds = [f"{one_line(record.title)} [{record.id}]" for record in binding]
     else:
@@ -194,7 +194,7 @@ def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -
     wrong = [
         (name, "is missing, and the memory has nothing to fill it from")
         for name in (_NEEDED[:1] if given.handoff_type == EMERGENCY else _NEEDED)
-        if not any(map(is_said, whole.texts[name])) and not given.texts[name]
+        if not any(map(is_meaningful, whole.texts[name])) and not given.texts[name]
     ]
     for name, texts in given.texts.items():
         wrong += [(name, message) for text in texts if (message := _problem(text, is_long=name == "summary"))]
@@ -210,7 +210,7 @@ def _problem(text: str, *, is_long: bool) -> str:
     """Return what is wrong with a text of the giver, "" if nothing is; only a long text may exceed a line's length."""
     if not all(c.isprintable() or c in "\n\t" for c in text):
         return "has control characters"
-    if not is_said(text):
+    if not is_meaningful(text):
         return f"{text!r} is only a placeholder"
     is_too_long = not is_long and len(text) > LONGEST_LINE
     limit = f"at most {LONGEST_LINE} are allowed: put the details into a record"

@@ -87,7 +87,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
-    """Return the subject of a handoff, from a Snapshot and the request."""
+    """Return what a handoff is about: its sections, their records, and the giver's tasks with the first one's state."""
     named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
     named = named if named is not None and named.memory_type == "state" and named.is_open else None
     sections = asked.sections or ((named.place,) if named is not None and named.place else ())
@@ -101,7 +101,7 @@ def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sou
     return msgspec.structs.replace(found, state=_state(snapshot, found, asked.from_agent_id, sources))
 
 
-def resumed(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
+def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
     """Return the state in which the taker of a handoff resumes the task, with the lists that the giver filled."""
     who, given = one.parties, content(HANDOFF, one.body)
     asked = HandoffRequest(**msgspec.structs.asdict(who))
@@ -228,7 +228,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     has_checkpoint = isinstance(subject.state, Checkpoint)
     if isinstance(subject.state, Checkpoint) and kind.has_checkpoint:
         keeps = {subject.state.checkpoint_id: TASK, **keeps}
-    prior = last_work.prior(snapshot, last_work.WORK, count, ranked, subject.globs) if kind.has_prior else []
+    prior = last_work.prior_work(snapshot, last_work.WORK, count, ranked, subject.globs) if kind.has_prior else []
     ranks = {key: rank for rank, key in enumerate(keeps)}
     stays = [record for record in records.values() if record.path not in gone]
     return Scope(
@@ -271,7 +271,9 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
         return ""
     if record.memory_type == "decision":
         is_recent = timestamps.days_between(record.timestamp, now) <= _RECENT_DAYS
-        return BINDING if phase.binding([record]) else RECENT if is_recent or record.importance >= _WEIGHTY else ""
+        if phase.binding_decisions([record]):
+            return BINDING
+        return RECENT if is_recent or record.importance >= _WEIGHTY else ""
     if record.memory_type == "issue":
         return ISSUE if severity_rank(record) <= _HIGH or record.blocks else ""
     if record.memory_type != "learning":

@@ -130,7 +130,7 @@ def of_place(place: Place) -> Item:
     return Item("page", place.marker, place.title, body, (("path", place.path),), place.marker)
 
 
-def without(item: Item, heading: str) -> tuple[Item, str]:
+def split_off(item: Item, heading: str) -> tuple[Item, str]:
     """Return an item without the part under a heading, and the text of that part; "" if there is none."""
     parts = headings.split(item.body)
     found = next((part for part in parts if part.heading == heading), None)
@@ -153,7 +153,7 @@ _MOST = 3  # pages, sessions and checkpoints of a task
 _RANKED = 500  # results for a task, more than a pack has room for
 
 
-class Bearing(msgspec.Struct, frozen=True):
+class TaskMatches(msgspec.Struct, frozen=True):
     """What is relevant to a task: records, the best first, and places (pages, sessions, checkpoints).
 
     `fits` says how well each result matches, as a share of the best match (0 to 1) by path.
@@ -168,13 +168,15 @@ class Bearing(msgspec.Struct, frozen=True):
         return bool(self.records or self.places)
 
 
-def bearing(snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True) -> Bearing:
+def match_task(
+    snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True
+) -> TaskMatches:
     """Return which of the `current` records, and which places, are relevant to a task; nothing if the task is ""."""
     open_paths = {record.path for record in current}
     ranked = search(snapshot, task, now)
     records = [result.record for result in ranked if result.record is not None and result.path in open_paths]
     fits = {result.path: result.match for result in ranked}
-    return Bearing(tuple(records), fits, tuple(places(ranked)) if with_places else ())
+    return TaskMatches(tuple(records), fits, tuple(places(ranked)) if with_places else ())
 
 
 def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:

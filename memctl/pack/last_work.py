@@ -16,7 +16,7 @@ from memctl.pack.draft import Item, PackPart
 from memctl.pack.formats.markdown import markdown_item
 from memctl.record import checkpoint, frontmatter, session_page
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
 from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
 from memctl.record.snapshot import Snapshot
@@ -43,7 +43,7 @@ _WAITING = {DECISIONS: "decision", LEARNINGS: "learning"}
 _WORDS = lazy_regex(r"\w+")
 
 
-class Ended(msgspec.Struct, frozen=True):
+class EndedSession(msgspec.Struct, frozen=True):
     """A session with a page: the page's path, the start ("" if unknown) and the end (canonical UTC)."""
 
     path: str
@@ -56,7 +56,7 @@ def room(budget: int, most: int = WORK) -> int:
     return min(most, budget // _SHARE)
 
 
-def sessions(snapshot: Snapshot) -> list[Ended]:
+def sessions(snapshot: Snapshot) -> list[EndedSession]:
     """Return the sessions with a page, the latest end first, without those whose page has no end or can't be read."""
     found = []
     for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
@@ -65,13 +65,13 @@ def sessions(snapshot: Snapshot) -> list[Ended]:
             ended, started = values.get("ended") or values.get("summarized"), values.get("started")
             if isinstance(ended, str):
                 began = timestamps.parse(started) if isinstance(started, str) else ""
-                found.append(Ended(path, began, timestamps.parse(ended)))
-        except (InvalidRecord, Malformed, OSError, ValueError):
+                found.append(EndedSession(path, began, timestamps.parse(ended)))
+        except (InvalidRecord, FrontMatterError, OSError, ValueError):
             continue
     return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
 
 
-def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
+def pages(snapshot: Snapshot, found: Iterable[EndedSession]) -> Iterator[SessionPage]:
     """Yield the pages of sessions, without those that can't be read."""
     for one in found:
         try:
@@ -81,7 +81,7 @@ def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
 
 
 def collect(
-    snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens, *, is_resumed: bool = False
+    snapshot: Snapshot, ended: Sequence[EndedSession], limit: int, count: CountTokens, *, is_resumed: bool = False
 ) -> list[Item]:
     """Return the last session and a pending checkpoint as items, in at most 60 % of `limit` tokens.
 
@@ -93,15 +93,15 @@ def collect(
         given = saved or TaskState()
         known = list(filter(None, (given.goal, *given.decisions, *given.errors, *given.next_actions)))
         newer = [_of_session(snapshot, [page], limit, count, known) for page in pages(snapshot, ended[:1])]
-        return fitting([item for item in newer if item.body.strip()], limit, count)
-    found = [] if saved is None else fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
+        return take_fitting([item for item in newer if item.body.strip()], limit, count)
+    found = [] if saved is None else take_fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
     room = limit - sum(count(markdown_item(item)) for item in found)
     last = [item for item in ([_of_session(snapshot, latest, room, count)] if latest else []) if item.body.strip()]
-    return fitting([*last, *found], limit, count)
+    return take_fitting([*last, *found], limit, count)
 
 
-def prior(
+def prior_work(
     snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = (), globs: Sequence[str] = ()
 ) -> list[Item]:
     """Return the last session, a pending checkpoint, and those relevant to a task, in at most `limit` tokens.
@@ -112,23 +112,23 @@ def prior(
     last = collect(snapshot, ended, int(limit / _LEFT), count)
     bearing = [items.of_result(snapshot, one) for one in items.places(ranked) if one.kind != "page"]
     known = {item.id for item in last}
-    return fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
+    return take_fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
 
 
-def _has_changed(snapshot: Snapshot, one: Ended, globs: Sequence[str]) -> bool:
+def _has_changed(snapshot: Snapshot, one: EndedSession, globs: Sequence[str]) -> bool:
     """Return whether a session changed a file that matches the globs."""
     from memctl.pages import repository_paths  # most packs have no section
 
     return bool(repository_paths.matching(sorted(files(snapshot, [one])), globs))
 
 
-def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
-    """Return the checkpoint saved last, if it is pending (see `is_pending`); otherwise None."""
+def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | None:
+    """Return the checkpoint saved last; None if it is finished, or if a session started and ended after it."""
     last = next(iter(checkpoints(snapshot)), None)
     return last if last is not None and is_pending(last, ended) else None
 
 
-def is_pending(saved: Checkpoint, ended: Sequence[Ended]) -> bool:
+def is_pending(saved: Checkpoint, ended: Sequence[EndedSession]) -> bool:
     """Return whether a checkpoint awaits resuming: it is not finished, and no session started and ended after it."""
     return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
 
@@ -150,12 +150,12 @@ def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Re
     return sorted(ordered, key=lambda record: worked.get(record.path, record.timestamp), reverse=True)
 
 
-def files(snapshot: Snapshot, ended: Sequence[Ended]) -> set[str]:
+def files(snapshot: Snapshot, ended: Sequence[EndedSession]) -> set[str]:
     """Return the paths of the files that the last session changed."""
     return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}
 
 
-def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
+def take_fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
     """Return the items that fit into `limit` tokens together, taken in order; items that don't fit are skipped."""
     kept: list[Item] = []
     for item in found:
@@ -169,7 +169,7 @@ def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]
 def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) -> Item:
     """Return a checkpoint as a short item: its goal, its first steps, and the command that shows all of it."""
     begun = [name for name in ("in_progress", "next_actions") if getattr(saved, name)] or ["planned"]
-    title = f"Checkpoint not taken up: {first_sentence(saved.goal) or saved.workflow_id}"
+    title = f"Checkpoint not resumed: {first_sentence(saved.goal) or saved.workflow_id}"
     how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows all of it.\n"
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)

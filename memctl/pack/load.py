@@ -83,7 +83,7 @@ def read(reply: str) -> Directives:
     return Directives(tuple(wanted[:_MOST]), tuple(summarize)[:_MOST], tuple(prune.values()), ignored)
 
 
-class Ways(msgspec.Struct, frozen=True):
+class Loader(msgspec.Struct, frozen=True):
     """The functions that find what directives ask for.
 
     `place` returns the place of a marker, `summary` a file's summary by path, and `count` the tokens of a text.
@@ -105,33 +105,33 @@ class Ways(msgspec.Struct, frozen=True):
         if reason := sensitive_files.refusal(place.path, b"", place.text):
             raise MemctlError(f"{place.path} never enters a model's context: {reason}")
         if self.count(place.text) > LARGE:
-            return self.summarized(place.path)
+            return self.load_summary(place.path)
         section = (("section", place.parent),) if place.parent else ()
         return Item("file", place.path, "", place.text, section, place.path)
 
-    def summarized(self, path: str) -> Item:
+    def load_summary(self, path: str) -> Item:
         """Return the summary of a file, given by path or §4 marker, as an item."""
         return Item("file", path.removeprefix("§4."), "", self.summary(path), (("shown", "summary"),), path)
 
 
-def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> tuple[PackDraft, list[OmittedItem]]:
+def answer(snapshot: Snapshot, now: str, asked: Directives, loader: Loader) -> tuple[PackDraft, list[OmittedItem]]:
     """Return a draft with everything that directives ask for, and the targets that were not found, with the reasons."""
     found: list[Item] = []
     unknown: list[OmittedItem] = []
     records: list[Record] = []
-    for target, way in [
-        *((name, ways.load) for name in asked.load),
-        *((p, ways.summarized) for p in asked.summarize),
+    for target, find in [
+        *((name, loader.load) for name in asked.load),
+        *((p, loader.load_summary) for p in asked.summarize),
     ]:
         try:
-            if way == ways.load and ids.kind_of(target) is not None:
+            if find == loader.load and ids.kind_of(target) is not None:
                 records.append(snapshot.resolve(target))
             else:
-                found.append(way(target))
+                found.append(find(target))
         except MemctlError as error:
             why = f"{error.message}; {error.hint}" if error.hint else error.message
             unknown.append(OmittedItem(target, "", " ".join(why.split())))
-    origins = ways.sources.origins(records)
+    origins = loader.sources.origins(records)
     found = [*(items.of_record(snapshot, record, origins) for record in records), *found]
     missing = [f"- {left.id}: {left.why}" for left in unknown]
     pruned = [f"- {prune.target}" + (f" - {prune.reason}" if prune.reason else "") for prune in asked.prune]
@@ -139,7 +139,7 @@ def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> tuple
     draft = PackDraft(
         project=snapshot.config.project,
         parts=(PackPart("loaded", "Loaded", tuple({item.key: item for item in found}.values())),),
-        title="Asked of the memory of {project}",
+        title="Loaded from the memory of {project}",
         root="loaded_context",
         opening=(NOTICED,),
         closing=tuple(PackNote(name, title, "\n".join(lines), True) for name, title, lines in notes if lines),

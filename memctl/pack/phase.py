@@ -26,7 +26,7 @@ _CRITICAL, _HIGH = 0, 1  # ranks of severity
 _NAMED = 5  # issues listed by id that don't affect the decision
 
 
-class Standing(msgspec.Struct, frozen=True):
+class PhaseStatus(msgspec.Struct, frozen=True):
     """The state of a memory for the next phase: a decision with its reason, lines of facts, and paths.
 
     `decision` is PROCEED, STOP or CLARIFY. `lines` has the most important first, after a line on open issues that do
@@ -39,7 +39,7 @@ class Standing(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-def summary(found: Standing, budget: int, count: CountTokens) -> str:
+def summary(found: PhaseStatus, budget: int, count: CountTokens) -> str:
     """Return the decision with its reason, then as many lines and files as fit into `budget` tokens.
 
     Raises MemctlError if even the decision does not fit.
@@ -56,14 +56,14 @@ def summary(found: Standing, budget: int, count: CountTokens) -> str:
     return whole if text else f"{head}\n" if count(f"{head}\n") <= budget else head
 
 
-def standing(
+def assess(
     snapshot: Snapshot,
     now: str,
     worked: Worked = lambda _: {},
     sections: Sequence[str] = (),
     task: Sequence[Record] = (),
     blockers: Sequence[str] = (),
-) -> Standing:
+) -> PhaseStatus:
     """Summarize a memory, or some of its sections, as a decision with facts.
 
     The decision is STOP if a critical issue is open, CLARIFY if a high issue or a blocker is, otherwise PROCEED.
@@ -76,7 +76,7 @@ def standing(
     states = task or by_last_work(tasks, worked(tasks))[:1]
     issues = sorted((r for r in current if r.memory_type == "issue"), key=lambda r: (severity_rank(r), r.timestamp))
     severe = [record for record in issues if severity_rank(record) <= _HIGH]
-    decisions = binding(current)
+    decisions = binding_decisions(current)
     decision, why = _decide(snapshot, current, states, severe, blockers)
     mild = [record for record in issues if severity_rank(record) > _HIGH]
     elsewhere = [r for r in everything if r.memory_type == "issue" and severity_rank(r) <= _HIGH and r not in severe]
@@ -92,7 +92,7 @@ def standing(
         lines += [f"{one.kind.name.capitalize()}: {one_line(one.title)} [{one.id}]." for one in current]
         lines += [] if current else [f"No open record belongs to {', '.join(sections)}."]
     refs = [ref for record in (*states, *severe, *decisions) for ref in record.code_refs]
-    return Standing(decision, why, tuple(lines), tuple(dict.fromkeys(refs)))
+    return PhaseStatus(decision, why, tuple(lines), tuple(dict.fromkeys(refs)))
 
 
 def of_sections(
@@ -112,7 +112,7 @@ def of_sections(
     return [record for record in records if record.path in kept]
 
 
-def binding(records: Sequence[Record]) -> list[Record]:
+def binding_decisions(records: Sequence[Record]) -> list[Record]:
     """Return the binding decisions, the most important first: open, not just proposed, of importance 7 or more."""
     decisions = [r for r in records if r.memory_type == "decision" and r.is_open and r.status != PROPOSED]
     found = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]

@@ -71,7 +71,7 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
             KNOWLEDGE,
         ),
     )
-    if prior := last_work.prior(snapshot, _PRIOR, count, matching):
+    if prior := last_work.prior_work(snapshot, _PRIOR, count, matching):
         parts += (msgspec.structs.replace(last_work.PRIOR, items=tuple(prior)),)
     packed = {item.key for part in parts for item in part.items}
     paths = {result.path for result in matching}
@@ -137,7 +137,8 @@ def _executive(snapshot: Snapshot, now: str, count: CountTokens, sources: Source
     """Return level 1 as an item, or a short description of the project if level 1 is larger than its limit."""
     text = sources.executive()
     if count(text) > EXECUTIVE:
-        text = "\n".join([*rehydrate.project(snapshot), rehydrate.count_by_type(current_records(snapshot, now))])
+        records = rehydrate.count_by_type(current_records(snapshot, now))
+        text = "\n".join([*rehydrate.project(snapshot), f"Records: {records}"])
     body = headings.take_title(text)[1].strip("\n")
     return (Item("page", PROJECT_ID, snapshot.config.project, body, (), PROJECT_ID),)
 

@@ -21,8 +21,8 @@ from memctl.pack import items, last_work
 from memctl.pack.budget_fill import CountTokens
 from memctl.pack.draft import NOTICED, PROPOSED, REST, Item, PackDraft, PackNote, PackPart
 from memctl.pack.formats.markdown import markdown_item
-from memctl.pack.items import Bearing, Sources
-from memctl.pack.last_work import Ended
+from memctl.pack.items import Sources, TaskMatches
+from memctl.pack.last_work import EndedSession
 from memctl.record import content_fields, handoff
 from memctl.record.filters import Filters, select, severity_rank
 from memctl.record.kinds import KINDS, KNOWLEDGE, SEVERITIES
@@ -96,7 +96,7 @@ def draft(
     """Return the draft of a rehydration; the last session, a checkpoint and tasks take at most `work` tokens."""
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
-    about = items.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
+    about = items.match_task(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
     is_resumed = wanted.is_resumed
@@ -105,7 +105,7 @@ def draft(
     chosen = choose(current, now, wanted, about.records)
     known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
     room = work - sum(count(markdown_item(item)) for item in left)
-    tasks = last_work.fitting([items.of_record(snapshot, record, known) for record in active], room, count)
+    tasks = last_work.take_fitting([items.of_record(snapshot, record, known) for record in active], room, count)
     states, closing = _last_first([_weighed(item, about) for item in tasks])
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
     parts += [
@@ -183,7 +183,7 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
     }
 
 
-def _active(current: Sequence[Record], about: Bearing, sources: Sources) -> list[Record]:
+def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> list[Record]:
     """Return the current states, the one worked on last first; for a task only those that match, or just the first."""
     active = [record for record in current if record.memory_type == "state"]
     worked = sources.worked(active) if len(active) > 1 else {}
@@ -193,7 +193,9 @@ def _active(current: Sequence[Record], about: Bearing, sources: Sources) -> list
     return ordered[:_AT_ONCE]
 
 
-def _sure_first(snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: Bearing) -> Iterator[Item]:
+def _sure_first(
+    snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: TaskMatches
+) -> Iterator[Item]:
     """Yield records as items; those that are only proposed, or whose code has changed, come last."""
     made = [items.of_record(snapshot, record, known) for record in records]
     yield from (_weighed(item, about) for item in sorted(made, key=lambda item: not item.weight))
@@ -217,7 +219,7 @@ def _by_nearness(records: Sequence[Record], matching: Sequence[Record], near: Ca
     return sorted(newest, key=order)
 
 
-def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, about: Bearing) -> Iterator[Item]:
+def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, about: TaskMatches) -> Iterator[Item]:
     """Yield records as items, 50 at a time, because most packs have room for few."""
     for start in range(0, len(records), _AT_ONCE):
         some = list(records[start : start + _AT_ONCE])
@@ -225,7 +227,7 @@ def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, abou
         yield from (_weighed(items.of_record(snapshot, record, known), about) for record in some)
 
 
-def _weighed(item: Item, about: Bearing) -> Item:
+def _weighed(item: Item, about: TaskMatches) -> Item:
     """Return an item with its weight for a task: the best match leads, and a bad match has no weight."""
     if not about.is_met or not item.weight:
         return item
@@ -264,7 +266,7 @@ def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
     """Move the next actions of the first state to a closing note, because models heed the end of a text well."""
     if not states:
         return [], []
-    state, actions = items.without(states[0], "Next actions")
+    state, actions = items.split_off(states[0], "Next actions")
     if not actions.strip():
         return states, []
     return [state, *states[1:]], [PackNote("next", "Next actions", actions, of=state.key)]
@@ -277,7 +279,7 @@ def notes(
     snapshot: Snapshot,
     current: Sequence[Record],
     now: str,
-    ended: Sequence[Ended],
+    ended: Sequence[EndedSession],
     task: str = "",
     *,
     is_met: bool = True,
@@ -292,7 +294,7 @@ def notes(
         yield PackNote("unreadable", "", f"{files}; `memctl status` says why.", essential=True)
     if lines := list(project(snapshot)):
         yield PackNote("summary", "", "\n".join(lines))
-    yield PackNote("records", "", count_by_type(current))
+    yield PackNote("records", "Records", count_by_type(current))
     if line := continuity(snapshot, now, [one.ended for one in ended]):
         yield PackNote("continuity", "", line)
 
@@ -311,7 +313,7 @@ def project(snapshot: Snapshot) -> Iterator[str]:
 
 
 def count_by_type(current: Sequence[Record]) -> str:
-    """Return a sentence with the number of open records of each type."""
+    """Return the number of open records of each type: "2 decisions, 1 state.", or "none open."."""
     counts: dict[str, int] = {}
     for record in current:
         counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
@@ -320,7 +322,7 @@ def count_by_type(current: Sequence[Record]) -> str:
         for name, kind in KINDS.items()
         if name in counts
     ]
-    return f"The memory has {', '.join(parts)}." if parts else "The memory has no open records."
+    return f"{', '.join(parts)}." if parts else "none open."
 
 
 def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
@@ -332,7 +334,7 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
         return ""
-    number = len(ends) or sessions(snapshot.catalogue.recorded(), snapshot.config.session_pause_hours)
+    number = len(ends) or sessions(snapshot.catalogue.recording_times(), snapshot.config.session_pause_hours)
     ended = f"; {quantity(number, 'session')} " if number else ""
     ended += f"summed up, the last ended {_ago(max(ends), now)}" if ends else "so far" if number else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")

@@ -241,6 +241,6 @@ def _class_of(text: str) -> str:
     return next((name for name, is_so in classes if is_so), FINDING)
 
 
-def leans(text: str) -> bool:
+def needs_context(text: str) -> bool:
     """Return whether a sentence can be understood only after the one before it, as by beginning with "This"."""
     return _LEANING_WORDS.search(text) is not None

@@ -41,7 +41,7 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
     @cache
     def touched() -> Callable[[], set[str]]:
-        return history.touched(memory.repository, _LATEST, memory.prefix)
+        return history.paths_touched(memory.repository, _LATEST, memory.prefix)
 
     def ahead(records: list[Record]) -> None:
         if at is None and any(one.code_refs for one in records):
@@ -105,7 +105,10 @@ _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 def origins_of(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None
 ) -> dict[str, RecordOrigin]:
-    """Return the origins of records by path; `at` is the revision, None for the worktree."""
+    """Return the last commit of each record, and which code it refers to has changed since, by the record's path.
+
+    `at` is the revision, None for the worktree.
+    """
     wanted = {memory.tracked(record.path): record for record in records}
     if any(record.code_refs for record in wanted.values()):
         memory.repository.objects.start()  # Git starts while the cache is read

@@ -40,7 +40,7 @@ def doubt(record: Record, body: str) -> str:
     content = content_fields.content(kind, body)
     for text in (record.title, content.get(kind.fields[0].name), content.get(kind.reason)):
         if isinstance(text, str) and (found := _UNDECIDED.search(_first_sentence(text).lower())):
-            return f"it is decided, and says {found[0]!r}"
+            return f"it is accepted, but its text says {found[0]!r}"
     return ""
 
 
@@ -55,7 +55,7 @@ def raw_output(record: Record, body: str) -> str:
     left = without_output(lesson)
     if len(_WORD.findall(left)) >= _FEW or (left == lesson and not _MEASURE.search(lesson.lower())):
         return ""
-    return "this is output, and no lesson"
+    return "this is a program's output and not a lesson"
 
 
 def _first_sentence(text: str) -> str:

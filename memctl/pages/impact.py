@@ -58,7 +58,7 @@ _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """A changed file, its row of MATRIX ("" if there is none), and the pages that it affects.
+    """A changed file, its kind of change (a key of MATRIX, "" for none), and the pages that it affects.
 
     `is_listed` says that the file, or code that a changed record refers to, is among the source files of level 4.
     `documents` are those rendered from a changed file of the memory (paths below `.memory/`).
@@ -141,9 +141,9 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
 
 
 def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
-    """Return the rows of MATRIX for the files of commits, by the subject's type: FEATURE for feat, FIX for fix.
+    """Return the kinds of change of the files in commits, by path: FEATURE for a subject with feat, FIX for fix.
 
-    A file of both kinds of commits has FEATURE.
+    A file in both kinds of commits has FEATURE.
     """
     found: dict[str, str] = {}
     for commit in commits:
@@ -157,7 +157,8 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
     """Return what each changed file affects; files of the memory that no page shows are left out.
 
-    `row` is the row of MATRIX for all files outside the memory, "" to choose it per file; `rows` are rows by path.
+    `rows` are known kinds of change (keys of MATRIX) by path; `row` is the kind of change of all files outside the
+    memory, "" to choose one per file.
     """
     prefix = snapshot.prefix + "/"
     own = [change for change in changes if change.path.startswith(prefix)]
@@ -182,7 +183,7 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
-    """Return the levels, from 4 to 1, that the changed files with a row of MATRIX affect."""
+    """Return the levels, from 4 to 1, that the changed files of one kind (`row`, a key of MATRIX) affect."""
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
     for page in _in_page_order(page for item in reaches for page in item.pages):

@@ -155,7 +155,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
         beginning=links.prose(headings.close_fence(_beginning(page))),
         parts=tuple(
             HeadedText(f"{part.id[1:]} {part.title}", links.prose(headings.close_fence(part.text.strip("\n"))))
-            for part in pages.parts_of(page)
+            for part in pages.numbered_headings(page)
         ),
         decisions=_full_entries(snapshot, links, "decision", places),
         issues=_full_entries(snapshot, links, "issue", places),
@@ -257,7 +257,7 @@ def _part_entries(links: Links, page: Page) -> list[ListEntry]:
     """Return the headed parts of a page of details, each with the first file that it refers to."""
     return [
         ListEntry(part.id, markdown.inline(part.title), where, _first_file(links, part.text))
-        for part, where in zip(pages.parts_of(page), links.parts(page), strict=True)
+        for part, where in zip(pages.numbered_headings(page), links.parts(page), strict=True)
     ]
 
 

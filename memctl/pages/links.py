@@ -39,7 +39,7 @@ def document_of(page: Page) -> str:
 def _part_anchors(page: Page) -> tuple[str, ...]:
     """Return the link target of each heading of a page of details."""
     document = markdown.target(document_of(page))
-    return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.parts_of(page))
+    return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.numbered_headings(page))
 
 
 _CODE = "§4."  # markers of files are not refused here; `check` reports those that lead nowhere
@@ -54,7 +54,9 @@ class Links:
         self._anchors = {page.id: markdown.target(document_of(page)) for page in snapshot.outline.pages}
         self._parts = {page.path: _part_anchors(page) for page in snapshot.outline.details}
         for page in snapshot.outline.details:
-            self._anchors.update(zip((part.id for part in pages.parts_of(page)), self.parts(page), strict=True))
+            self._anchors.update(
+                zip((part.id for part in pages.numbered_headings(page)), self.parts(page), strict=True)
+            )
         self._anchors[pages.PROJECT_ID] = EXECUTIVE
         self._targets: dict[str, str] = {}
         self._left = _MOST
@@ -177,7 +179,8 @@ def refuse_nowhere(outline: Outline, marker: str) -> None:
 
 def missing_section(outline: Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
-    known = ", ".join(page.id for page in (*outline.sections, *outline.details)) or "none"
+    known = ", ".join(page.id for page in (*outline.sections, *outline.details))
+    known = known or "none: `memctl section add` makes one"
     return MemctlError(f"there is no section {marker}", f"there are {known}", USAGE, "not-found")
 
 
@@ -188,8 +191,7 @@ def section_marker(value: str) -> str:
 
 def known_section(snapshot: Snapshot, given: str) -> str:
     """Return the marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError without such a page."""
-    marker = f"§{given.strip().removeprefix('§')}" if given else ""
+    marker = section_marker(given) if given else ""
     if marker and snapshot.outline.find(marker) is None:
-        known = ", ".join(page.id for page in snapshot.outline.sections) or "none"
-        raise MemctlError(f"there is no section {given!r}", f"sections are {known}", USAGE)
+        raise missing_section(snapshot.outline, marker)
     return marker

@@ -62,7 +62,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
     if (page := snapshot.outline.find(marker)) is not None:
         return _page(snapshot, making(), marker, page)
     for detail in snapshot.outline.details:
-        for part in pages.parts_of(detail):
+        for part in pages.numbered_headings(detail):
             if part.id == marker:
                 return _part(snapshot, making(), detail, part)
     refuse_broken(snapshot, marker)
@@ -94,7 +94,7 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) 
     elif page.kind is pages.SECTION:
         parent, children = pages.PROJECT_ID, [detail.id for detail in outline.details_of(page.id)]
     else:
-        parent, children = page.section, [part.id for part in pages.parts_of(page)]
+        parent, children = page.section, [part.id for part in pages.numbered_headings(page)]
         children += [f"§4.{path}" for path in page.code_refs]
     name = EXECUTIVE if page is None else document_of(page)
     return Place(

@@ -14,7 +14,7 @@ from memctl.pages.repository_paths import files_below, possible_paths
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import PROJECT_ID
 from memctl.record.snapshot import Snapshot
-from memctl.store.file_sections import around, sections
+from memctl.store.file_sections import enclosing, sections
 from memctl.store.memory import Memory
 
 
@@ -51,7 +51,7 @@ def governing_sections(
 
 def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[str, ...]:
     outline = snapshot.outline
-    markers = around("§" + place.strip().removeprefix("§"), partial(_parent, snapshot))
+    markers = enclosing("§" + place.strip().removeprefix("§"), partial(_parent, snapshot))
     known = {PROJECT_ID, *(page.id for page in outline.pages), *owned}
     if markers and markers[0] not in known and outline.fault_of(markers[0]) is None:
         raise missing_section(outline, markers[0])

@@ -317,7 +317,9 @@ def _records(
     former = {cause.touch.path for cause in causes if cause.touch.path not in current} - {asked.path}
     names = (asked.path, *former)
     folders = [str(folder) for folder in PurePosixPath(asked.path).parents][:-1]
-    referring = snapshot.catalogue.referring([*map(code_path, names), *folders, *(f"{folder}/" for folder in folders)])
+    referring = snapshot.catalogue.with_code_refs(
+        [*map(code_path, names), *folders, *(f"{folder}/" for folder in folders)]
+    )
     about = [
         (record, ref)
         for record in referring

@@ -46,7 +46,9 @@ class Completions:
     ) -> None:
         """The key is in `environ`, under the name that the settings give; raises MemctlError if they can't be used."""
         if not settings.model:
-            raise MemctlError("no model is set", "`git config --global memctl.llm.model NAME`", USAGE)
+            raise MemctlError(
+                "memctl.llm.model is not set", "`git config --global memctl.llm.model NAME` sets it", USAGE
+            )
         base = http_post.address(settings.base_url, "memctl.llm.baseUrl")
         named = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
         hint = "memctl.llm.apiKeyEnv names the environment variable with the key"

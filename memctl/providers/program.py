@@ -31,7 +31,8 @@ class Program:
         """Find the program on the PATH or at an absolute path, and wait at most `seconds` for an answer; raises
         MemctlError."""
         if not command:
-            raise MemctlError("no command is set", "`git config --global memctl.llm.command 'claude -p'`", USAGE)
+            hint = "`git config --global memctl.llm.command 'claude -p'` sets it"
+            raise MemctlError("memctl.llm.command is not set", hint, USAGE)
         name = os.path.expanduser(command[0])
         found = name if os.path.isabs(name) else None if os.path.dirname(name) else shutil.which(name)
         if found is None or not os.path.isabs(found) or not os.access(found, os.X_OK):

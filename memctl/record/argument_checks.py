@@ -8,25 +8,28 @@ from memctl.errors import USAGE, MemctlError
 
 
 def texts(**given: object) -> None:
-    """Raise MemctlError unless all of these arguments are strings."""
+    """Raise MemctlError unless every argument is a string; the message names the keyword."""
     for what, value in given.items():
         instance(value, str, what, "a text")
 
 
 def numbers(**given: object) -> None:
-    """Raise MemctlError unless all of these arguments are numbers, such as those of tokens."""
+    """Raise MemctlError unless every argument is an int or a float; bool and nan are refused."""
     for what, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
             raise MemctlError(f"{what} is a number, not {_type_name(value)}", exit_code=USAGE)
 
 
 def numbers_or_none(**given: object) -> None:
-    """Raise MemctlError unless all of these arguments are numbers or None."""
+    """Raise MemctlError unless every argument is None or a number (int or float, not bool or nan)."""
     numbers(**{what: value for what, value in given.items() if value is not None})
 
 
 def instance(given: object, kinds: type | tuple[type, ...], what: str, named: str, hint: str | None = None) -> None:
-    """Raise MemctlError unless the argument `what` is an instance of `kinds`; the message calls them `named`."""
+    """Raise MemctlError unless `given` is an instance of `kinds`.
+
+    The message reads "`what` is `named`, not TYPE", such as "budget is a number, not str".
+    """
     if not isinstance(given, kinds):
         raise MemctlError(f"{what} is {named}, not {_type_name(given)}", hint, USAGE)
 

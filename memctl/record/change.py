@@ -1,6 +1,6 @@
-"""A change of the memory, as a value: operations return it, `--dry-run` prints it, one function commits it."""
+"""A change of the memory, as a value: operations return a Change, `--dry-run` prints it, one function commits it."""
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 import msgspec
 
@@ -8,12 +8,12 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.parser import parse
 
-REDACT = "redact"  # the operation that may reword an accepted decision: it takes out what should never have been there
-RENUMBER = "renumber"  # the operation whose deletions lose nothing: the text goes on under another name
+REDACT = "redact"  # the operation that may change the text of accepted decisions: it removes secrets
+RENUMBER = "renumber"  # the operation whose deletions lose nothing: it writes the text under another name
 
 
 class Write(msgspec.Struct, frozen=True):
-    """One file with its whole new text; `old` is the text that it replaces, None for a new file."""
+    """A file to write; `text` is its whole new text, `old` the text that it replaces (None for a new file)."""
 
     path: str  # relative to `.memory/`
     text: str
@@ -21,7 +21,7 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """One file to delete, and the text that it had."""
+    """A file to delete; `old` is its text before the deletion."""
 
     path: str  # relative to `.memory/`
     old: str
@@ -36,10 +36,10 @@ class Deed(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Writes and deletions that belong in one commit, and what its message says.
+    """The files that one commit writes and deletes, and what its message says.
 
-    `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject. `deeds`
-    say what happens to each record if there are many with reasons of their own.
+    `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject. A
+    change of many records has one of `deeds` for each of them, with a reason of its own.
     """
 
     op: str
@@ -54,10 +54,12 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
+        """Whether the change writes and deletes nothing."""
         return not self.deletes and all(write.text == write.old for write in self.writes)
 
     @property
     def paths(self) -> tuple[str, ...]:
+        """The paths of all files that the change writes or deletes, relative to `.memory/`."""
         return tuple(write.path for write in self.writes) + tuple(delete.path for delete in self.deletes)
 
 
@@ -70,12 +72,16 @@ class WriteOptions(msgspec.Struct, frozen=True):
     allow_secret: bool = False  # let text pass that looks like a credential
     allow_owned: bool = False  # write to sections of others; needs a reason
     discard: bool = False  # delete text that Git does not have
-    strict: bool | None = None  # refuse a record of which there is something to say; None: nothing is looked for
-    redact: bool = False  # replace what looks like a credential by a mark: for text that nobody reads first
+    strict: bool | None = None  # refuse a record that lacks something; None: do not look
+    redact: bool = False  # redact what looks like a credential: for text that nobody reads before it is written
 
 
 def rewords(before: str, now: str, path: str) -> bool:
-    """Return whether a change alters the text of an accepted decision."""
+    """Return whether a record at `path` is an accepted decision in `before` and has another title or body in `now`.
+
+    `before` and `now` are whole files. A text that differs only by redactions counts as equal; files that are no valid
+    records give False.
+    """
     try:
         (old, old_body), (new, new_body) = parse(before, path), parse(now, path)
     except InvalidRecord:

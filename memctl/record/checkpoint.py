@@ -12,7 +12,7 @@ import re
 import msgspec
 
 from memctl.record import task_state_1
-from memctl.record.errors import Fault, InvalidRecord, located
+from memctl.record.errors import Fault, InvalidRecord, field_and_message
 from memctl.record.event import Tokens
 from memctl.record.kinds import CHECKPOINTS
 from memctl.record.required_text import Lines
@@ -30,9 +30,9 @@ _PATH = lazy_regex(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
 
 
 class Version(msgspec.Struct, frozen=True, order=True):
-    """The identity of a workflow's checkpoint. Window and version only grow: the larger pair is newer.
+    """The window and version of a workflow's checkpoint. Both only grow: of two checkpoints the larger pair is newer.
 
-    `mark` distinguishes two checkpoints of the same version, which two clones may make at once.
+    `mark` (hexadecimal) distinguishes checkpoints with equal window and version, which two clones may make at once.
     """
 
     version: int
@@ -42,25 +42,30 @@ class Version(msgspec.Struct, frozen=True, order=True):
 
     @property
     def id(self) -> str:
+        """The checkpoint's id, `WORKFLOW-wN-vN-HEX`."""
         return f"{self.workflow}-w{self.window}-v{self.version}-{self.mark}"
 
     @property
     def path(self) -> str:
-        """The JSON file, below `.memory/`."""
+        """The path of the checkpoint's JSON file, relative to `.memory/`."""
         return f"{FOLDER}/{self.workflow}/w{self.window}-v{self.version}-{self.mark}.json"
 
     @property
     def page(self) -> str:
-        """The path of the checkpoint's Markdown page, in the folder of its JSON file."""
+        """The path of the checkpoint's Markdown page, relative to `.memory/`."""
         return self.path.removesuffix("json") + "md"
 
     def is_behind(self, other: Version) -> bool:
-        """Return whether this version is older than another of its workflow."""
+        """Return whether this version is older than `other`; False if they belong to different workflows."""
         return self.version < other.version or self.window < other.window
 
 
 class Metrics(msgspec.Struct, frozen=True):
-    """How full the context was, in tokens; `compressions` and `events` count those of the workflow so far."""
+    """How full the context was when a checkpoint was saved.
+
+    `scs_size` (shared context slice) and `aws_size` (active working set) are in tokens, `compression_ratio` in percent.
+    `compressions` and `events` count those of the workflow up to the checkpoint.
+    """
 
     scs_size: Tokens | None = None
     aws_size: Tokens | None = None
@@ -70,7 +75,7 @@ class Metrics(msgspec.Struct, frozen=True):
 
 
 class Checkpoint(TaskState, frozen=True, kw_only=True):
-    """A saved state of a task: its workflow and version, and the events so far."""
+    """A saved state of a task, with its workflow, a summary of the workflow's events and the size of the context."""
 
     format: int
     checkpoint_id: str
@@ -80,34 +85,41 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
 
     @property
     def number(self) -> Version:
+        """The window and version in the checkpoint's id."""
         found = version_in(self.checkpoint_id)
         assert found is not None  # `parse` and `write.task_state` see to it
         return found
 
 
-def leads_out(path: str) -> bool:
-    """Return whether a path is not one of the repository's files. Otherwise a file may have almost any name."""
+def leaves_repository(path: str) -> bool:
+    """Return whether a path is absolute or empty, has a `..`, is in `.git`, or contains a NUL character.
+
+    Any other name is allowed, since it may be that of an existing file.
+    """
     parts = path.split("/")
     return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path
 
 
 def is_outside(path: str) -> bool:
-    """Return whether a path is plainly outside of the repository: it starts at the home folder or at the root."""
+    """Return whether a path begins with `/` or `~/` and has neither a `..` nor a NUL character."""
     return path.startswith(("/", "~/")) and ".." not in path.split("/") and "\0" not in path
 
 
 def version_in(identifier: str) -> Version | None:
-    """Return the version in a checkpoint's id, None for another id."""
+    """Return the version that a checkpoint's id names, or None if the text is not such an id."""
     return _version(_ID.fullmatch(identifier))
 
 
 def is_begun(identifier: str) -> bool:
-    """Return whether a text begins a checkpoint's id, with its window at least, and is not the whole id."""
+    """Return whether a text is the beginning of a checkpoint's id (`WORKFLOW-wN` at least) and not the whole id."""
     return _BEGUN.fullmatch(identifier) is not None
 
 
 def version_at(path: str) -> Version | None:
-    """Return the version of the JSON file at a path below `.memory/`, None for another path."""
+    """Return the version in the path of a checkpoint's JSON file, or None for another path.
+
+    Paths are relative to `.memory/`.
+    """
     return _version(_PATH.fullmatch(path))
 
 
@@ -118,21 +130,24 @@ def _version(match: re.Match[str] | None) -> Version | None:
 
 
 def is_json(path: str) -> bool:
-    """Return whether a path below `.memory/` is one at which a checkpoint is expected."""
+    """Return whether a path below `.memory/` is in the folder of checkpoints and ends in `.json`."""
     return path.startswith(f"{FOLDER}/") and path.endswith(".json")
 
 
 def is_file(path: str) -> bool:
-    """Return whether a path below `.memory/` is that of a checkpoint, or of the Markdown beside one."""
+    """Return whether a path below `.memory/` is that of a checkpoint's JSON file or of its Markdown page."""
     return version_at(f"{path.removesuffix('.md')}.json" if path.endswith(".md") else path) is not None
 
 
 def parse(text: str, path: str) -> Checkpoint:
-    """Read a checkpoint's JSON file of any format; raises InvalidRecord with all that is wrong with it."""
+    """Return the checkpoint in the text of a JSON file of any format; `path` is relative to `.memory/`.
+
+    Raises InvalidRecord with all its faults.
+    """
     try:
         found = _decoded(text)
     except msgspec.ValidationError as error:
-        raise InvalidRecord([Fault(path, 1, *located(error))]) from None
+        raise InvalidRecord([Fault(path, 1, *field_and_message(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRecord([Fault(path, 1, "", f"this is not JSON: {error}")]) from None
     wrong = list(_problems(found, path))
@@ -160,16 +175,16 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     try:
         timestamps.parse(found.saved_at)
     except ValueError:
-        wrong.append(("saved_at", f"{found.saved_at!r} is on no calendar"))
-    dirty = [one.path for one in found.environment.dirty if leads_out(one.path)]
+        wrong.append(("saved_at", f"{found.saved_at!r} is not a date"))
+    dirty = [one.path for one in found.environment.dirty if leaves_repository(one.path)]
     wrong += [("environment", f"{path!r} leads out of the repository") for path in dirty]
-    # What is outside is named as such; a path that only looks as if it were inside is refused.
-    astray = [one.path for one in found.files if not is_outside(one.path) and leads_out(one.path)]
+    # Files outside are allowed if their path says so; a relative path that leads out is refused.
+    astray = [one.path for one in found.files if not is_outside(one.path) and leaves_repository(one.path)]
     wrong += [("files", f"{path!r} leads out of the repository") for path in astray]
     wrong += [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(found.steps)]
     return wrong
 
 
 def to_json(checkpoint: Checkpoint) -> str:
-    """Return the JSON text of a checkpoint."""
+    """Return the text of a checkpoint's JSON file."""
     return msgspec.json.format(msgspec.json.encode(checkpoint), indent=2).decode() + "\n"

@@ -1,13 +1,13 @@
-"""`.memory/config.yaml`: the settings of a project, the same for everybody who works on it."""
+"""`.memory/config.yaml`: the settings of a project, shared by everybody who works on it."""
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.errors import describe, located
+from memctl.record.errors import describe, field_and_message
 from memctl.record.frontmatter import read_yaml
 
 FORMAT = 1
@@ -18,7 +18,7 @@ COMMITS_HINT = """write one of these lines:
   commits: batch                       (config.yaml: your next commit or `memctl commit` squashes them into one)
   git config memctl.commits each       (or batch; for this clone alone, and it goes before config.yaml)"""
 _HINTS = {  # by the setting at whose value they help
-    "llm": "it may say `use: false`; the model is everybody's own: `git config --global memctl.llm.provider`",
+    "llm": "only `use: false` belongs here; each user sets a model: `git config --global memctl.llm.provider`",
     "commits": COMMITS_HINT,
     "docs": """write one of these lines:
   docs: true                           (rendered documents are in Git, on every branch)
@@ -31,7 +31,7 @@ Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
 
 
 class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The weight of each part in the order of search results; only their proportions matter.
+    """How much each part of the score weighs when search results are ordered; only the proportions matter.
 
     rules.md#search-ranking has the origin of the values.
     """
@@ -48,19 +48,19 @@ class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent of the project: its role, with which a system prompt begins, and its capabilities."""
+    """An agent of the project: its role, with which its system prompt begins, and what it can do."""
 
     role: str = ""
     skills: list[str] = []
 
 
 class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When `memctl maintain` archives and deletes: importance of at most so much, more than so many days.
+    """The limits at which `memctl maintain` archives and deletes records: the highest importance, and the age in days.
 
-    Where the values come from: rules.md#lifecycle. `keep_importance` is the weight from which a record is kept for ever
-    (rules.md#importance), and can only be made stricter. Days count from a record's `timestamp`; those of
-    `delete_decision_days` and `delete_issue_days` from `archived_at`. With `delete: false` nothing is deleted. Of a
-    workflow the last `keep_checkpoints` versions are kept, and what is not older than `delete_checkpoint_days`.
+    Where the values come from: rules.md#lifecycle. A record of importance `keep_importance` or more is kept for ever
+    (rules.md#importance); projects can only lower that limit. Age counts from a record's `timestamp`, for
+    `delete_decision_days` and `delete_issue_days` from `archived_at`. With `delete: false` nothing is deleted. Of each
+    workflow the last `keep_checkpoints` versions are kept, and all younger than `delete_checkpoint_days`.
     """
 
     keep_importance: Annotated[int, msgspec.Meta(ge=1, le=8)] = 8
@@ -81,33 +81,35 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Llm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether sessions of this project may be sent to the language model that a user has set up.
 
-    Which model that is stands in the user's own settings (`git config memctl.llm.provider`): a repository must not name
-    a program to run, or an address that a key is sent to.
+    The model itself is in the user's own settings (`git config memctl.llm.provider`): a repository must not name a
+    program to run, or an address that a key is sent to.
     """
 
     use: bool = True
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a memory; keys that this memctl does not know are left alone."""
+    """The settings of a memory. The file may have other keys, which are left alone: a newer memctl may know them."""
 
     format: int
     project: Annotated[str, msgspec.Meta(min_length=1)]
     description: str = ""
-    model: str = "claude"  # whose tokens budgets are counted in
+    model: str = "claude"  # the model whose tokens budgets count
     # Whether the rendered documents are in Git and follow every change: on each branch, on none, or on the default one.
     docs: bool | Literal["default-branch"] = True
-    commits: Literal["each", "batch"] = "each"  # whether each change is a commit of the branch at once, or with others
+    commits: Literal["each", "batch"] = (
+        "each"  # whether each change becomes a commit of the branch at once, or a batch of them
+    )
     default_branch: str = ""  # for `docs: default-branch`; "": the one that origin/HEAD names
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
     lifecycle: Lifecycle = Lifecycle()
-    semantic_model: str = ""  # of earlier versions, and not used: it is the user's (Memory.semantic_model)
+    semantic_model: str = ""  # from earlier versions, and not used: the user sets the model (Memory.semantic_model)
     llm: Llm = Llm()
     agents: dict[str, AgentConfig] = {}  # by the names that records have as `agent_id`
-    # Tokens of the context that agents at work at once share, at most; rules.md#shared-context.
+    # The most tokens of the context that several agents share; rules.md#shared-context.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
-    # Hours without a sign of it after which a session has ended; rules.md#session-summary.
+    # Hours without an event after which a session counts as ended; rules.md#session-summary.
     session_pause_hours: Annotated[float, msgspec.Meta(gt=0)] = 2.0
     rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; rules.md#rehydration
     window: dict[Any, Any] = {}  # settings of the context window; memctl.window.config reads them
@@ -119,7 +121,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str, path: str) -> Config:
-    """Read a configuration; raises MemctlError with file and line, and for a format newer than this memctl's."""
+    """Return the settings in the text of `config.yaml`.
+
+    Raises MemctlError, with file and line, for invalid values and for a format newer than this memctl knows.
+    """
     values = read_yaml(text, path)
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
         raise MemctlError(
@@ -129,6 +134,6 @@ def parse(text: str, path: str) -> Config:
     try:
         return msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
-        key = located(error)[0].partition(".")[0]
+        key = field_and_message(error)[0].partition(".")[0]
         hint = _HINTS.get(key, "docs/configuration.md has the values of each setting")
         raise MemctlError(f"{path}: {describe(error)}", hint) from None

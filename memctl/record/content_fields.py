@@ -1,7 +1,6 @@
-"""Content fields of a record or page: each is a section of its body under a heading `## Heading`, in plain Markdown.
+"""Content fields of a record or page: each is a section of the body under a heading `## Heading`, in plain Markdown.
 
-The text of one section can't open another: a line that would is written with a backslash in front, which reading
-removes.
+A line of a field's text that would open another section is written with a backslash in front; reading removes it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from memctl.record.kinds import Field
 from memctl.text.headings import close_fence, outside_fences, split
 from memctl.text.lazy_regex import lazy_regex
 
-# What would open a section or a merge conflict: the second line of each `a` above `---` is a heading's.
+# Lines that would open a section or look like a merge conflict; `---` makes the line above it a heading.
 _OPENS = lazy_regex(r"^\\*(?: {0,3}##(?:[ \t]|$)|<{7}(?: |$)| {0,3}-+[ \t]*$)", re.MULTILINE)
 _OPENS_SECTION = lazy_regex(r"\\* {0,3}##(?:[ \t]|$)")
 _UNDERLINES = lazy_regex(r"\\* {0,3}-+[ \t]*")
@@ -23,14 +22,18 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):
-    """A type of record or page that says which headings are content fields."""
+    """A type of record or of page, with the content fields that its body may have."""
 
     @property
-    def fields(self) -> tuple[Field, ...]: ...
+    def fields(self) -> tuple[Field, ...]:
+        """The content fields, in the order in which a new body has them."""
 
 
 def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
-    """Return the content fields of a body by their names (rules.md#records); fields without a section are left out."""
+    """Return the content fields of a body by name: a text, or a list of items (rules.md#records).
+
+    A field without a section in the body is left out.
+    """
     by_heading = {field.heading.casefold(): field for field in kind.fields}
     found: dict[str, str | list[str]] = {}
     for section in split(body):
@@ -43,7 +46,7 @@ def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
 
 
 def compose(field: Field, value: str | list[str]) -> str:
-    """Return the section of one content field; "" if there is nothing to say."""
+    """Return the Markdown section of a content field, its heading first; "" if the value is empty."""
     if isinstance(value, str):
         text = _escape(value.strip("\n"))
     else:
@@ -51,16 +54,16 @@ def compose(field: Field, value: str | list[str]) -> str:
     if not text.strip():
         return ""
     section = f"## {field.heading}\n\n{close_fence(text)}\n"
-    if len(split(f"{section}\n## x\n")) != 2:  # some mixture of HTML and code that no escape holds in its place
+    if len(split(f"{section}\n## x\n")) != 2:  # some mixture of HTML and code that no escape keeps inside its section
         quoted = "\n".join(f"> {line}" for line in text.split("\n"))
         section = f"## {field.heading}\n\n{quoted}\n"
     return section
 
 
 def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) -> str:
-    """Set a content field ("" or [] removes its section); everything else stays as it is.
+    """Return `body` with one content field set to `value`; "" or [] removes its section.
 
-    A new section is put after the nearest one that precedes it in the type's order.
+    Everything else is unchanged. A new section goes behind the nearest one that precedes it in the type's order.
     """
     if content(kind, body).get(field.name) == value:
         return body
@@ -84,7 +87,7 @@ def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) ->
 
 
 def parse_items(text: str) -> list[str]:
-    """Return the items of a Markdown list; lines that belong to no item make an item of their own."""
+    """Return the items of a Markdown list. Lines outside of any item make an item of their own."""
     items: list[list[str]] = []
     fresh = True
     for line in text.split("\n"):

@@ -1,6 +1,6 @@
-"""Faults in a file of the memory: file, line and field of each."""
+"""Faults of the memory's files, each with file, line and field, and the exceptions that carry them."""
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ CONFLICT, DUPLICATE = "conflict", "duplicate"
 _NAMED = 3  # files at fault that a summary names; `check` names all
 
 
-class Malformed(ValueError):
-    """Front matter that can't be read: `line` (1-based, in the file), `key` ("" if none) and what is wrong.
+class FrontMatterError(ValueError):
+    """Raised for front matter that can't be read: `line` (1-based, in the file), `key` ("" if none), `message`.
 
-    `about` is CONFLICT or DUPLICATE where a merge left its markers or a key stands twice, "" otherwise.
+    `about` is CONFLICT if the file has the markers of an unfinished merge, DUPLICATE if a key occurs twice, else "".
     """
 
     def __init__(self, line: int, key: str, message: str, about: str = "") -> None:
@@ -25,7 +25,7 @@ class Malformed(ValueError):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """An error in a file of the memory: its place, and a message."""
+    """What is wrong with a file of the memory, and on which line of it."""
 
     path: str  # relative to `.memory/`
     line: int  # 1-based
@@ -38,32 +38,34 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class InvalidRecord(ValueError):
-    """Raised for a file that is not a valid record, with all its faults."""
+    """Raised for a file that is not a valid record, page or checkpoint; `faults` are all that is wrong with it."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("\n".join(map(str, faults)))
         self.faults = faults
 
 
-class NoPlainFile(InvalidRecord):
-    """Raised if a link, folder or device is in the place of a file of the memory, or a path leads through a link."""
+class NotRegularFile(InvalidRecord):
+    """Raised if a path of the memory is a link, folder or device instead of a file, or leads through a link."""
 
 
-def located(error: Exception) -> tuple[str, str]:
-    """Split a message of msgspec into the field ("" if it names none) and what is wrong with it."""
+def field_and_message(error: Exception) -> tuple[str, str]:
+    """Split the message of a msgspec error into the field ("" if it names none) and what is wrong with it."""
     message, _, field = str(error).partition(" - at `$.")
     return field.rstrip("`"), message
 
 
 def describe(error: Exception) -> str:
-    """Return what msgspec says is wrong with values, the field first: `lifecycle.delete: Expected `bool`, got
-    `int``."""
-    field, message = located(error)
+    """Return the message of a msgspec error with the field first: "lifecycle.delete: Expected `bool`, got `int`"."""
+    field, message = field_and_message(error)
     return f"{field}: {message}" if field else message
 
 
 def summary(prefix: str, faults: Sequence[Fault]) -> str:
-    """Return a line that names the unreadable files below `prefix`, each with its first fault; "" without faults."""
+    """Return one line that names up to three unreadable files, each with its first fault; "" without faults.
+
+    `prefix` is the memory's folder, which is put before each path.
+    """
     by_path = {fault.path: fault for fault in reversed(faults)}
     words = [f"{prefix}/{by_path[path]}" for path in sorted(by_path)[:_NAMED]]
     more = [f"{len(by_path) - _NAMED:,} files more can't be read (`memctl check`)"] if len(by_path) > _NAMED else []

@@ -1,4 +1,4 @@
-"""Workflow events: transitions of a workflow, each complete in itself.
+"""Workflow events: what happened in a workflow (begun, handed off, compressed, …), each understandable by itself.
 
 rules.md#events has the origin of types and fields. Sizes are in tokens, ratios in percent.
 """
@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from memctl.record.required_text import Line, Lines, Mission, ShortText, is_said
+from memctl.record.required_text import Line, Lines, Mission, ShortText, is_meaningful
 
 TRANSITIONS = ("phase_boundary", "compression", "escalation", "checkpoint")
 PHASES = ("phase_complete", "phase_start")
-HANDED = "agent_handoff"  # tells whoever coordinates; rules.md#handoffs
+HANDED = "agent_handoff"  # the event by which a coordinator learns of a handoff; rules.md#handoffs
 TYPES = (*TRANSITIONS, *PHASES, HANDED)
 Type = Literal[
     "phase_boundary", "compression", "escalation", "checkpoint", "phase_complete", "phase_start", "agent_handoff"
@@ -24,7 +24,10 @@ Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
 class ContextSizes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How large a context is: shared context slice and active working set in tokens, context debt in percent."""
+    """The size of a context: shared context slice and active working set in tokens, context debt in percent.
+
+    None stands for what was not measured.
+    """
 
     scs_size: Tokens | None = None
     aws_size: Tokens | None = None
@@ -35,7 +38,7 @@ NOT_MEASURED = ContextSizes()
 
 
 class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event; `sequence` counts from 1 within a stream. An empty field was not given."""
+    """An event of a workflow. `sequence` counts from 1 within a stream; fields without a value are empty."""
 
     event_id: Line
     sequence: Annotated[int, msgspec.Meta(ge=1)]
@@ -59,12 +62,12 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def compression_ratio(self) -> float | None:
-        """How much smaller the working set became, in percent; None if that was not measured."""
+        """By how many percent the working set became smaller; None if it was not measured before and after."""
         before, after = self.before_state.aws_size, self.after_state.aws_size
         return None if not before or after is None else round((before - after) / before * 100, 1)
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Yield every text that somebody gave, with the name of its field."""
+        """Yield every text of the event that is not empty, each with the name of its field first."""
         for name in ("target_agent", "phase", "action_taken", "mission"):
             if value := getattr(self, name):
                 yield name, value
@@ -85,13 +88,13 @@ _NEEDED = {
 
 
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
-    """Return what is wrong with an event of its type: pairs of field and message."""
+    """Return pairs of field and message for what is wrong with an event, such as a field that its type requires."""
     found = [(name, "is needed") for name in _NEEDED[event.event_type] if not getattr(event, name)]
-    found += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_said(text)]
+    found += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_meaningful(text)]
     if event.event_type == "compression":
         before, after = event.before_state.aws_size, event.after_state.aws_size
         if before is None or after is None:
-            found.append(("aws_size", "of a compression is needed before and after"))
+            found.append(("aws_size", "is needed before and after a compression"))
         elif after >= before:  # strictly smaller; rules.md#compression-triggers
             found.append(("aws_size", f"a compression makes it smaller, and {after:,} is not less than {before:,}"))
     return found

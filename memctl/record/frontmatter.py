@@ -1,8 +1,8 @@
-"""Front matter: read strictly, write canonically, change one key without touching the rest.
+"""Front matter: strict reading, canonical writing, and changes of single keys that leave the rest untouched.
 
-The canonical form, which memctl writes, is read nine times as fast as by YAML's C loader. It is a small part of YAML:
-one `key: value` a line, lists as `  - item` lines, texts plain where no YAML reader could take them for anything else
-and as JSON strings otherwise. Whatever is not of this form goes to `strict_yaml`.
+memctl writes the canonical form, a small part of YAML that is read nine times as fast as by YAML's C loader: one `key:
+value` a line, lists as lines `  - item`, texts plain where every YAML reader takes them for texts, otherwise as JSON
+strings. Front matter in any other form is read by `strict_yaml`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.errors import CONFLICT, Fault, InvalidRecord, Malformed
+from memctl.record.errors import CONFLICT, Fault, FrontMatterError, InvalidRecord
 from memctl.text.lazy_regex import lazy_regex
 
 FENCE = "---"
@@ -33,7 +33,7 @@ _ITEM, _NOTHING = "-", ""  # what stands for a key in the lines of items and com
 
 
 class KeyLines(msgspec.Struct, frozen=True):
-    """One key of a front matter with its lines as they stand in the file."""
+    """A key of a front matter with its lines, exactly as they are in the file; `line` (1-based) is the first."""
 
     key: str
     text: str
@@ -41,30 +41,30 @@ class KeyLines(msgspec.Struct, frozen=True):
 
 
 def clean_newlines(text: str) -> str:
-    """LF line ends throughout, no byte order mark: what every text of memctl is stored as."""
+    """Return a text with LF line ends and without a byte order mark, as memctl stores every text."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text[1:] if text.startswith("\ufeff") else text
 
 
 def split(text: str) -> tuple[str, str]:
-    """Cut a file into the front matter between its fences and everything after the closing one.
+    """Split a file into its front matter, without the fences `---`, and everything after the closing fence.
 
-    Raises Malformed if the fences are missing, and for the markers of an unfinished merge.
+    Raises FrontMatterError if a fence is missing, and for the markers of an unfinished merge.
     """
     if ("\n<<<<<<<" in text or text.startswith("<<<<<<<")) and (line := _conflict(text)):
-        raise Malformed(line, "", "a merge conflict is not resolved here", CONFLICT)
+        raise FrontMatterError(line, "", "a merge conflict is not resolved here", CONFLICT)
     if not text.startswith(FENCE + "\n"):
-        raise Malformed(1, "", "the file does not begin with front matter (a line `---`)")
+        raise FrontMatterError(1, "", "the file does not begin with front matter (a line `---`)")
     end = text.find("\n---\n", 3)
     if end >= 0:
         head, rest = text[4 : end + 1], text[end + 5 :]
     elif text.endswith("\n---"):
         head, rest = text[4:-3], ""
     else:
-        raise Malformed(1, "", "the front matter is not closed (no second line `---`)")
+        raise FrontMatterError(1, "", "the front matter is not closed (no second line `---`)")
     if len(head) > MAX_HEAD:
-        raise Malformed(1, "", f"the front matter has {len(head):,} characters; at most {MAX_HEAD:,} are read")
+        raise FrontMatterError(1, "", f"the front matter has {len(head):,} characters; at most {MAX_HEAD:,} are read")
     return head, rest
 
 
@@ -82,8 +82,10 @@ def _conflict(text: str) -> int:
 
 
 def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
-    """Return the values of the front matter and the body of a file; raises Malformed. `number_keys` as in
-    strict_yaml."""
+    """Return the values of a file's front matter, and the file's body. Raises FrontMatterError.
+
+    With `number_keys` a key below the first level may be a number, as in `0.75: progressive`.
+    """
     head, rest = split(text)
     values = read_canonical(head)
     if values is None:
@@ -94,9 +96,9 @@ def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
 
 
 def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
-    """Return the values of a YAML document, read strictly, without those that are empty.
+    """Return the values of a whole YAML document, such as settings; keys without a value are left out.
 
-    Below the first level keys may be numbers. Raises MemctlError with the file's name, the line, and the given hint.
+    Keys below the first level may be numbers. Raises MemctlError with `name`, the line, and `hint`.
     """
     text = clean_newlines(text).removeprefix("---\n").rstrip("\n") + "\n"
     if len(text) > MAX_HEAD:
@@ -104,21 +106,24 @@ def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
     text = f"---\n{text}---\n"
     try:
         values, _ = read(text, number_keys=True)
-    except Malformed as error:
+    except FrontMatterError as error:
         raise MemctlError(f"{name}:{max(error.line - 1, 1)}: {error.message}", hint) from None
     return {key: value for key, value in values.items() if value is not None}
 
 
 def compose(values: Mapping[str, Any], body: str) -> str:
-    """Return a file in canonical form; values that are None or empty lists are left out."""
+    """Return the text of a file with the values as front matter, in canonical form.
+
+    None and empty lists are left out.
+    """
     head = "".join(emit(key, value) for key, value in values.items() if value is not None and value != [])
     return f"---\n{head}---\n" + (f"\n{body}" if body else "")
 
 
 def blocks(text: str) -> tuple[KeyLines, ...]:
-    """Return the keys of a file's front matter with their lines, in order; raises Malformed.
+    """Return the keys of a file's front matter with their lines, in order. Raises FrontMatterError.
 
-    Comments belong to the key above them; those above the first key form a block whose key is "".
+    A comment belongs to the key above it; comments above the first key form a block whose key is "".
     """
     head, _ = split(text)
     if read_canonical(head) is not None:
@@ -126,7 +131,7 @@ def blocks(text: str) -> tuple[KeyLines, ...]:
     else:
         from memctl.record import strict_yaml
 
-        strict_yaml.read(head)  # what can't be read must not be cut up either
+        strict_yaml.read(head)  # raises for front matter that can't be read
         starts = strict_yaml.key_lines(head)
     found: list[KeyLines] = []
     for number, line in enumerate(head.split("\n")[:-1], start=2):
@@ -141,9 +146,9 @@ def blocks(text: str) -> tuple[KeyLines, ...]:
 
 
 def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
-    """Set (or with None or [] remove) keys and leave every other character of the file as it is.
+    """Return the text of a file with some keys of its front matter set, or removed if the value is None or [].
 
-    A new key goes behind the nearest one that precedes it in `order`.
+    Every other character is unchanged. A new key goes behind the nearest one that precedes it in `order`.
     """
     kept = list(blocks(text))
     current, _ = read(text)
@@ -180,7 +185,7 @@ def _with_comments(lines: str, old: str) -> str:
     if beside and lines:
         head, newline, tail = lines.partition("\n")
         lines = f"{head} {beside}{newline}{tail}"
-    if re.search(r":\s+[|>]", first):  # what looks like a comment in a block of text is text
+    if re.search(r":\s+[|>]", first):  # in a block of text `#` starts no comment
         last_of_text = max((i for i, line in enumerate(rest) if line.startswith(" ")), default=-1)
         rest = rest[last_of_text + 1 :]
     kept = [found for line in rest if (found := _kept_comment(line)) is not None]
@@ -207,25 +212,28 @@ def _comment(line: str) -> str:
     return ""
 
 
-def take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
-    """Return the values and the body of a file with LF line ends; raises InvalidRecord if it can't be read at all."""
+def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
+    """Return the values of a file's front matter, and its body with LF line ends.
+
+    Raises InvalidRecord, for the file at `path`, if the front matter can't be read or a NUL character is in the text.
+    """
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InvalidRecord([Fault(path, line, "", "a NUL character is here; Git would take the file for binary")])
     try:
         return read(text)
-    except Malformed as error:
+    except FrontMatterError as error:
         raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
 
 
-def invalid(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord:
-    """Return what is wrong with the fields of a file, each with its line."""
+def invalid_record(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord:
+    """Return an InvalidRecord for pairs of a front matter key and a message; each fault gets the line of its key."""
     lines = {block.key: block.line for block in blocks(text)}
     return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
 
 
 def emit(key: str, value: Any) -> str:
-    """Return the canonical lines of one key."""
+    """Return a key and its value as lines of canonical front matter. Raises ValueError for a key that can't be one."""
     if KEY.fullmatch(key) is None or key.lower() in _RESERVED:
         raise ValueError(f"{key!r} can't be a key: use letters, digits, `_` and `-`, a letter first")
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):

@@ -1,4 +1,4 @@
-"""A handoff as its record describes it: who gave what to whom, and the answer (rules.md#handoffs)."""
+"""A handoff as its record has it: giver, taker, sections, and the taker's answer (rules.md#handoffs)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
-from memctl.record.errors import Fault, InvalidRecord, located
+from memctl.record.errors import Fault, InvalidRecord, field_and_message
 from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
 from memctl.record.record import Record
@@ -22,9 +22,9 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
-    """The front matter that a handoff has beyond that of other records.
+    """The front matter that only handoffs have: giver, taker, task, sections and answer.
 
-    `sections` changed hands; nobody owned `unowned` of them before; `declined` went back.
+    Of the `sections` that changed hands `unowned` had no owner before, and `declined` went back to the giver.
     """
 
     from_agent_id: _Name
@@ -43,7 +43,7 @@ KEYS = Parties.__struct_fields__
 
 
 class Handoff(msgspec.Struct, frozen=True):
-    """A handoff: its record, its parties, and the body of its record."""
+    """A handoff: its record, the front matter that only handoffs have, and the body of its file."""
 
     record: Record
     parties: Parties
@@ -51,17 +51,18 @@ class Handoff(msgspec.Struct, frozen=True):
 
     @property
     def is_offered(self) -> bool:
+        """Whether the handoff waits for the taker's answer."""
         return self.record.status == OFFERED and not self.record.is_archived
 
 
 def read(text: str, path: str) -> Handoff:
-    """Read the file of a handoff; raises InvalidRecord if it does not name the giver and the taker."""
+    """Return the handoff in the text of a record's file; raises InvalidRecord if giver or taker is missing."""
     record, body = parse(text, path)
     values, _ = frontmatter.read(frontmatter.clean_newlines(text))
     try:
         parties = msgspec.convert({key: values[key] for key in KEYS if values.get(key) is not None}, Parties)
     except msgspec.ValidationError as error:
-        field, message = located(error)
+        field, message = field_and_message(error)
         raise InvalidRecord([Fault(path, _line(text, field), field, message)]) from None
     for field in ("from_agent_id", "to_agent_id", "answered_by"):
         if not getattr(parties, field).isprintable():
@@ -75,8 +76,8 @@ def _line(text: str, field: str) -> int:
     return next((block.line for block in blocks if block.key == field.partition("[")[0]), 1)
 
 
-def of(snapshot: Snapshot, record: Record) -> Handoff:
-    """Return the handoff of a record; raises MemctlError if it is another record, or does not name the giver."""
+def from_record(snapshot: Snapshot, record: Record) -> Handoff:
+    """Return the handoff of a record; raises MemctlError if the record is no handoff, or names no giver."""
     if record.memory_type != HANDOFF.name:
         raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
     try:
@@ -86,8 +87,10 @@ def of(snapshot: Snapshot, record: Record) -> Handoff:
 
 
 def read_all(snapshot: Snapshot, *, only_open: bool = False) -> tuple[list[Handoff], list[Fault]]:
-    """Return all handoffs, or those that wait for an answer, newest first; and the faults of those that don't name
-    giver and taker."""
+    """Return all handoffs, newest first, and the faults of those that name no giver or taker.
+
+    With `only_open` just those that wait for an answer.
+    """
     handoffs, faults = [], []
     for record in snapshot.catalogue.select([("memory_type", "is", HANDOFF.name)], "id")[0]:
         if record.is_open or not only_open:
@@ -101,7 +104,7 @@ def read_all(snapshot: Snapshot, *, only_open: bool = False) -> tuple[list[Hando
 
 
 def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:
-    """Return the handoffs that wait for an agent's answer."""
+    """Return the handoffs that wait for the answer of an agent, newest first."""
     return [one for one in read_all(snapshot, only_open=True)[0] if one.is_offered and one.parties.to_agent_id == agent]
 
 
@@ -109,16 +112,15 @@ _PACKAGE = ".package.txt"
 
 
 def package_path(record_path: str) -> str:
-    """Return the path of a handoff's package, exactly as the taker got it: beside its record, with the record's file
-    name.
+    """Return the path of the file that has a handoff's package, the text that its taker was given.
 
-    The id alone would not do, since two clones can give out the same one. If the record is renumbered, the package gets
-    the new id too; the old one would lead the taker to another handoff.
+    It is beside the record and has its file name, which is unique: two clones can give out the same id. Renumbering a
+    record renames its package, too. Paths are relative to `.memory/`.
     """
     return f"{record_path.removesuffix('.md')}{_PACKAGE}"
 
 
 def record_path(path: str) -> str:
-    """Return the record beside which a handoff's package lies; "" if the path is of another file."""
+    """Return the path of the handoff's record for the path of its package; "" if no package has that path."""
     is_package = path.startswith(f"{HANDOFF.folder}/") and path.endswith(_PACKAGE)
     return f"{path.removesuffix(_PACKAGE)}.md" if is_package else ""

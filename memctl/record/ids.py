@@ -1,4 +1,4 @@
-"""Identifiers: `DEC-2025-11-04-003` for people, a UUIDv7 for machines, and the path that follows from the first."""
+"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines, and the path made from the former."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ from memctl.text.lazy_regex import lazy_regex
 
 _PREFIXES = "|".join(BY_PREFIX)
 PATTERN = lazy_regex(rf"(?a:({_PREFIXES})-(\d{{4}}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{{3,}}))")
-SHAPE = rf"(?:{_PREFIXES})-\d{{4}}-\d\d-\d\d-\d{{3,}}"  # of an id, though no calendar has its day
+SHAPE = rf"(?:{_PREFIXES})-\d{{4}}-\d\d-\d\d-\d{{3,}}"  # the form of an id; its day may not exist
 ALLOWED = "an id such as DEC-2025-11-04-003"
 _SLUG_LIMIT = 50
-# From here on numbers are not counted but follow from a record's memory_id, so that every clone comes to the same one.
+# Numbers from here on are derived from a record's memory_id, so that every clone gets the same one.
 FIRST_DERIVED, _DERIVED = 100_000, 900_000
 
 
 def record_id(kind: Kind, day: str, number: int) -> str:
-    """Return the id of record `number` of a day (`YYYY-MM-DD`); numbers past 999 grow a digit."""
+    """Return the id of record number `number` of a day (`YYYY-MM-DD`), such as DEC-2025-11-04-003.
+
+    Numbers have three digits, and more from 1,000 on.
+    """
     return f"{kind.prefix}-{day}-{number:03d}"
 
 
-def derived(identifier: str, memory_id: str, taken: Collection[str]) -> str:
-    """Return another id for a record, of the same type and day, derived from its memory_id: six digits, not in `taken`.
+def derive_id(identifier: str, memory_id: str, taken: Collection[str]) -> str:
+    """Return an unused id for a record that shares its id with another: of its type and day, with a number of six
+    digits.
 
-    Nobody counts that far, so no clone gives it out later.
+    The number is computed from `memory_id`, so every clone gets the same one. No id of `taken` is returned, and counted
+    numbers never get that high.
     """
     from hashlib import blake2b
 
@@ -38,25 +43,25 @@ def derived(identifier: str, memory_id: str, taken: Collection[str]) -> str:
 
 
 def kind_of(identifier: str) -> Kind | None:
-    """Return the record type that an id names, or None if it is no id."""
+    """Return the record type that an id's prefix names, or None if the text is not an id."""
     match = PATTERN.fullmatch(identifier)
     return BY_PREFIX[match[1]] if match else None
 
 
 def series(identifier: str) -> tuple[str, int]:
-    """Split an id into its series (`DEC-2025-11-04`) and its number."""
+    """Split an id into its series, type and day (`DEC-2025-11-04`), and its number."""
     head, _, number = identifier.rpartition("-")
     return head, int(number)
 
 
-def numbers(names: Iterable[str], series: str) -> list[int]:
-    """Return the numbers in a series that the given file names of records use."""
+def used_numbers(names: Iterable[str], series: str) -> list[int]:
+    """Return the numbers that records of a series (`DEC-2025-11-04`) use, by the names of their files."""
     matches = (PATTERN.match(name) for name in names if name.startswith(series + "-"))
     return [int(match[3]) for match in matches if match]
 
 
 def path_of(identifier: str, title: str) -> str:
-    """Return where a new record lives below `.memory/`. It stays there for ever: a later title does not move it."""
+    """Return the path of a new record below `.memory/`. A record never moves, even if its title changes."""
     kind = kind_of(identifier)
     assert kind is not None
     month = identifier[4:11]
@@ -65,13 +70,13 @@ def path_of(identifier: str, title: str) -> str:
 
 
 def id_in_path(path: str) -> str | None:
-    """Return the id that a record's file name begins with."""
+    """Return the id with which the name of a record's file begins, or None."""
     match = PATTERN.match(path.rpartition("/")[2])
     return match[0] if match else None
 
 
 def slug(title: str) -> str:
-    """Return an ASCII file-name part for a title; empty if nothing of it can be written in ASCII."""
+    """Return a title as part of a file name, in ASCII; "" if no character of it can be written so."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.findall(r"[a-z0-9]+", plain.replace("'", ""))
     while words and len("-".join(words)) > _SLUG_LIMIT:
@@ -80,7 +85,7 @@ def slug(title: str) -> str:
 
 
 def uuid7(epoch_ms: int, entropy: bytes) -> str:
-    """Return a version 7 UUID (RFC 9562, 5.7) from Unix milliseconds and at least 10 random bytes."""
+    """Return a version 7 UUID (RFC 9562, 5.7) made of Unix milliseconds and at least 10 random bytes."""
     value = (epoch_ms & (1 << 48) - 1) << 80 | int.from_bytes(entropy[:10], "big")
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62
@@ -89,5 +94,5 @@ def uuid7(epoch_ms: int, entropy: bytes) -> str:
 
 
 def time_of(memory_id: str) -> int:
-    """Return when a UUIDv7 was made, in Unix seconds."""
+    """Return the time in a version 7 UUID, in Unix seconds."""
     return int(memory_id.replace("-", "")[:12], 16) // 1000

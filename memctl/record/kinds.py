@@ -1,9 +1,9 @@
-"""The record types: everything in which they differ, each type one value in KINDS.
+"""The record types: each is one value of KINDS, which has everything in which it differs from the others.
 
 rules.md#records has the origin of four types and their content fields. The fifth, a handoff, says what one agent gave
 to another (rules.md#handoffs). It is about the work and not about the project, so code that selects knowledge by type
-leaves it out. Two scalar fields, `severity` and `completion_percentage`, are in the front matter, where they can be
-filtered.
+leaves it out. `severity` and `completion_percentage` are in the front matter and not in the body, so that commands can
+filter by them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ SESSIONS, CHECKPOINTS = "sessions", "checkpoints"  # folders of `.memory/` that 
 
 SEVERITIES = ("critical", "high", "medium", "low")  # worst first
 
-# What an issue weighs when nobody says; a critical one has to be kept for ever (rules.md#importance).
+# The importance of an issue by its severity; a critical one is kept for ever (rules.md#importance).
 IMPORTANCE_BY_SEVERITY = {"critical": 9, "high": 8, "medium": 6, "low": 4}
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A content field: its name in exports, its heading in the body, whether it is a list, and its option."""
+    """A content field of a record or page: its name in exports, its heading in the body, and its command-line option.
+
+    `help` says what belongs there. With `is_list` the section is a Markdown list.
+    """
 
     name: str
     heading: str
@@ -33,11 +36,12 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class StatusStep(msgspec.Struct, frozen=True):
-    """A status of a record type: its name, how far along the record is, and which statuses may follow.
+    """A status that records of a type can have, and the statuses that may follow.
 
-    In a merge the status that is further along wins; between two equal ones (accepted or rejected) a person chooses. A
-    status that is reached only through another comes after it. `superseded` is last: nothing follows it, and the other
-    record says it too. A record whose status `is_closed` no longer takes part.
+    In a merge the status of higher `rank` wins; between statuses of equal rank, such as accepted and rejected, a person
+    chooses. A status that is reached only through another one has a higher rank. `superseded` has the highest: nothing
+    follows it, and the superseding record names the superseded one. A record with a status that `is_closed` needs no
+    more work.
     """
 
     name: str
@@ -47,51 +51,52 @@ class StatusStep(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """A record type: everything in which it differs from others. One more entry in KINDS makes one more type.
+    """A record type: everything in which it differs from others. One more value in KINDS is one more type.
 
-    `prefix` has three capital letters. `verb` is the operation that makes a record, as in commit subjects, and with a
-    `help` also the command. `defaults` are front matter keys that only this type has, with their default values.
-    `resolved` is the status that `memctl resolve` gives, "" for none. `reason` is the field that says why; "" if the
-    first field says the most. `reasoning` are other fields that may stand for it.
+    `prefix` has three capital letters. `verb` is the operation that makes a record, as in commit subjects; with a
+    `help` it is a command, too. `defaults` are front matter keys that only this type has, with default values.
+    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` names the content field that says why
+    ("" if the first field is the one that matters); one of `reasoning` may be given in its place.
     """
 
     name: str  # the value of `memory_type`
     prefix: str  # of its ids
-    plural: str  # of those that are open, as a pack counts them
+    plural: str  # the plural for counts of open records
     verb: str
     help: str = ""
     examples: tuple[tuple[str, str], ...] = ()  # of the command, each with what it does
-    importance: int = 5  # when nobody says
+    importance: int = 5  # the default
     defaults: Mapping[str, Any] = {}
     steps: tuple[StatusStep, ...]  # the first is what a new record gets
     resolved: str = ""
     is_knowledge: bool = True  # about the project, and not about who works on it
-    merged_files: str = "**"  # which files of the folder are records, as .gitattributes says it
+    merged_files: str = "**"  # the pattern of the folder's files that are records, for .gitattributes
     reason: str = ""
     reasoning: tuple[str, ...] = ()
     fields: tuple[Field, ...]
 
     @cached_property
     def folder(self) -> str:
-        """Where records of the type are, below `.memory/`."""
+        """The folder of the type's records, relative to `.memory/`."""
         return f"{self.name}s"
 
     @cached_property
     def statuses(self) -> tuple[str, ...]:
+        """The names of all statuses of the type; a new record has the first."""
         return tuple(step.name for step in self.steps)
 
     @cached_property
-    def closed(self) -> frozenset[str]:
-        """The statuses in which a record no longer takes part."""
+    def closed_statuses(self) -> frozenset[str]:
+        """The statuses of records that need no more work, such as resolved or superseded."""
         return frozenset(step.name for step in self.steps if step.is_closed)
 
     def step(self, status: str) -> StatusStep | None:
-        """Return a status of the type by its name, None for another's."""
+        """Return the status of the type with this name, or None if the type has no such status."""
         return next((step for step in self.steps if step.name == status), None)
 
     @cached_property
     def template(self) -> str:
-        """The body of an empty record: its headings, and under each a comment that says what belongs there."""
+        """The body of an empty record: each heading with a comment below it that says what belongs there."""
         return "\n".join(
             f"## {field.heading}\n\n<!-- {field.help}{_EACH * field.is_list} -->\n" for field in self.fields
         )
@@ -277,7 +282,7 @@ KNOWLEDGE = tuple(kind.name for kind in KINDS.values() if kind.is_knowledge)
 BY_PREFIX = {kind.prefix: kind for kind in KINDS.values()}
 BY_FOLDER = {kind.folder: kind for kind in KINDS.values()}
 
-# Links between records, each with what it is called at the other end.
+# The links between records, each with the name of its other end.
 OTHER_END = {
     "supersedes": "superseded_by",
     "superseded_by": "supersedes",

@@ -1,4 +1,4 @@
-"""References in a text: ids of records and § markers, outside of code."""
+"""References in a text to records and pages: ids and § markers that are not in code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEGINNING = lazy_regex("|".join(_BEGINNINGS))  # found faster than the whole
 _TRAILING = ".-"  # what ends a sentence and not a path
 
 
-IGNORE = "check_ignore"  # stands among the mentions of a record whose front matter has this key
+IGNORE = "check_ignore"  # listed among the mentions of a record whose front matter has this key
 
 
 class Mention(msgspec.Struct, frozen=True, array_like=True):
@@ -30,8 +30,10 @@ class Mention(msgspec.Struct, frozen=True, array_like=True):
 
 
 def in_text(text: str, first_line: int = 1) -> list[Mention]:
-    """Return the references of a text in Markdown, each once for a line; `first_line` is the number of its first
-    line."""
+    """Return the references in a Markdown text, outside of code; one that a line has twice is returned once.
+
+    `first_line` is the line number of the text's first line.
+    """
     if not any(beginning in text for beginning in _BEGINNINGS):  # twice as fast as the pattern
         return []
     return [Mention(line + first_line - 1, found) for line, found in _references(text)]

@@ -1,7 +1,6 @@
-"""The notice in every pack that says it is information (rules.md#formats), and escaping of what a model takes for
-markup.
+"""The notice in every pack that it is information and no instruction, and escaping of markup that models obey.
 
-The notice comes in whole words, in the short form of compressed formats, and for untrusted clones.
+There are three notices: in whole words, short for compressed formats, and for untrusted clones (rules.md#formats).
 """
 
 from __future__ import annotations
@@ -32,12 +31,11 @@ _MODEL_TOKEN = lazy_regex(
 
 
 def escape_model_tokens(text: str) -> str:
-    """Return a text in which nothing passes for a turn, a tool or a tag of the host: `</system>` becomes
-    `&lt;/system>`.
+    """Return a text with every mark escaped that a model may take for a turn, a tool call or a tag of its host.
 
-    A pack is put between such marks, and a record's text must not end it there. The marks are those of published chat
-    templates (`<|im_end|>`, `[INST]`, `<<SYS>>`, `<start_of_turn>`), the tags with which hosts of agents wrap what they
-    add, and those of memctl's own packs.
+    For example `</system>` becomes `&lt;/system>`: a pack is put between such marks, and a record's text must not end
+    it. Escaped are the marks of published chat templates (`<|im_end|>`, `[INST]`, `<<SYS>>`, `<start_of_turn>`), the
+    tags in which agents' programs wrap what they add, and those of memctl's own packs.
     """
     if "<" not in text and "[" not in text:  # mostly: to compile the expression takes 1 ms
         return text

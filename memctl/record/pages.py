@@ -1,11 +1,11 @@
 """Pages: what people write for levels 1 to 3, in `project.md`, `sections/` and `details/`.
 
-They are read like records: front matter, and a body with headed sections. Levels and markers are those of
+A page is a file with front matter and a body of headed sections, as a record is. Levels and markers are those of
 rules.md#levels-of-pages: §1.0 the project, §2.N a section, §3.N the details of a section, §3.N.M a heading in them,
 §4.PATH a file of the repository.
 """
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,10 +19,10 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.frontmatter import invalid, take_apart
+from memctl.record.frontmatter import invalid_record, parse_frontmatter
 from memctl.record.ids import slug
 from memctl.record.kinds import Field
-from memctl.record.parser import STEERING, found_allowed, leads_out, wrong_types
+from memctl.record.parser import STEERING, disallowed, is_unsafe_path, wrong_types
 from memctl.record.record import Percent
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
@@ -41,7 +41,10 @@ _NUMBERED = lazy_regex(r"§?([0-9]+(?:\.[0-9]+)*)[.:]? +(\S.*)")
 
 
 class PageKind(msgspec.Struct, frozen=True):
-    """One of the three levels that people write: its folder, its marker, and the headings that are content fields."""
+    """A level of pages that people write: project, section or details, with its folder and its content fields.
+
+    `id_pattern` is the regular expression of its markers, `id_allowed` describes them in messages.
+    """
 
     name: str
     level: int
@@ -69,12 +72,12 @@ _BY_FOLDER = {kind.folder: kind for kind in (SECTION, DETAIL)}
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """One page as it was written. `path` is relative to `.memory/`; `body` is Markdown.
+    """A page as its file has it. `path` is relative to `.memory/`; `body` is Markdown.
 
-    `completion_percentage` is the declared progress, `weight` the section's weight in the project's progress. `paths`
-    are globs of the code that a section covers, `code_refs` paths of files. `reviewed` has for each file the content
-    (the beginning of the blob's id) with which the page was last found to agree: `src/auth.py 1f0c9a2b7d3e`. `aliases`
-    are earlier markers of the page, given up because another clone had given them out too.
+    `completion_percentage` is the declared progress, `weight` how much the section counts in the project's progress.
+    `paths` are globs of the code that a section covers, `code_refs` paths of files. `reviewed` has an entry for each
+    file with which the page agreed at its last review: path and the first digits of the blob's id, `src/auth.py
+    1f0c9a2b7d3e`. `aliases` are former markers of the page, given up because another clone had given them out too.
     """
 
     id: str
@@ -93,15 +96,17 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> PageKind:
+        """The page's level: project, section or details."""
         return (PROJECT, SECTION, DETAIL)[int(self.id[1]) - 1]
 
     @property
     def number(self) -> str:
+        """The marker without its §, such as 3.1."""
         return self.id[1:]
 
     @property
     def stamps(self) -> dict[str, str]:
-        """The reviewed content of each file: beginnings of blob ids by path."""
+        """The first digits of the reviewed blob's id of each file, by the file's path."""
         return dict(item.rsplit(" ", 1) for item in self.reviewed)
 
 
@@ -111,7 +116,7 @@ LISTS = ("paths", "code_refs", "reviewed")
 
 
 class NumberedHeading(msgspec.Struct, frozen=True):
-    """A headed part of a page of details: its marker (§3.1.2), its title without a number, its text, its line."""
+    """A headed part of a page of details: marker (§3.1.2), title without a number, text, and line (1-based)."""
 
     id: str
     title: str
@@ -120,7 +125,7 @@ class NumberedHeading(msgspec.Struct, frozen=True):
 
 
 class Outline(msgspec.Struct, frozen=True, dict=True):
-    """All pages of a memory, by their numbers, and the faults of those that can't be read."""
+    """All readable pages of a memory, sorted by number, and the faults of the unreadable ones."""
 
     project: Page | None
     sections: tuple[Page, ...]
@@ -129,34 +134,39 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def pages(self) -> tuple[Page, ...]:
+        """The project's page, sections and details, in this order."""
         return (*((self.project,) if self.project else ()), *self.sections, *self.details)
 
     @property
     def percentage(self) -> int | None:
-        """How far the project is: as it declares, else as its sections do; None if none does."""
+        """The project's progress in percent: the declared one, else the mean of its sections'; None without any."""
         if self.project and self.project.completion_percentage is not None:
             return self.project.completion_percentage
         return None if self.mean_percentage is None else round(self.mean_percentage)
 
     @property
     def mean_percentage(self) -> float | None:
-        """The weighted mean of what sections declare; None if none does. MEM305 allows 5 points of difference."""
+        """The weighted mean of the progress that sections declare, in percent; None if none declares any.
+
+        MEM305 allows the project's own figure to differ from it by 5 points.
+        """
         declared = [page for page in self.sections if page.completion_percentage is not None]
         total = sum(page.weight for page in declared)
         return sum(page.weight * (page.completion_percentage or 0) for page in declared) / total if declared else None
 
     def details_of(self, section: str) -> tuple[Page, ...]:
-        """Return the pages of details that belong to a section."""
+        """Return the pages of details of a section, given by its marker."""
         return tuple(self._details_by_section.get(section, ()))
 
     def find(self, marker: str) -> Page | None:
-        """Return the page with a marker; of several with the same, the first."""
+        """Return the page with a marker, the first if several have it, or None."""
         return self._by_marker.get(marker)
 
-    def named(self, name: str) -> Page:
-        """Return the section or page of details with a title, its slug, or a part of it, ignoring case.
+    def find_by_title(self, name: str) -> Page:
+        """Return the section or page of details with a title, given as it is, as its slug, or by a part of it.
 
-        Raises MemctlError if there is none, or if there are several; a section goes before details of the same title.
+        Case is ignored. A section wins over details with the same title. Raises MemctlError if no page matches, or
+        several do.
         """
         wanted = name.strip().casefold()
         for pages in (self.sections, self.details):
@@ -169,14 +179,13 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         raise MemctlError(f"there is no section {name!r}", f"there are {known}", USAGE, "not-found")
 
     def fault_of(self, marker: str) -> Fault | None:
-        """Return the fault of the unreadable page that a marker, or the heading it names, belongs to; None without
-        one."""
+        """Return the fault of the unreadable page with a marker, or with a heading that has it; else None."""
         number = ".".join(marker[1:].split(".")[:2])
         return next((fault for fault in self.faults if number_at(fault.path) == number), None)
 
     def markers(self) -> tuple[str, ...]:
-        """Return every marker of levels 1 to 3 that leads somewhere."""
-        parts = [heading.id for page in self.details for heading in parts_of(page)]
+        """Return the markers of all pages and of all headings in pages of details."""
+        parts = [heading.id for page in self.details for heading in numbered_headings(page)]
         return (PROJECT_ID, *(page.id for page in (*self.sections, *self.details)), *parts)
 
     @cached_property
@@ -199,7 +208,7 @@ def _only(name: str, found: Sequence[Page]) -> Page:
 
 
 def kind_at(path: str) -> PageKind | None:
-    """Return the kind of page expected at a path below `.memory/`; None where no page belongs."""
+    """Return the level of the page expected at a path below `.memory/`, or None if no page belongs there."""
     if path == PROJECT_PATH:
         return PROJECT
     folder, _, name = path.partition("/")
@@ -208,7 +217,7 @@ def kind_at(path: str) -> PageKind | None:
 
 
 def number_at(path: str) -> str:
-    """Return the number in the name of a page's file, whatever the file holds; "" if there is none."""
+    """Return the number in the file name of a page, such as 3.1, whatever the file contains; "" if there is none."""
     if path == PROJECT_PATH:
         return PROJECT_ID[1:]
     match = _BEGINS.match(path.rpartition("/")[2]) if kind_at(path) else None
@@ -216,7 +225,7 @@ def number_at(path: str) -> str:
 
 
 def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) -> Outline:
-    """Put the pages together from pairs of path and text; `unreadable` are faults found in getting the texts."""
+    """Return the outline of pages given as pairs of path and text; `unreadable` are faults of files without a text."""
     pages: list[Page] = []
     faults = list(unreadable)
     for path, text in texts:
@@ -231,7 +240,10 @@ def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) 
 
 
 def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> Outline:
-    """Return what `outline` does, parsed only if a catalogue has not cached it for these texts."""
+    """Return the outline of pages, given as pairs of path and text, from the catalogue's cache if it has these texts.
+
+    Otherwise the pages are parsed and cached.
+    """
     mark, kept = digest(texts), catalogue.recall(_OUTLINE) or b""
     if kept.startswith(mark):
         return msgspec.msgpack.decode(kept[len(mark) :], type=Outline)
@@ -248,19 +260,19 @@ def digest(values: object) -> bytes:
 
 
 def sort_key(marker: str) -> tuple[int, ...]:
-    """Return the key that sorts markers of levels 1 to 3: §2.10 after §2.9."""
+    """Return a sort key for a marker of levels 1 to 3, by which §2.10 follows §2.9."""
     return tuple(int(part) for part in re.findall("[0-9]+", marker))
 
 
 def parse(text: str, path: str) -> Page:
-    """Read a page; raises InvalidRecord naming every fault with its line."""
+    """Return the page in the text of a file at `path` (below `.memory/`); raises InvalidRecord with every fault."""
     kind = kind_at(path)
     assert kind is not None, path
     text = frontmatter.clean_newlines(text)
-    values, body = take_apart(text, path)
+    values, body = parse_frontmatter(text, path)
     values.setdefault("id", PROJECT_ID if kind is PROJECT else None)
     if wrong := problems(kind, values, path):
-        raise invalid(text, path, wrong)
+        raise invalid_record(text, path, wrong)
     known = {name: values[name] for name in ORDER if values.get(name) is not None}
     if "timestamp" in known:
         known["timestamp"] = timestamps.parse(known["timestamp"])
@@ -287,7 +299,7 @@ def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tup
 def _wrong_types(values: dict[str, Any]) -> list[tuple[str, str]]:
     said = {name: values[name] for name in ORDER if values.get(name) is not None}
     with suppress(msgspec.ValidationError):
-        msgspec.convert(said, Page)  # at once, which takes a tenth of the time; most pages are as they should be
+        msgspec.convert(said, Page)  # all values at once, which takes a tenth of the time; most pages are valid
         return []
     return wrong_types(said, Page, ("id", "title"), _ALLOWED)
 
@@ -295,71 +307,73 @@ def _wrong_types(values: dict[str, Any]) -> list[tuple[str, str]]:
 def _wrong_markers(kind: PageKind, values: dict[str, Any], path: str) -> list[tuple[str, str]]:
     marker = values["id"]
     if re.fullmatch(kind.id_pattern, marker) is None:
-        return [("id", found_allowed(marker, kind.id_allowed))]
+        return [("id", disallowed(marker, kind.id_allowed))]
     name = path.rpartition("/")[2]
     if path and kind is not PROJECT and ((match := _FILE.fullmatch(name)) is None or match[1] != marker[1:]):
         return [("id", f"found {marker}, but the file is named {name}; the name begins with the number")]
     parent = values.get("section")
     if kind is DETAIL and (parent is None or re.fullmatch(SECTION.id_pattern, parent) is None):
-        return [("section", "is missing" if parent is None else found_allowed(parent, SECTION.id_allowed))]
+        return [("section", "is missing" if parent is None else disallowed(parent, SECTION.id_allowed))]
     return []
 
 
 def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
     wrong = [
-        (name, found_allowed(item, _ALLOWED[name]))
+        (name, disallowed(item, _ALLOWED[name]))
         for name in ("paths", "code_refs")
         for item in values.get(name) or ()
-        if leads_out(item)
+        if is_unsafe_path(item)
     ]
     wrong += [
-        ("reviewed", found_allowed(item, _ALLOWED["reviewed"]))
+        ("reviewed", disallowed(item, _ALLOWED["reviewed"]))
         for item in values.get("reviewed") or ()
         for path, _, blob in (item.rpartition(" "),)
-        if not path.strip() or "\n" in path or not re.fullmatch("[0-9a-f]{7,64}", blob) or leads_out(path)
+        if not path.strip() or "\n" in path or not re.fullmatch("[0-9a-f]{7,64}", blob) or is_unsafe_path(path)
     ]
     if values.get("timestamp") is not None:
         try:
             timestamps.parse(values["timestamp"])
         except ValueError:
-            wrong.append(("timestamp", found_allowed(values["timestamp"], timestamps.ALLOWED)))
+            wrong.append(("timestamp", disallowed(values["timestamp"], timestamps.ALLOWED)))
     for name in ("title", "agent_id"):
         if (value := values.get(name)) is not None and (not value.strip() or STEERING.search(value)):
-            wrong.append((name, found_allowed(value, "one line of text without control characters")))
+            wrong.append((name, disallowed(value, "one line of text without control characters")))
     return wrong
 
 
 def code_path(reference: str) -> str:
-    """Return the path in a code reference that may name a line, or lines: `src/auth.py:10-20`."""
-    match = _LINES.fullmatch(reference) if ":" in reference else None  # most name no line, and packs ask of thousands
+    """Return the path in a code reference, without its line or lines: `src/auth.py` of `src/auth.py:10-20`."""
+    match = (
+        _LINES.fullmatch(reference) if ":" in reference else None
+    )  # most references name no line, and packs check thousands
     return match[1] if match else reference
 
 
 def code_lines(reference: str) -> tuple[str, tuple[int, int]] | None:
-    """Return the path, and the first and last line, that a code reference names; None if it names no lines."""
+    """Return a code reference's path, and its first and last line (1-based); None if it names no lines."""
     match = _LINES.fullmatch(reference)
     return (match[1], (int(match[2]), int(match[3] or match[2]))) if match else None
 
 
 def last_line(reference: str) -> int:
-    """Return the last line that a code reference names, 0 if it names none."""
+    """Return the last line that a code reference names, or 0 if it names none."""
     match = _LINES.fullmatch(reference)
     return int(match[3] or match[2]) if match else 0
 
 
 def refuse_line_zero(references: Iterable[str]) -> None:
-    """Raise MemctlError if a code reference names the line 0, or lines of which the last comes before the first."""
+    """Raise MemctlError if a code reference names line 0, or a range whose last line comes before its first."""
     for reference in references:
         lines = code_lines(reference)
         if lines is not None and not 1 <= lines[1][0] <= lines[1][1]:
             raise MemctlError(f"{reference}: there are no such lines", "lines count from 1: src/auth.py:10-20", USAGE)
 
 
-def parts_of(page: Page) -> tuple[NumberedHeading, ...]:
+def numbered_headings(page: Page) -> tuple[NumberedHeading, ...]:
     """Return the headed parts of a page of details, each with its marker.
 
-    A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number; one without gets the next free
-    one after the highest so far, so that a number once written down stays.
+    A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number. Any other gets the next number
+    after the highest so far, so that written numbers never change.
     """
     return _parts(page.id, page.body)
 

@@ -1,4 +1,4 @@
-"""Parse a record's file, and check the values of its front matter."""
+"""Parsing of a record's file, and checks of the values of its front matter."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
-from memctl.record.errors import Malformed
-from memctl.record.frontmatter import invalid, take_apart
+from memctl.record.errors import FrontMatterError
+from memctl.record.frontmatter import invalid_record, parse_frontmatter
 from memctl.record.kinds import KINDS, SEVERITIES
 from memctl.record.record import LISTS, ORDER, TIMES, TITLE, TITLE_LIMIT, Record
 from memctl.text import timestamps
@@ -48,23 +48,22 @@ _ALLOWED = {
 }
 
 
-@lru_cache(maxsize=8)  # a new record is checked, placed and stored
+@lru_cache(maxsize=8)  # the text of a new record is parsed three times
 def parse(text: str, path: str) -> tuple[Record, str]:
-    """Read a record file: its record and its body. `path` is relative to `.memory/`.
+    """Return the record in the text of a file, and its body. `path` is relative to `.memory/`.
 
-    Raises InvalidRecord naming every fault with its line.
+    Raises InvalidRecord with every fault and its line.
     """
     text = frontmatter.clean_newlines(text)
-    values, body = take_apart(text, path)
+    values, body = parse_frontmatter(text, path)
     record, wrong = _read(values, path)
     if record is None:
-        raise invalid(text, path, wrong)
+        raise invalid_record(text, path, wrong)
     return record, body
 
 
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """Return what is wrong with the values of a front matter: pairs of field and message, in the order of the
-    fields."""
+    """Return pairs of field and message for what is wrong with a record's front matter, in the order of fields."""
     return _read(values, path)[1]
 
 
@@ -73,7 +72,7 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
     if None in values.values():
         values = {name: value for name, value in values.items() if value is not None}
     try:
-        # The path comes last; a key of that name in a file is somebody else's.
+        # The path is set last, since a key of that name in the file is somebody else's.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
     except msgspec.ValidationError:
         return None, wrong_types(values, Record, _REQUIRED, _ALLOWED)
@@ -93,7 +92,7 @@ def _times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
             try:
                 canonical = timestamps.parse(value)
             except ValueError:
-                wrong.append((name, found_allowed(value, timestamps.ALLOWED)))
+                wrong.append((name, disallowed(value, timestamps.ALLOWED)))
             else:
                 other |= {name: canonical} if canonical != value else {}
     return other, wrong
@@ -103,17 +102,17 @@ def _wrong_values(record: Record, wrong_times: list[tuple[str, str]]) -> list[tu
     wrong: list[tuple[str, str]] = []
     statuses = KINDS[record.memory_type].statuses
     if record.status not in statuses:
-        wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(statuses))))
+        wrong.append(("status", disallowed(record.status, "one of " + ", ".join(statuses))))
     wrong += wrong_times
     if record.section is not None and not SECTION.fullmatch(record.section):
-        wrong.append(("section", found_allowed(record.section, _ALLOWED["section"])))
+        wrong.append(("section", disallowed(record.section, _ALLOWED["section"])))
     for tag in record.tags:
         if not tag.strip() or "," in tag or _steers(tag):
-            wrong.append(("tags", found_allowed(record.tags, _ALLOWED["tags"])))
+            wrong.append(("tags", disallowed(record.tags, _ALLOWED["tags"])))
             break
     for name in ("title", "agent_id", "project_id"):
         if _steers(getattr(record, name)):
-            wrong.append((name, found_allowed(getattr(record, name), "one line of text without control characters")))
+            wrong.append((name, disallowed(getattr(record, name), "one line of text without control characters")))
     return wrong
 
 
@@ -122,23 +121,23 @@ def _steers(text: str) -> bool:
 
 
 def _wrong_references(record: Record) -> list[tuple[str, str]]:
-    # Patterns are checked here and not by msgspec, which would check them again for every record out of the cache.
+    # Patterns are checked here, since msgspec would check them again for every record read from the cache.
     wrong: list[tuple[str, str]] = []
     for name in ("memory_id", "parent_memory_id"):
         if (value := getattr(record, name)) is not None and _UUID.fullmatch(value) is None:
-            wrong.append((name, found_allowed(value, _ALLOWED["memory_id"])))
+            wrong.append((name, disallowed(value, _ALLOWED["memory_id"])))
     for name in _LINKS:
         for identifier in getattr(record, name):
             if ids.PATTERN.fullmatch(identifier) is None:
-                wrong.append((name, found_allowed(identifier, _ALLOWED[name])))
-    wrong += [("code_refs", found_allowed(ref, _ALLOWED["code_refs"])) for ref in record.code_refs if leads_out(ref)]
+                wrong.append((name, disallowed(identifier, _ALLOWED[name])))
+    wrong += [("code_refs", disallowed(ref, _ALLOWED["code_refs"])) for ref in record.code_refs if is_unsafe_path(ref)]
     return wrong
 
 
 def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
     kind = ids.kind_of(record.id)
     if kind is None:
-        return [("id", found_allowed(record.id, ids.ALLOWED))]
+        return [("id", disallowed(record.id, ids.ALLOWED))]
     if kind is not KINDS[record.memory_type]:
         return [("id", f"{record.id} is not the id of a record of the type {record.memory_type}")]
     if path and ids.id_in_path(path) != record.id:
@@ -147,18 +146,21 @@ def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
 
 
 def refuse_transition(record: Record, status: str) -> None:
-    """Raise MemctlError unless the record may go to `status` (staying where it is always may)."""
+    """Raise MemctlError unless a record's status may become `status`, or already is."""
     step, allowed = record.kind.step(record.status), record.kind.statuses
     if status not in allowed or step is None:
-        raise MemctlError(f"status: {found_allowed(status, 'one of ' + ', '.join(allowed))}")
+        raise MemctlError(f"status: {disallowed(status, 'one of ' + ', '.join(allowed))}")
     if status != record.status and status not in step.following:
         what = f"from {record.status} it can become {' or '.join(step.following)}"
         hint = what if step.following else "nothing follows that"
         raise MemctlError(f"{record.id} is {record.status} and can't become {status}", hint)
 
 
-def leads_out(path: str) -> bool:
-    """Return whether a path in a record is not plainly inside the repository."""
+def is_unsafe_path(path: str) -> bool:
+    """Return whether a path can't be that of a repository's file on every system.
+
+    It is empty or absolute, has a `..`, a backslash, a drive letter or an unprintable character, or is in `.git`.
+    """
     parts = path.split("/")
     return (
         not path.strip()
@@ -171,19 +173,25 @@ def leads_out(path: str) -> bool:
     )
 
 
-def found_allowed(found: object, allowed: str) -> str:
-    """Return the message about a value that is not allowed: "'x' is not a whole number from 1 to 10"."""
+def disallowed(found: object, allowed: str) -> str:
+    """Return the message about a value that is not allowed, such as "'x' is not a whole number from 1 to 10".
+
+    `allowed` describes the allowed values. Values of more than 60 characters are cut, with their length.
+    """
     shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
     if len(shown) > 60:
         return f"{shown[:57] + '…'!r} ({len(shown):,} characters) is not {allowed}"
     return f"{shown!r} is not {allowed}"
 
 
-def only_counted(base: str, now: str) -> bool:
-    """Return whether a record's file differs from another version only in how often the record was retrieved."""
+def differs_only_in_retrievals(base: str, now: str) -> bool:
+    """Return whether two versions of a record's file differ at most in how often and when the record was retrieved.
+
+    `base` and `now` are whole files; one without readable front matter gives False.
+    """
     try:
         (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
-    except Malformed:
+    except FrontMatterError:
         return False
     counted = dict.fromkeys(_COUNTERS)
     return body == body_now and {**before, **counted} == {**after, **counted}
@@ -192,7 +200,10 @@ def only_counted(base: str, now: str) -> bool:
 def wrong_types(
     values: Mapping[str, Any], form: type[msgspec.Struct], required: Iterable[str], allowed: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Return the values whose type is not that of the struct's field, and the required fields that are missing."""
+    """Return pairs of field and message for values of another type than the struct's field, and for missing fields.
+
+    `required` names the fields that must be there; `allowed` describes the values of fields in messages.
+    """
     wrong = [(name, "is missing") for name in required if values.get(name) is None]
     for field in msgspec.structs.fields(form):
         if (value := values.get(field.name)) is None or field.name == "path":
@@ -203,5 +214,5 @@ def wrong_types(
             what = allowed.get(field.name, "a text")
             if isinstance(value, (int, float)) and field.type in (str, str | None, TITLE):
                 what += " (put numbers in quotes)"
-            wrong.append((field.name, found_allowed(value, what)))
+            wrong.append((field.name, disallowed(value, what)))
     return wrong

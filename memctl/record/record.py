@@ -1,6 +1,6 @@
-"""A record: the fields of its front matter, their types and order; `parser` checks what each may hold."""
+"""A record: the fields of its front matter, their types and their order; `parser` checks their values."""
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -9,7 +9,7 @@ import msgspec
 from memctl.record.kinds import KINDS, SEVERITIES, Kind
 
 TITLE_LIMIT = 100  # characters; rules.md#records
-_AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session
+_AFTERWARDS = 24 * 3_600  # seconds by which the recording of something may follow its date
 
 if TYPE_CHECKING:
     TypeName: TypeAlias = str
@@ -24,9 +24,9 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The front matter of one record. Times are canonical UTC texts, links are ids, code references repository paths.
 
-    What a reader of a file wants first, comes first. The names are those of rules.md#records, except `id`, `status`,
-    `section`, the links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not stored in the
-    file. In the cache a record is an array of its values, which reads twice as fast as a map.
+    Fields are in the order of the file, the most useful first. The names are those of rules.md#records, except `id`,
+    `status`, `section`, the links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not in
+    the file. In the cache a record is an array of its values, which reads twice as fast as a map.
     """
 
     id: str
@@ -59,38 +59,42 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     @property
     def kind(self) -> Kind:
+        """The record's type, with everything in which it differs from other types."""
         return KINDS[self.memory_type]
 
     @property
     def is_open(self) -> bool:
-        """Whether the record still takes part: not archived, and its status not a closed one."""
-        return not self.is_archived and self.status not in self.kind.closed
+        """Whether the record is not archived and has no status that closes it, such as resolved."""
+        return not self.is_archived and self.status not in self.kind.closed_statuses
 
     @property
     def place(self) -> str:
-        """The page that the record belongs to: §2.N or §3.N, also for a heading below it; "" for none."""
+        """The marker of the page to which the record belongs, §2.N or §3.N; "" for none.
+
+        A record at a heading (§3.1.2) belongs to the heading's page (§3.1).
+        """
         if self.section is None or self.section[1] not in "23":
             return ""
         return ".".join(self.section.split(".")[:2])
 
     @property
     def recorded(self) -> int | None:
-        """Return when the record was made, in Unix seconds; None if its date and its memory_id disagree.
+        """When the record was made, in Unix seconds; None if its date and the time in its memory_id disagree.
 
-        The memory_id of an imported record has no time.
+        They disagree for imported records, whose memory_id has no time.
         """
         from memctl.record import ids
-        from memctl.text import timestamps  # for the cache: mostly it knows
+        from memctl.text import timestamps  # mostly the cache has the answer
 
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.time_of(self.memory_id)) <= _AFTERWARDS else None
 
     def is_expired(self, now: str) -> bool:
-        """Return whether the record's `expires_at` has passed at `now`, a canonical time."""
+        """Return whether the record's `expires_at` is at or before `now`, a canonical time."""
         return self.expires_at is not None and self.expires_at <= now
 
 
 TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
-ORDER = Record.__struct_fields__[:-1]  # of the keys in a file
+ORDER = Record.__struct_fields__[:-1]  # the order of the keys in a file

@@ -1,4 +1,4 @@
-"""Texts that another agent depends on: each on one line, within a length, and not a stand-in such as "TBD"."""
+"""Types and checks of required texts: one line, of limited length, and no placeholder such as "TBD"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.text.lazy_regex import lazy_regex
 
-LONGEST_LINE = 500  # characters; the long part belongs into a file or a record
+LONGEST_LINE = 500  # characters; longer texts belong in a file or a record
 LONGEST_MISSION = 2_000
 MOST_LINES = 200
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_LINE)]
@@ -26,8 +26,8 @@ _STAND_IN = lazy_regex(
 _LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\$\[(\d+)\](?:\.\w+)?`)?")
 
 
-class Wrong(MemctlError):
-    """Raised for invalid input: `fields` are pairs of a field and what is wrong with it."""
+class InvalidFields(MemctlError):
+    """Raised for invalid input. `fields` are pairs of a field and what is wrong with it; `title` comes before them."""
 
     kind = "invalid-field"
 
@@ -39,8 +39,8 @@ class Wrong(MemctlError):
         self.fields = tuple(fields)
 
 
-def misfits(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the values for a struct: pairs of field and message."""
+def type_errors(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
+    """Yield a pair of field and message for each value that a struct of type `form` can't hold."""
     for field in msgspec.structs.fields(form):
         if field.name in values:
             try:
@@ -63,11 +63,11 @@ def _in_words(said: str) -> str:
 
 
 def refuse_stand_in(text: str, name: str) -> None:
-    """Raise MemctlError if the text for `name` is a stand-in such as "TBD"; an empty text passes."""
-    if text.strip() and not is_said(text):
+    """Raise MemctlError, with `name` first, if a text is a placeholder such as "TBD"; an empty text passes."""
+    if text.strip() and not is_meaningful(text):
         raise MemctlError(f"{name}: {text.strip()!r} is only a placeholder", "give a real text, or leave it out", USAGE)
 
 
-def is_said(text: str) -> bool:
-    """Return whether a text is no stand-in: "TBD", "n/a" and "…" are; "none" is not."""
+def is_meaningful(text: str) -> bool:
+    """Return whether a text says something: "", "TBD", "n/a" and "…" don't; "none" does."""
     return _STAND_IN.fullmatch(text.strip()) is None

@@ -1,8 +1,7 @@
-"""The page of a session, `.memory/sessions/ID.md`: written and parsed. rules.md#session-summary has its headings.
+"""The page of a session, `.memory/sessions/ID.md`: writing and parsing. rules.md#session-summary has its headings.
 
-Every entry is one line of Markdown. Text that a person adds under a heading of their own is kept. A page that would
-grow too long lists the latest of its files and names `sessions/files/ID.md`, which lists them all: no path is ever
-shortened or left out.
+Every entry is one line of Markdown. Text that a person adds under a heading of their own is kept. A page without room
+for all files lists the latest ones and names `sessions/files/ID.md`, which lists all; no path is shortened.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Annotated, Any
 import msgspec
 
 from memctl.record import frontmatter
-from memctl.record.errors import located
-from memctl.record.frontmatter import invalid, take_apart
+from memctl.record.errors import field_and_message
+from memctl.record.frontmatter import invalid_record, parse_frontmatter
 from memctl.record.kinds import SESSIONS
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
@@ -71,7 +70,10 @@ class _Front(msgspec.Struct, frozen=True):
 
 
 class TrailRow(msgspec.Struct, frozen=True):
-    """A file of the session: its exact path, its action (created, modified, deleted, read), and what changed in it."""
+    """A file that a session touched: its exact path, the action, and what changed in it.
+
+    The action is created, modified, deleted or read.
+    """
 
     path: str
     action: str
@@ -79,7 +81,7 @@ class TrailRow(msgspec.Struct, frozen=True):
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    """A session's page: front matter, the files and lines of each section, and text added by others."""
+    """The page of a session: front matter, files and lines by heading, and the text that people added."""
 
     values: Mapping[str, Any]
     files: Mapping[str, tuple[TrailRow, ...]] = {}
@@ -88,21 +90,22 @@ class SessionPage(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
+        """The id of the session."""
         return str(self.values.get("session_id", ""))
 
     @property
     def trail(self) -> str:
-        """The path below `.memory/` of the file that lists all files; "" if the page lists them itself."""
+        """The path of the file that lists all the session's files, below `.memory/`; "" if the page lists them all."""
         return trail_of(self.id) if self.values.get(TRAIL) else ""
 
 
 def path_of(identifier: str) -> str:
-    """Return where the page of a session is, below `.memory/`."""
+    """Return the path of a session's page, below `.memory/`."""
     return f"{FOLDER}/{identifier}.md"
 
 
 def trail_of(identifier: str) -> str:
-    """Return where the list of a session's files is, if its page has no room for it."""
+    """Return the path below `.memory/` of a session's list of files, which exists if its page has no room."""
     return f"{FOLDER}/files/{identifier}.md"
 
 
@@ -112,17 +115,17 @@ def is_page(path: str) -> bool:
 
 
 def is_trail(path: str) -> bool:
-    """Return whether a path below `.memory/` is that of the list of a session's files."""
+    """Return whether a path below `.memory/` is that of a list of a session's files."""
     return (match := _PATH.fullmatch(path)) is not None and bool(match["files"])
 
 
-def is_list(page: SessionPage) -> bool:
-    """Return whether a parsed page is the list of a session's files (`render_trail`)."""
+def is_file_list(page: SessionPage) -> bool:
+    """Return whether a parsed page is the list of a session's files, and not the page itself."""
     return set(page.values) <= {"session_id", "files_accessed"}
 
 
 def render(page: SessionPage) -> str:
-    """Return the text of a page."""
+    """Return the Markdown text of a session's page."""
     parts = [f"## Session Summary — {page.id}\n"]
     for heading in _ORDER:
         body = _files_text(heading, page.files.get(heading, ())) if heading in _FILES else _lines_text(heading, page)
@@ -134,7 +137,7 @@ def render(page: SessionPage) -> str:
 
 
 def render_trail(page: SessionPage) -> str:
-    """Return the text of the file that lists all files of a page."""
+    """Return the Markdown text of the list of all files of a session."""
     parts = [f"## Files of Session — {page.id}\n"]
     parts += [f"### {heading}\n\n{_files_text(heading, rows)}\n" for heading, rows in page.files.items() if rows]
     count = sum(map(len, page.files.values()))
@@ -145,7 +148,9 @@ def _more(page: SessionPage) -> str:
     listed = sum(map(len, page.files.values()))
     left = max(int(page.values.get("files_accessed") or 0) - listed, 0)
     name = f"files/{page.id}.md"
-    return f"{left:,} more files are not listed here. All of them stand with their exact paths in [{name}]({name})."
+    return (
+        f"{left:,} more files are not listed here. All of them are listed with their exact paths in [{name}]({name})."
+    )
 
 
 def _files_text(heading: str, rows: tuple[TrailRow, ...]) -> str:
@@ -171,7 +176,10 @@ def _lines_text(heading: str, page: SessionPage) -> str:
 
 
 def parse(text: str, path: str) -> SessionPage:
-    """Parse a page, or the list of a session's files; raises InvalidRecord with all its faults."""
+    """Return the page in the text of a session's page, or of the list of its files.
+
+    `path` is relative to `.memory/`. Raises InvalidRecord with all faults.
+    """
     values, body = _take_apart(text, path)
     files: dict[str, tuple[TrailRow, ...]] = {}
     lines: dict[str, tuple[str, ...]] = {}
@@ -187,21 +195,26 @@ def parse(text: str, path: str) -> SessionPage:
 
 
 def head(text: str, path: str) -> SessionPage:
-    """Parse a page's front matter alone, in a tenth of the time; raises InvalidRecord as `parse` does."""
+    """Return a page with its front matter alone, in a tenth of the time of `parse`.
+
+    Raises InvalidRecord with all faults.
+    """
     return SessionPage(_take_apart(text, path)[0])
 
 
 def _take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
-    values, body = take_apart(text, path)
+    values, body = parse_frontmatter(text, path)
     wrong = _problems(values, path)
     if wrong:
-        raise invalid(text, path, wrong)
+        raise invalid_record(text, path, wrong)
     return values, body
 
 
 def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
-    """Return a page with the files that the list beside it has; where both have one, the page's entry is later and
-    wins."""
+    """Return a page with the files of `trail`, the list beside it.
+
+    If both have a file, the page's entry wins: it is later.
+    """
     files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:
         rows = {row.path: row for row in trail.files.get(heading, ())}
@@ -215,11 +228,11 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
     try:
         front = msgspec.convert(values, _Front)
     except msgspec.ValidationError as error:
-        return [located(error)]
+        return [field_and_message(error)]
     wrong = []
     match = _PATH.fullmatch(path)
     if match is not None and match["id"] != front.session_id:
-        wrong.append(("session_id", f"{front.session_id!r} is not what the file is called by, {match['id']!r}"))
+        wrong.append(("session_id", f"{front.session_id!r} is not the id in the file's name, {match['id']!r}"))
     for key in _TIMES:
         given = getattr(front, key)
         try:
@@ -274,14 +287,14 @@ def _items(heading: str, section: str) -> Iterator[str]:
 
 
 def printable(path: str) -> str:
-    """Return a path on one line; characters that can't be seen are written as escapes."""
+    """Return a path on one line, with invisible characters as escapes."""
     if path.isprintable():
         return path
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in path)
 
 
 def span(path: str) -> str:
-    """Return a path as a code span that keeps its spaces and backticks."""
+    """Return a path as a Markdown code span that keeps its spaces and backticks."""
     path = printable(path)
     ticks = "`" * (max(map(len, re.findall("`+", path)), default=0) + 1) if "`" in path else "`"
     odd = path[:1] in "` " or path[-1:] in "` "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
-from memctl.record.errors import Fault, InvalidRecord, Malformed
+from memctl.record.errors import Fault, FrontMatterError, InvalidRecord
 from memctl.record.record import Record
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def body_of(text: str, path: str) -> str:
-    """Return the body of a file that was found to be a record; raises InvalidRecord if it has none any more."""
+    """Return the body of a record's file; raises InvalidRecord if its front matter can't be read any more."""
     try:
         return frontmatter.split(text)[1].removeprefix("\n")
-    except Malformed as error:
+    except FrontMatterError as error:
         raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
 
 
@@ -39,14 +39,17 @@ class Snapshot:
 
     @cached_property
     def withheld(self) -> Withheld:
-        """What is left out of the memory for whoever reads it."""
-        from memctl.record.withheld import Withheld  # mostly nothing is
+        """What the reader of this snapshot may not see, because an owner restricts it."""
+        from memctl.record.withheld import Withheld  # mostly nothing is withheld withheld
 
         return self._withheld or Withheld()
 
     @cached_property
     def open_records(self) -> tuple[Record, ...]:
-        """The open records, in the order of their paths; in an old memory they are the smaller part."""
+        """The open records, in the order of their paths.
+
+        Reading them alone is faster, since most of an old memory is closed.
+        """
         if "_read" in vars(self):
             return tuple(record for record in self.records if record.is_open)
         return tuple(self._source.records(only_open=True)[0])
@@ -63,13 +66,13 @@ class Snapshot:
 
     @cached_property
     def faults(self) -> tuple[Fault, ...]:
-        """The faults of files that are no valid records."""
+        """The faults of files in the records' folders that are not valid records."""
         return self._read[1] if "_read" in vars(self) else tuple(self.catalogue.faults())
 
     @cached_property
     def outline(self) -> Outline:
         """The pages of levels 1 to 3; where the catalogue is open already, it caches them by their texts."""
-        from memctl.record import pages  # what reads records alone needs none
+        from memctl.record import pages  # readers of records alone don't need pages
 
         texts: list[tuple[str, str]] = []
         faults: list[Fault] = []
@@ -87,19 +90,22 @@ class Snapshot:
 
     @cached_property
     def texts(self) -> Texts:
+        """Search in the words of all entries; see Texts."""
         return self._source.texts()
 
     @cached_property
     def catalogue(self) -> Catalogue:
+        """Queries that need not read all records; see Catalogue."""
         return self._source.catalogue()
 
     @cached_property
     def suspicious(self) -> frozenset[str]:
-        """The paths of records in which something looks like a credential."""
+        """The paths of records whose text contains what looks like a credential."""
         return frozenset(self.catalogue.suspicious())
 
     @cached_property
     def files(self) -> Files:
+        """The repository's own files, without the memory; see Files."""
         return self._source.files()
 
     def body(self, record: Record) -> str:
@@ -107,37 +113,37 @@ class Snapshot:
         return body_of(self.read(record.path), record.path)
 
     def find(self, identifier: str) -> Record | None:
-        """Return the record with exactly this id or memory_id, or else the one that once had this id."""
+        """Return the record whose id or memory_id is `identifier`, else one that formerly had this id, or None."""
         if ids.kind_of(identifier) is None:
             return next((record for record in self.records if record.memory_id == identifier), None)
-        return next(iter([*self.catalogue.with_id(identifier), *self.once_called(identifier)]), None)
+        return next(iter([*self.catalogue.with_id(identifier), *self.with_former_id(identifier)]), None)
 
-    def once_called(self, identifier: str) -> list[Record]:
-        """Return the records that once had an id that now belongs to another."""
+    def with_former_id(self, identifier: str) -> list[Record]:
+        """Return the records that had an id before they were renumbered."""
         return self.catalogue.with_alias(identifier)
 
-    def meant_under_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the record that a link of `record` means by an id that now belongs to another, or None.
+    def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
+        """Return the record that a link of `record` means by an id that now belongs to another record, or None.
 
-        It is the one that once had the id and links back to `record` in its field `other_end`.
+        It formerly had the id, and its field `other_end` links back to `record`.
         """
         names = {record.id, *record.aliases}
-        return next((one for one in self.once_called(identifier) if names & set(getattr(one, other_end))), None)
+        return next((one for one in self.with_former_id(identifier) if names & set(getattr(one, other_end))), None)
 
     def resolve(self, reference: str) -> Record:
-        """Return the record that a person means by an id, an alias, or an unambiguous beginning of an id or memory_id.
+        """Return the record for what a person typed: an id, a former id, a memory_id, or the unique beginning of one.
 
-        An id means the record that has it now; a record that once had it is found only if no other has it. Raises
-        MemctlError with near misses if there is none, or with the candidates if there are several.
+        The record that has the id now wins over one that had it before. Raises MemctlError with similar ids if there is
+        no such record, or with the candidates if there are several.
         """
         wanted = reference.strip().upper()
         if ids.kind_of(wanted) is None:
             exact = [record for record in self.records if wanted == record.memory_id.upper()]
         else:
-            exact = self.catalogue.with_id(wanted) or self.once_called(wanted)
+            exact = self.catalogue.with_id(wanted) or self.with_former_id(wanted)
         if not exact and wanted:
             exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
-            exact = exact or self.called_elsewhere(reference.strip())
+            exact = exact or self.with_foreign_name(reference.strip())
         if len(exact) == 1:
             return exact[0]
         if exact:
@@ -154,9 +160,9 @@ class Snapshot:
             f"there is no record {reference!r}{self._place()}", self._suggestion(wanted), kind="not-found"
         )
 
-    def called_elsewhere(self, name: str) -> list[Record]:
-        """Return the records to which another tool gives a name."""
-        from memctl.record.foreign_names import has_name  # nearly all are asked for by an id of ours
+    def with_foreign_name(self, name: str) -> list[Record]:
+        """Return the records that another tool gave this name, such as `bd-xmf`."""
+        from memctl.record.foreign_names import has_name  # nearly all queries have one of our ids
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
         return [one for one in self.records if one.path in paths and has_name(self.read(one.path), name)]

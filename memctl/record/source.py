@@ -1,4 +1,4 @@
-"""The protocols by which a Snapshot reads its source: questions about records, texts and files, and their answers."""
+"""Protocols of what a Snapshot reads from: queries about texts, records and files. `store/` implements them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from memctl.record.mentions import Mention
     from memctl.record.record import Record
 
-PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # what is searched beside records
+PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # kinds of index entries beside records
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
-    """How well a text answers a query: BM25 of it, with its title counting more; larger is better, never negative.
+    """A text that matches a query.
 
-    `kind` is a record's type, or "page", "session" or "checkpoint"; `key` is the id, marker or session that it is
-    called by, and `number` its entry in the index. Texts of one `thread` belong together: parts of a page, sections of
-    a session's page, records of one agent and day; "" for a text by itself.
+    `text` is its BM25 score, in which the title counts more: larger is better, never below 0. `kind` is a record's
+    type, or "page", "session" or "checkpoint". `key` is the record's id, the page's marker or the session's id;
+    `number` is the row in the index. Parts of one `thread` belong together: headings of a page, sections of a session's
+    page, records of one agent and day; "" for none.
     """
 
     path: str
@@ -35,62 +36,72 @@ class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would
 
 
 class Excerpt(msgspec.Struct, frozen=True):
-    """A piece of a record's body, on one line, and where in it the words of a query stand: from, to (characters)."""
+    """A piece of a record's body, on one line.
+
+    `marks` are the places of a query's words: first and last offset, in characters.
+    """
 
     text: str
     marks: tuple[tuple[int, int], ...]
 
 
 class Texts(Protocol):
-    """Questions about the words of records."""
+    """Search in the words of a memory's entries: records, headings of pages, sections of sessions, checkpoints."""
 
     @property
     def semantic_model(self) -> str:
-        """The model that the user has set for similarity of meaning; "" for none."""
+        """The embedding model that the user has set; "" for none."""
 
     def remark(self, text: str) -> None:
-        """Show the caller a remark beside the answer, once."""
+        """Show a remark to the person beside the answer; a repeated one is shown once."""
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
-        """Return the entries of some kinds whose text matches a query, in no order.
+        """Return the entries of some kinds whose text matches a query, unsorted.
 
-        With `most` some may be missing, but none of that many best matches.
+        With `most` only so many of the best matches are certain to be among them.
         """
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
-        """Return what entries are linked with: pairs of an entry's number and the key of a record or of its page."""
+        """Return the links of entries: pairs of an entry's number and the id or marker that it links to."""
 
     def paths(self, query: str, most: int | None = None) -> list[str]:
-        """Return the path of each entry that matches a query, at most `most`; each heading of a page and section
-        of a session is an entry."""
+        """Return the path of each entry that matches a query, at most `most`.
 
-    def instead(self, query: str) -> dict[str, tuple[str, ...]]:
-        """Return the words of a query that occur nowhere, each with the words searched in its place."""
+        A file occurs as often as headings of a page or sections of a session match.
+        """
+
+    def substitutes(self, query: str) -> dict[str, tuple[str, ...]]:
+        """Return the words of a query that no text contains, each with the similar words searched instead."""
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the titles of some entries, by their numbers."""
+        """Return the titles of entries by their numbers."""
 
     def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts of some entries below their titles, by their numbers."""
+        """Return the texts of entries, without titles, by their numbers."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        """Return where in the bodies of some entries the words of a query stand; an entry without any is left out."""
+        """Return for each entry the piece of its body in which words of a query occur.
 
-    def alike(self, path: str) -> dict[str, float]:
-        """Return the records that share significant words with one of them: the weight of those, as a share of all its
-        words."""
+        Entries without any are left out.
+        """
 
-    def everything(self) -> Iterable[tuple[str, str]]:
-        """Return the text of each record by its path."""
+    def similar(self, path: str) -> dict[str, float]:
+        """Return the paths of records that share significant words with the record at `path`, each with a similarity.
+
+        The similarity is the weight of the shared words as a share of the weight of all its words, from 0 to 1.
+        """
+
+    def all_texts(self) -> Iterable[tuple[str, str]]:
+        """Return pairs of path and text for all records."""
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return cached values by keys that are digests of their input."""
+        """Return the cached values for some keys; a key without a value is left out."""
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        """Cache a value that takes long to compute, under a digest of its input."""
+        """Cache values by key. A key is a digest of everything from which the value was computed."""
 
     def without(self, paths: Collection[str]) -> Texts:
-        """Return the same without the records at some paths."""
+        """Return a view of these texts that leaves out the records at some paths."""
 
 
 # A field of a record, a test and what it is tested against: ("tags", "has", "api"). Tests are `is`, `in`, `>`, `>=`,
@@ -99,19 +110,22 @@ Condition = tuple[str, str, Any]
 
 
 class Catalogue(Protocol):
-    """Questions about the records that are answered without reading all of them.
+    """Queries about records that are answered without reading all of them.
 
-    A `place` is the page that records belong to: §2.N or §3.N, "" for none.
+    A `place` is the marker of a page to which records belong: §2.N or §3.N, "" for none.
     """
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
-        """Return the open records of a type, at a place or anywhere, most important first, then newest."""
+        """Return up to `limit` open records of a type, the most important first, then the newest.
+
+        `place` None stands for all places.
+        """
 
     def blocking(self, limit: int) -> list[Record]:
-        """Return the open issues of severity critical and high, the critical first, then newest."""
+        """Return up to `limit` open issues of severity critical and high, the critical ones first, then newest."""
 
     def count(self, memory_type: str, place: str) -> int:
-        """Return how many open records of a type there are at a place."""
+        """Return the number of open records of a type at a place."""
 
     def statuses(self) -> list[tuple[str, str, str, int]]:
         """Return how many records of a type have a status and a severity: ("issue", "open", "high", 3).
@@ -123,102 +137,106 @@ class Catalogue(Protocol):
         """Return the ids that several records have, which happens if two clones give out the same one."""
 
     def places(self) -> dict[str, int]:
-        """Return how many open records there are at each place, handoffs aside."""
+        """Return the number of open records at each place, without handoffs."""
 
     def tags(self) -> list[tuple[str, str, int]]:
-        """Return how many open records have a tag at a place, for each tag and place."""
+        """Return triples of tag, place and the number of open records there with the tag."""
 
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
     ) -> tuple[list[Record], int]:
-        """Return the first `limit` records (0: all) that meet all conditions, in one of the orders of `filters`,
-        with the retrievals of this clone; and how many meet them."""
+        """Return the first `limit` records (0: all) that meet all conditions, and the number of all that do.
+
+        `order` is one of `filters.ORDERS`. Records have the retrieval counts of this clone.
+        """
 
     def with_id(self, identifier: str) -> list[Record]:
-        """Return the records with an id, with the retrievals of this clone; there are several if clones gave it out
-        twice."""
+        """Return the records with an id, with the retrieval counts of this clone.
+
+        There are several if two clones gave the id out.
+        """
 
     def with_alias(self, identifier: str) -> list[Record]:
-        """Return the records that once had an id and have another one now."""
+        """Return the records that had an id before they were renumbered."""
 
     def find(self, identifier: str) -> Record | None:
-        """Return the record whose file is named by an id."""
+        """Return the record whose file name begins with an id, or None."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        """Return the records at some paths, with the retrievals of this clone; paths without a record are left out."""
+        """Return the records at some paths, with the retrieval counts of this clone; missing ones are left out."""
 
-    def referring(self, files: Iterable[str]) -> list[Record]:
-        """Return the records with a code reference to some files or folders, whichever line of them it names."""
+    def with_code_refs(self, files: Iterable[str]) -> list[Record]:
+        """Return the records with a code reference to one of some files or folders, to any line of it."""
 
-    def refused(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
-        """Return those of some paths whose records do not meet all conditions."""
+    def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
+        """Return the paths of `among` whose records do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
-        """Return the record with the latest timestamp."""
+        """Return the record with the latest timestamp, or None; handoffs count only if asked for."""
 
     def titles(self, memory_type: str) -> list[str]:
         """Return the titles of all records of a type."""
 
-    def recorded(self) -> list[int]:
-        """Return when records were recorded, in Unix seconds, earliest first; imported ones are left out."""
+    def recording_times(self) -> list[int]:
+        """Return when records were made, in Unix seconds, earliest first; imported records are left out."""
 
     def recorded_since(self, moment: int) -> int:
         """Return how many records were recorded after a moment in Unix seconds; imported ones are left out."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
-        """Return what the bodies of records refer to, by path."""
+        """Return the ids and § markers that the bodies of records refer to, by the record's path."""
 
     def mentioning(self, text: str) -> list[str]:
-        """Return the paths of records that refer to one thing, named as a mention has it."""
+        """Return the paths of records whose bodies refer to one id or § marker."""
 
     def heavy(self, weight: int) -> list[str]:
-        """Return the paths of records whose text weighs so much or more.
+        """Return the paths of records whose text has at least a certain weight, as a bound for its tokens.
 
-        An ASCII character weighs 1, others from 3 to 7: their bytes in UTF-8 twice, less 1.
+        An ASCII character weighs 1, any other twice its bytes in UTF-8 less 1: 3 to 7.
         """
 
     def severe(self, place: str) -> list[Record]:
         """Return the open issues of severity critical or high at a place."""
 
     def suspicious(self) -> list[str]:
-        """Return the paths of records in which something looks like a credential."""
+        """Return the paths of records whose text contains what looks like a credential."""
 
     def is_clean(self, key: bytes) -> bool:
-        """Return whether the text of a digest was found to hold no credential."""
+        """Return whether the text with a digest is known to contain no credential."""
 
     def keep_clean(self, keys: Sequence[bytes]) -> None:
-        """Keep that the texts of some digests hold no credential."""
+        """Remember that the texts with some digests contain no credential."""
 
-    def with_controls(self) -> list[str]:
+    def with_control_characters(self) -> list[str]:
         """Return the paths of records that contain a control character."""
 
     def faults(self) -> list[Fault]:
-        """Return what is wrong with the files that are no valid records."""
+        """Return the faults of files that are not valid records."""
 
     def recall(self, key: bytes) -> bytes | None:
-        """Return a cached value; None if there is none, or if a record has changed since."""
+        """Return the cached value of a key; None if there is none, or if a record has changed since."""
 
     def keep(self, key: bytes, value: bytes) -> None:
-        """Cache a value until a record changes."""
+        """Cache a value under a key; it is lost when a record changes."""
 
     def without(self, paths: Collection[str]) -> Catalogue:
-        """Return the same without the records at some paths."""
+        """Return a view of this catalogue that leaves out the records at some paths."""
 
 
 class Files(Protocol):
-    """The repository's own files, level 4: all that Git has or would add, without the memory."""
+    """The repository's own files (level 4), without the memory: tracked ones, and untracked ones not ignored."""
 
     def names(self) -> frozenset[str]:
-        """Return the paths of all files below the worktree's top."""
+        """Return the paths of all files, relative to the worktree's top."""
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the ids of the contents of those of the paths that exist."""
+        """Return the blob ids of the files at some paths; a path without a file is left out."""
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
-        """Return the ids of the contents of some files, including ignored ones; for few files this is faster than
-        `blobs`.
+        """Return the blob ids of the files at some paths, including ignored files.
 
-        Git is not asked about a file whose bytes already have one of the `likely` ids.
+        For few files this is faster than `blobs`. `likely` are ids that the files may have: Git need not hash a file
+        whose bytes have one of them.
         """
 
     def mark(self, paths: Iterable[str]) -> bytes:
@@ -228,26 +246,29 @@ class Files(Protocol):
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
-        """Return the contents of those of the paths that exist and have at most `limit` bytes (None: as a record may
-        have)."""
+        """Return the bytes of the files at some paths; missing ones and those of more than `limit` bytes are left out.
+
+        Without a `limit` that of record files applies, 2 MiB.
+        """
 
 
 class Source(Protocol):
-    """Where a Snapshot is read from; `name` is "disk", "index" or a revision."""
+    """What a Snapshot is read from: the disk, the index or a revision."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """ "disk", "index" or the name of the revision."""
 
     @property
-    def config(self) -> Config: ...
+    def config(self) -> Config:
+        """The settings in `config.yaml` as this source has them."""
 
     @property
     def prefix(self) -> str:
-        """The memory's folder below the worktree's top."""
+        """The memory's folder, relative to the worktree's top."""
 
     def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
-        """Return all records in the order of their paths, or the open ones, and the faults of files that are no valid
-        ones."""
+        """Return all records, or the open ones, in the order of their paths, and the faults of invalid files."""
 
     def read(self, path: str) -> str:
         """Return the text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is not text."""
@@ -258,8 +279,11 @@ class Source(Protocol):
     def leftovers(self) -> list[str]:
         """Return the paths of temporary files of writes that were killed."""
 
-    def texts(self) -> Texts: ...
+    def texts(self) -> Texts:
+        """Return the search in the words of this source."""
 
-    def catalogue(self) -> Catalogue: ...
+    def catalogue(self) -> Catalogue:
+        """Return the queries about the records of this source."""
 
-    def files(self) -> Files: ...
+    def files(self) -> Files:
+        """Return the repository's own files as this source has them."""

@@ -1,7 +1,7 @@
-"""Front matter that is not in canonical form: any YAML that has only one reading.
+"""Reading of front matter that is not in canonical form: any YAML that can be understood in one way only.
 
-python-frontmatter drives YAML's C loader through our handler, which refuses what YAML would read silently: duplicate
-keys, aliases, `no` as false, `010` as 8.
+python-frontmatter drives YAML's C loader through the handler of this module, which refuses what YAML accepts without a
+word: duplicate keys, aliases, `no` as false, `010` as 8.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-from memctl.record.errors import DUPLICATE, Malformed
+from memctl.record.errors import DUPLICATE, FrontMatterError
 from memctl.text.lazy_regex import lazy_regex
 
 _MAX_DEPTH = 20
@@ -38,15 +38,15 @@ class _StrictHandler(YAMLHandler):
 
 
 def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
-    """Return the values of a front matter without its fences; raises Malformed with the line in the file.
+    """Return the values of a front matter without its fences; raises FrontMatterError with the line in the file.
 
     With `number_keys` a key below the first level may be a number, as in `0.75: progressive`.
     """
     if found := _BREAKS.search(head):
         line = head.count("\n", 0, found.start()) + 2
-        raise Malformed(line, "", f"an unusual line break (U+{ord(found[0]):04X}) is in the front matter")
+        raise FrontMatterError(line, "", f"an unusual line break (U+{ord(found[0]):04X}) is in the front matter")
     if head[:1] in (" ", "\t"):
-        raise Malformed(2, "", _NO_LIST)
+        raise FrontMatterError(2, "", _NO_LIST)
     # The library strips what it is given, which would shift lines and shorten a block of text at the end.
     guarded = re.sub(r"\A\n+", lambda match: "#\n" * len(match[0]), head) + "#"
     values, _ = frontmatter.parse(guarded, handler=_StrictHandler(number_keys))
@@ -54,7 +54,7 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
 
 
 def key_lines(head: str) -> dict[int, str]:
-    """Return the line in the file on which each key of a front matter begins."""
+    """Return the keys of a front matter without its fences, by the line of the file (1-based) on which each begins."""
     root = yaml.compose(head, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {} if root is None else {name.start_mark.line + 2: name.value for name, _ in root.value}
 
@@ -67,13 +67,13 @@ def _load(head: str, number_keys: bool) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = min((mark.line if mark else 0) + 2, head.count("\n") + 1)  # not behind the last one
-        raise Malformed(line, "", f"this is not YAML: {error.problem or error}") from None
+        raise FrontMatterError(line, "", f"this is not YAML: {error.problem or error}") from None
     except yaml.YAMLError as error:
-        raise Malformed(1, "", f"this is not YAML: {error}") from None
+        raise FrontMatterError(1, "", f"this is not YAML: {error}") from None
     if root is None:
         return {}
     if not isinstance(root, yaml.MappingNode) or root.flow_style or root.value[0][0].start_mark.column:
-        raise Malformed(2, "", _NO_LIST)
+        raise FrontMatterError(2, "", _NO_LIST)
     return _value(root, "", (str,), (str, int, float) if number_keys else (str,))  # type: ignore[no-any-return]
 
 
@@ -83,11 +83,11 @@ def _refuse_tricks(events: Iterable[Any]) -> None:
     for event in events:
         line = event.start_mark.line + 2 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise Malformed(line, "", "YAML anchors and aliases are not allowed here")
+            raise FrontMatterError(line, "", "YAML anchors and aliases are not allowed here")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _MAX_DEPTH:
-                raise Malformed(line, "", f"values are nested more than {_MAX_DEPTH} deep")
+                raise FrontMatterError(line, "", f"values are nested more than {_MAX_DEPTH} deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -103,9 +103,9 @@ def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...])
         for name_node, value_node in node.value:
             name = _value(name_node, key, below, below)
             if type(name) not in keys:
-                raise Malformed(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} is not text")
+                raise FrontMatterError(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} is not text")
             if name in values:
-                raise Malformed(name_node.start_mark.line + 2, name, f"the key `{name}` occurs twice", DUPLICATE)
+                raise FrontMatterError(name_node.start_mark.line + 2, name, f"the key `{name}` occurs twice", DUPLICATE)
             values[name] = _value(value_node, key or str(name), below, below)
         return values
     return _scalar_value(node, key, line)
@@ -125,4 +125,4 @@ def _scalar_value(node: Any, key: str, line: int) -> Any:
     if kind == "null" and text in ("", "~", "null"):
         return None
     meaning = {"bool": "true or false", "int": "a number in another base", "float": "a number", "null": "nothing"}
-    raise Malformed(line, key, f"unquoted {text} is read by YAML as {meaning.get(kind, kind)}; put it in quotes")
+    raise FrontMatterError(line, key, f"unquoted {text} is read by YAML as {meaning.get(kind, kind)}; put it in quotes")

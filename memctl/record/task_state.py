@@ -1,7 +1,7 @@
-"""The state of a task: its goal, its progress, and what whoever continues it has to know.
+"""The state of a task: its goal, its progress, and what its next worker has to know.
 
-It is one value everywhere: in a checkpoint, in the hooks' state of a session, in the files of a window's manager, and
-as the core of a handoff. rules.md#checkpoints lists what it contains.
+Checkpoints, the hooks' state of a session, a window manager's files and handoffs all have this value.
+rules.md#checkpoints lists what it contains.
 
 A step is planned, in progress, claimed or done (rules.md#checkpoints). It is done if there is evidence: a task list, a
 commit, a check that passed, or a command. If only a sentence says so, it is claimed.
@@ -22,13 +22,13 @@ IN_PROGRESS: Final = "in_progress"
 CLAIMED: Final = "claimed"
 DONE: Final = "done"
 PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
-BLOCKS, EVERYBODY = "blocks", "everybody"  # what a record stands in the way of, if not of some work alone
+BLOCKS, EVERYBODY = "blocks", "everybody"  # weights of a record that blocks work, and of one that blocks everybody
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A step of a task: how far it is, and for a claimed or done one when that came up, by whom, and by what evidence.
+    """A step of a task and its status. For one that is claimed or done: when, by whom, and the evidence.
 
     For example Step("Port a.ts", "done", "2025-11-04T14:32:00Z", "claude", "commit 1a2b3c4d5e").
     """
@@ -41,12 +41,12 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def how_far(self) -> str:
-        """The status in words."""
+        """The status in words: "in progress" for in_progress."""
         return self.status.replace("_", " ")
 
 
 class RecordReference(msgspec.Struct, frozen=True):
-    """A record of the memory at the time of the state: enough to identify it."""
+    """A record as it was when the state was saved: its id, its title, and its severity or importance."""
 
     id: Line
     title: Line
@@ -54,9 +54,9 @@ class RecordReference(msgspec.Struct, frozen=True):
 
 
 class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that the work read or changed: created, modified, deleted or read, "" if unknown.
+    """A file that the task read or changed; `action` is created, modified, deleted or read ("" if unknown).
 
-    A file outside of the repository and below the home folder is named from there (`~/.claude/plans/pool.md`).
+    The path of a file outside of the repository begins with `/`, or with `~/` for the home folder.
     """
 
     path: Annotated[str, msgspec.Meta(min_length=1)]
@@ -64,9 +64,10 @@ class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """The worktree: the branch ("" if HEAD is detached), HEAD ("" before the first commit), and what differs from HEAD.
+    """The state of the worktree: branch ("" if HEAD is detached), HEAD ("" before the first commit), uncommitted files.
 
-    The memory's own files are left out, since memctl commits them itself. `under_way` is a merge, a rebase, ….
+    The memory's own files are left out, since memctl commits them itself. `under_way` names an unfinished merge,
+    rebase, …
     """
 
     branch: str = ""
@@ -76,12 +77,12 @@ class Environment(msgspec.Struct, frozen=True):
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a task, saved in a context window `window_id` (from 1) as `version` (from 1, 0 if it never was).
+    """The state of a task, saved in context window `window_id` (from 1) as `version` (from 1; 0 if it never was saved).
 
-    `task_id` names the task where a program does; `earlier_goals` are tasks of the same work that came before, the
-    latest last. `said` is what the user said, the latest last; `constraints` what of it binds. `next_actions` replace
-    those of before. `issues`, `lessons` and `summary` are the agent's own words, `records` what the memory has.
-    `files` are those that this work touched, the latest first. `phases` are those of the workflow, the last is now.
+    `task_id` is the task's id in an agent's program. `earlier_goals` are former tasks of the same work, the latest
+    last. `said` is what the user said, the latest last, and `constraints` what of it is binding. `issues`, `lessons`
+    and `summary` are the agent's own words; `records` are those of the memory. `files` has the files touched, the
+    latest first, and `phases` the workflow's phases, of which the last is the current one.
     """
 
     window_id: Annotated[int, msgspec.Meta(ge=1)] = 1
@@ -112,50 +113,56 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def phase(self) -> str:
-        """The phase that the workflow is in, "" if none was named."""
+        """The current phase of the workflow; "" if none has a name."""
         return self.phases[-1] if self.phases else ""
 
     @property
     def planned(self) -> tuple[str, ...]:
+        """The texts of the steps that are planned."""
         return self.having(PLANNED)
 
     @property
     def in_progress(self) -> tuple[str, ...]:
+        """The texts of the steps that are in progress."""
         return self.having(IN_PROGRESS)
 
     @property
     def claimed(self) -> tuple[str, ...]:
+        """The texts of the steps that are claimed: said to be done, without evidence."""
         return self.having(CLAIMED)
 
     @property
     def done(self) -> tuple[str, ...]:
+        """The texts of the steps that are done, with evidence."""
         return self.having(DONE)
 
     def having(self, *statuses: str) -> tuple[str, ...]:
-        """Return the texts of the steps with one of some statuses."""
+        """Return the texts of the steps whose status is one of `statuses`."""
         return tuple(step.text for step in self.steps if step.status in statuses)
 
     @property
     def completion(self) -> int | None:
-        """The share of the steps that are done, in percent and rounded down; None without steps, and where all are done
-        and something else comes next: that is not 100 %."""
+        """The share of the steps that are done, in percent, rounded down.
+
+        None without steps, and where all steps are done but a next action is named: the task is not complete then.
+        """
         if not self.steps or (len(self.done) == len(self.steps) and not self.is_finished):
             return None
         return 100 * len(self.done) // len(self.steps)
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to do: every step is done, and no next action but "none" is named."""
+        """Whether every step is done, and no next action but "none" is named."""
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 
     def records_of(self, prefix: str) -> list[RecordReference]:
-        """Return the records whose ids begin with a prefix, such as "DEC"."""
+        """Return the references to records whose ids begin with `prefix`, such as "DEC"."""
         return [one for one in self.records if one.id.startswith(prefix)]
 
     @property
     def blocking(self) -> list[RecordReference]:
-        """The records of the memory that block the work."""
+        """The references to records that block the work."""
         return [one for one in self.records if one.id == EVERYBODY or one.weight.startswith(BLOCKS)]
 
 
@@ -167,7 +174,7 @@ LISTS = (
 
 
 def key(item: str) -> str:
-    """Return what makes two steps or lines the same: their words, without case and final punctuation."""
+    """Return the words of a step or line without case and final punctuation: equal keys mean equal steps."""
     return " ".join(item.split()).casefold().strip(_ENDS)
 
 
@@ -178,7 +185,7 @@ def steps(
     in_progress: Iterable[str] = (),
     planned: Iterable[str] = (),
 ) -> tuple[Step, ...]:
-    """Return steps by their status, each once: of a step that is given twice the most advanced status counts."""
+    """Return the steps with these texts. A text given with several statuses gets the most advanced one."""
     found: dict[str, Step] = {}
     for status, texts in zip(PROGRESS[::-1], (done, claimed, in_progress, planned), strict=True):
         for text in texts:
@@ -187,7 +194,7 @@ def steps(
 
 
 def conflicting(given: Iterable[Step]) -> list[str]:
-    """Return the steps that are given with more than one status."""
+    """Return the texts of steps that occur with more than one status."""
     statuses: dict[str, set[str]] = {}
     for step in given:
         statuses.setdefault(key(step.text), set()).add(step.status)

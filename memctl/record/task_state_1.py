@@ -1,7 +1,7 @@
-"""Earlier forms of a task's state, converted to the fields of a `TaskState`.
+"""Conversion of earlier forms of a task's state to the fields of a `TaskState`.
 
-These are checkpoints of format 1 and the files of a window's manager; `hooks/session_state.py` reads its own. Their
-values are untrusted: what does not have the shape of such a form raises msgspec.ValidationError.
+They are in checkpoints of format 1 and in the files of a window's manager. Their values are untrusted: a value of the
+wrong shape raises msgspec.ValidationError. (`hooks/session_state.py` converts the hooks' own earlier files.)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import steps
 from memctl.text.actions import DELETED
 
@@ -57,7 +57,7 @@ class _Window(msgspec.Struct, frozen=True):
 
 
 def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a checkpoint of format 1 in today's form."""
+    """Return the fields of a checkpoint of format 1, decoded from JSON, as those of today's format."""
     old = msgspec.convert(given, _Checkpoint)
     begun = [text for text in old.in_progress if not text.startswith(_ASKED)]
     same = given.keys() - {*_Checkpoint.__struct_fields__}
@@ -75,7 +75,7 @@ def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task state's fields from the contents of a context window manager's state file."""
+    """Return the fields of a `TaskState` from a window manager's state file, decoded from JSON."""
     given = {name: value for name, value in given.items() if value is not None}
     old = msgspec.convert(given, _Window)
     begun = [old.current_subtask] if old.current_subtask else []
@@ -87,5 +87,5 @@ def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
         "steps": msgspec.to_builtins(found),
         "issues": old.open_issues,
         "lessons": old.learnings,
-        "summary": [line for line in old.compaction_summary.split("\n") if is_said(line)],
+        "summary": [line for line in old.compaction_summary.split("\n") if is_meaningful(line)],
     }

@@ -1,4 +1,4 @@
-"""Times that people give: an option's or a field's, and MEMCTL_NOW."""
+"""Times that people give: in an option or field, and in MEMCTL_NOW."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def parse(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) -> str:
-    """Read a time given by a person: ISO 8601, or a span such as `36h`, `7d`, `2w` before `now` (`ahead`: after it).
+    """Return the canonical time for what a person typed: ISO 8601, or a span such as `36h`, `7d` or `2w` before `now`.
 
-    With `whole_day` a date means the end of that day, not its beginning. Raises MemctlError.
+    With `ahead` a span counts from `now` into the future. With `whole_day` a date stands for the end of the day and not
+    for its beginning. Raises MemctlError for anything else.
     """
     if whole_day and re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
         text = text.strip() + _END_OF_DAY
@@ -42,7 +43,10 @@ def parse(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) 
 
 
 def fixed_now(environ: Mapping[str, str]) -> str | None:
-    """MEMCTL_NOW in canonical form, or None."""
+    """Return the time that the environment variable MEMCTL_NOW sets, in canonical form; None if it is not set.
+
+    Raises MemctlError if it is not a time from 1970 on.
+    """
     value = environ.get("MEMCTL_NOW", "").strip()
     if not value:
         return None

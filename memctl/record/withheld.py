@@ -11,11 +11,11 @@ from memctl.record import ids
 
 
 class Withheld(msgspec.Struct, frozen=True):
-    """What is withheld from a reader, each with the reason.
+    """What a reader may not see, each with the reason.
 
-    `pages` are pages of details, by marker; `records` those placed in them, by path; `files` those of the repository,
-    by path. `paths` are files below `.memory/` that quote any of these. `globs` cover files that are withheld whether
-    they exist or not, each with the reason; `{}` in it stands for the file.
+    `pages` are pages of details by marker, `records` those placed in such pages by path, `files` the repository's files
+    by path. `paths` are files below `.memory/` that quote any of these. `globs` are pairs of patterns and a reason for
+    files that are withheld whether they exist or not; `{}` in the reason is replaced by the file.
     """
 
     pages: Mapping[str, str] = {}
@@ -25,7 +25,10 @@ class Withheld(msgspec.Struct, frozen=True):
     globs: tuple[tuple[tuple[str, ...], str], ...] = ()
 
     def among(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return those of some paths, of existing or deleted files, that are withheld, each with the reason."""
+        """Return the repository files among `paths` that match a withheld glob, each with the reason.
+
+        The files need not exist.
+        """
         if not self.globs:
             return {}
         from memctl.text.globs import Globs  # mostly nothing is withheld
@@ -37,11 +40,11 @@ class Withheld(msgspec.Struct, frozen=True):
         return found
 
     def refuse_page(self, marker: str) -> None:
-        """Raise MemctlError if the page of a marker, such as §3.1 or §3.1.2, is withheld."""
+        """Raise MemctlError if a marker (§3.1 or §3.1.2) is of a withheld page."""
         _refuse(self.pages.get("§" + ".".join(marker[1:].split(".")[:2])))
 
     def refuse_record(self, wanted: str) -> None:
-        """Raise MemctlError if an id, or the beginning of one, is of a record that is withheld."""
+        """Raise MemctlError if a withheld record has an id that begins with `wanted`."""
         named = (why for path, why in self.records.items() if (ids.id_in_path(path) or "").startswith(wanted))
         _refuse(next(named, None) if wanted else None)
 

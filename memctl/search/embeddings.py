@@ -146,7 +146,7 @@ def _stored(snapshot: Snapshot, model: Model) -> tuple[list[str], numpy.ndarray[
     """Return the paths of all records and their vectors, one row each; computes and caches those that are missing."""
     import numpy
 
-    texts = dict(snapshot.texts.everything())
+    texts = dict(snapshot.texts.all_texts())
     keys = {path: model.key(text) for path, text in texts.items()}
     known = snapshot.texts.recall(list(keys.values()))
     missing = [path for path, key in keys.items() if key not in known]

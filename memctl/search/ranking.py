@@ -137,7 +137,7 @@ def count(
     Counts matches of words alone. With `most` it stops at that many entries, and the number may be incomplete.
     """
     matching = snapshot.texts.paths(query, most)
-    refused = snapshot.catalogue.refused(filters.conditions(), set(matching))
+    refused = snapshot.catalogue.not_matching(filters.conditions(), set(matching))
     paths = [path for path in matching if path not in refused]
     found = Counter(_KIND_IN.get(path.partition("/")[0], PAGE) for path in paths)
     found[SESSION] = len({path for path in paths if path.startswith(f"{SESSIONS}/")})

@@ -56,7 +56,7 @@ def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
     """Return the query for the records that are related to a record."""
     sections = frozenset([record.section] if record.section else [])
     return RelatedQuery(
-        record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.alike(record.path)
+        record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.similar(record.path)
     )
 
 

@@ -92,7 +92,7 @@ def _changes(memory: Memory, session: Session, before: str, running: Running | N
     # If HEAD has not moved since the start, it was the same at the end: no need to ask Git.
     after = head if running is not None or before == head else _commit_before(memory, session.ended)
     if after and after != before:
-        yield from differences.changed_between(repository, before or tree_merge.edited(repository, "", {}), after)
+        yield from differences.changed_between(repository, before or tree_merge.edit_tree(repository, "", {}), after)
     if running is not None:
         dirty = set(running.dirty)
         yield from (change for change in differences.changed_in_worktree(repository) if change.path not in dirty)

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 
 import msgspec
 
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.session import calls, edits
 from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, units
 from memctl.statements.dialogue import USER, FreeStatement, Turn
@@ -277,13 +277,13 @@ def _of_state(made: Statement) -> Iterator[Extract]:
             if label == labels.STATE and _PERCENT.fullmatch(text):
                 continue
             # "none" says something about the state and the next actions, and nothing about blockers.
-            if not is_nothing(text) if label == labels.BLOCKER else is_said(text):
+            if not is_nothing(text) if label == labels.BLOCKER else is_meaningful(text):
                 yield Extract(label, text, True)
 
 
 def is_nothing(text: str) -> bool:
     """Return whether a text says that there is nothing to state, such as "none", "n/a" or "—"."""
-    return len(text) <= _LONGEST_NOTHING and (not is_said(text) or _nothing().fullmatch(text) is not None)
+    return len(text) <= _LONGEST_NOTHING and (not is_meaningful(text) or _nothing().fullmatch(text) is not None)
 
 
 @cache  # compiled on first use, since few texts need it

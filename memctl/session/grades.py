@@ -19,7 +19,7 @@ from memctl.record import session_page
 from memctl.record.session_page import SessionPage
 from memctl.session import probes
 from memctl.session.page_builder import IMPLIED
-from memctl.session.probes import ARTIFACT, DECISION, KINDS, NEXT, RECALL, STANDS, Probe
+from memctl.session.probes import ARTIFACT, DECISION, KINDS, NEXT, RECALL, STATE_OF_WORK, Probe
 from memctl.session.summary import SessionSummary
 from memctl.session.trail import Places
 from memctl.store.memory import Memory
@@ -32,7 +32,7 @@ EXACT = "exact"  # `Reply.by` of a comparison without a judge
 # The headings of a page that may answer a question, or the questions of a kind.
 _PLACES = {
     NEXT: (session_page.NEXT,),
-    STANDS: (session_page.STATE,),
+    STATE_OF_WORK: (session_page.STATE,),
     RECALL: (session_page.INTENT, session_page.ISSUES, session_page.LEARNINGS, session_page.ERRORS),
     DECISION: (session_page.DECISIONS,),
 }
@@ -172,25 +172,23 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
     `whole` says that the probes cover the whole session, not only the files in Git. The last dimension, instruction
     following, is not measured here but by `instructions`.
     """
-    stands = [one for one in replies if one.probe.question == STANDS]
+    state = [one for one in replies if one.probe.question == STATE_OF_WORK]
     onward = [one for one in replies if one.probe.question == NEXT]
     files = [one for one in replies if one.probe.kind == ARTIFACT]
-    said = "the transcript says nothing of it" if whole else "needs the transcript, or the probes kept of it"
+    unmeasured = "the transcript says nothing about it" if whole else "needs the transcript, or stored probes"
     return [
-        _accuracy([one.probe for one in replies], page) if whole else Dimension("Accuracy", None, 4.0, said),
+        _accuracy([one.probe for one in replies], page) if whole else Dimension("Accuracy", None, 4.0, unmeasured),
         _share(
             "Context awareness",
             4.0,
-            stands,
-            "facts of where the work stands are there (progress, tasks, blockers, last changes)",
-            said,
+            state,
+            "facts on the state of the work are on the page (progress, tasks, blockers, last changes)",
+            unmeasured,
         ),
-        _share(
-            "Artifact trail", 3.5, files, "files are there with their exact paths and what became of them", "no files"
-        ),
-        _share("Completeness", 3.5, replies if whole else [], "probes are answered", said),
-        _share("Continuity", 4.0, onward, "next steps are there", said),
-        Dimension("Instruction following", None, 4.0, "needs a model that reads, and the transcript"),
+        _share("Artifact trail", 3.5, files, "files are on the page with their exact paths and actions", "no files"),
+        _share("Completeness", 3.5, replies if whole else [], "probes are answered", unmeasured),
+        _share("Continuity", 4.0, onward, "next steps are on the page", unmeasured),
+        Dimension("Instruction following", None, 4.0, "needs a language model and the transcript"),
     ]
 
 
@@ -239,7 +237,7 @@ def _accuracy(facts: Sequence[Probe], page: SessionPage) -> Dimension:
         right += sum(any(fact in f" {comparable(line)} " or _is_cut(line, fact) for fact in known) for line in lines)
     if not details:
         return Dimension("Accuracy", None, 4.0, "the page has no details")
-    how = f"{right:,} of {details:,} details (files, labelled decisions, errors) are as the facts have them"
+    how = f"{right:,} of {details:,} details (files, labelled decisions, errors) agree with the facts"
     return Dimension("Accuracy", round(5 * right / details, 1), 4.0, how)
 
 

@@ -26,7 +26,7 @@ from memctl.text.actions import READ
 from memctl.text.characters import redacted_line
 from memctl.text.similar import comparable
 from memctl.tokens.count import Counter
-from memctl.write.merge import WHOLE, Lost, Merged
+from memctl.write.merge import WHOLE, LostValue, MergeResult
 
 _SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_read", "tokens_written",
          "broken_lines", "duration_minutes")  # fmt: skip
@@ -152,19 +152,19 @@ _BY_HAND = "text under other headings"
 _REPLACED = (session_page.STATE, session_page.NEXT)
 
 
-def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> Merged:
+def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> MergeResult:
     """Merge two versions of a session's page; `base` is their common ancestor, "" if both were added.
 
     Decisions, issues, learnings and errors of both are kept, and files are merged per path. State and next steps are
-    those of the later version; those of the earlier one are in `Merged.lost` if it had changed them. Conflicting text
-    under people's own headings gets Git's conflict markers, unless `prefer` names a side. The result is trimmed to the
-    page's budget, as `counter` counts tokens. Versions that can't be parsed, or that are of two sessions, are merged
-    line by line. Raises GitFailed for text that Git takes for binary.
+    those of the later version; those of the earlier one are in `MergeResult.lost` if it had changed them. Conflicting
+    text under people's own headings gets Git's conflict markers, unless `prefer` names a side. The result is trimmed to
+    the page's budget, as `counter` counts tokens. Versions that can't be parsed, or that are of two sessions, are
+    merged line by line. Raises GitFailed for text that Git takes for binary.
     """
     if ours == theirs or theirs == base:
-        return Merged(ours)
+        return MergeResult(ours)
     if ours == base:
-        return Merged(theirs)
+        return MergeResult(theirs)
     before, one, other = (_parse(frontmatter.clean_newlines(text)) for text in (base, ours, theirs))
     if one is None or other is None or one.id != other.id:
         return _lines(base, ours, theirs, prefer)
@@ -172,7 +172,7 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
     made = merge(earlier, later)
     # The earlier version's state is lost only if it differs from the base: otherwise that version had not changed it.
     lost = [
-        Lost(heading, "\n".join(earlier.lines.get(heading, ())), "\n".join(later.lines.get(heading, ())))
+        LostValue(heading, "\n".join(earlier.lines.get(heading, ())), "\n".join(later.lines.get(heading, ())))
         for heading in _REPLACED
         if earlier.lines.get(heading, ())
         not in (later.lines.get(heading, ()), before.lines.get(heading, ()) if before else ())
@@ -181,9 +181,9 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
     more, count = _by_hand(was, one.more, other.more, prefer)
     if count:
         winner, loser = (one, other) if prefer == "ours" else (other, one)
-        lost += [Lost(_BY_HAND, loser.more, winner.more)] if prefer else []
+        lost += [LostValue(_BY_HAND, loser.more, winner.more)] if prefer else []
     text = _text(msgspec.structs.replace(made, more=more), (one, other), counter)
-    return Merged(
+    return MergeResult(
         text,
         (_BY_HAND,) if count and not prefer else (),
         tuple(f"{one.key} is that of the later summary" for one in lost if one.key in _REPLACED),
@@ -197,7 +197,7 @@ def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Co
     A page whose files are listed in another file takes the larger of both sides' counts, because that list is merged
     separately.
     """
-    if all(session_page.is_list(side) for side in sides):
+    if all(session_page.is_file_list(side) for side in sides):
         return session_page.render_trail(made)
     if made.trail:
         most = max(int(side.values.get("files_accessed") or 0) for side in sides)
@@ -226,15 +226,15 @@ def _by_hand(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str
         return ours, 0
     if ours == base:
         return theirs, 0
-    text, count = tree_merge.texts(base, ours, theirs)
-    return (tree_merge.texts(base, ours, theirs, prefer=prefer)[0] if count and prefer else text), count
+    text, count = tree_merge.merge_texts(base, ours, theirs)
+    return (tree_merge.merge_texts(base, ours, theirs, prefer=prefer)[0] if count and prefer else text), count
 
 
-def _lines(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
-    text, count = tree_merge.texts(base, ours, theirs)
+def _lines(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
+    text, count = tree_merge.merge_texts(base, ours, theirs)
     if not count:
-        return Merged(text)
+        return MergeResult(text)
     if not prefer:
-        return Merged(text, (WHOLE,))
+        return MergeResult(text, (WHOLE,))
     winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
-    return Merged(winner, lost=(Lost(WHOLE, loser, winner),))
+    return MergeResult(winner, lost=(LostValue(WHOLE, loser, winner),))

@@ -258,6 +258,6 @@ def _commits_since(memory: Memory, ending: str) -> list[Commit]:
 
 def _commits_beside(memory: Memory, one: Running) -> list[Commit]:
     """Return the commits on the ref `refs/memctl/sessions` since a session started."""
-    tip = sessions_ref.now(memory)
+    tip = sessions_ref.head(memory)
     found = history.commits(memory.repository, [memory.prefix], tip) if tip else []
     return [made for made in found if made.date >= one.started]

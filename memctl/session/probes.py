@@ -40,7 +40,7 @@ KINDS = (RECALL, ARTIFACT, CONTINUATION, DECISION)
 GOAL = "What was the session to accomplish?"
 ERROR, ISSUES, LEARNED = "What was the error when {} failed?", "Which issues came up?", "What was learned?"
 FILES = "Which files were created, modified, deleted or read?"
-NEXT, STANDS = "What is to be done next?", "Where does the work stand?"
+NEXT, STATE_OF_WORK = "What is to be done next?", "Where does the work stand?"
 DECISIONS = "Which decisions were made?"
 _LONGEST = 2_000  # characters of a fact
 _DECISION = re.compile(r"^[ \t]*[*_]{0,2}DECISION[*_]{0,2}:[*_]{0,2}[ \t]*(\S.*)$")
@@ -136,13 +136,13 @@ def _continuation(summary: SessionSummary) -> Iterator[Probe]:
     for step in summary.next_steps:
         yield _probe(CONTINUATION, NEXT, step)
     if summary.completion is not None:
-        yield _probe(CONTINUATION, STANDS, f"{summary.completion} % complete")
+        yield _probe(CONTINUATION, STATE_OF_WORK, f"{summary.completion} % complete")
     for task in summary.tasks:
-        yield _probe(CONTINUATION, STANDS, f"{task.text} ({task.how_far})")
+        yield _probe(CONTINUATION, STATE_OF_WORK, f"{task.text} ({task.how_far})")
     for found in summary.having(labels.BLOCKER)[-1:]:
-        yield _probe(CONTINUATION, STANDS, found.text)
+        yield _probe(CONTINUATION, STATE_OF_WORK, found.text)
     for path in latest_changes(summary):
-        yield Probe(CONTINUATION, STANDS, _path(path))
+        yield Probe(CONTINUATION, STATE_OF_WORK, _path(path))
 
 
 def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.session import steps, tasks
 from memctl.session.calls import commit_message
@@ -108,14 +108,14 @@ def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[st
     """Return the stated next steps, by the time and the transcript's line of their message."""
     by_place: dict[tuple[str, int], list[str]] = {}
     for one in found:
-        if one.label == labels.NEXT and is_said(one.text):
+        if one.label == labels.NEXT and is_meaningful(one.text):
             by_place.setdefault((one.moment, one.line), []).append(one.text)
     return by_place
 
 
 def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
     prompt = line(text, LONGEST_LINE)
-    if not is_said(prompt):
+    if not is_meaningful(prompt):
         return before
     state = before.state
     state = msgspec.structs.replace(
@@ -174,13 +174,13 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         given = tasks.task_list(event.arguments)
         if given is None:
             return before
-        dated = [_listed_step(step, event, by, line) for step in given if is_said(step.text)]
+        dated = [_listed_step(step, event, by, line) for step in given if is_meaningful(step.text)]
         steps_now = take_list(state.steps, dated)
     elif (subject := tasks.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
         created = (*created, text)
         planned = Step(text, PLANNED, evidence=TASK_LIST)
-        steps_now = reach(state.steps, text, planned) if is_said(text) else state.steps
+        steps_now = reach(state.steps, text, planned) if is_meaningful(text) else state.steps
     else:
         number, status = tasks.task_update(event)
         text = created[number - 1] if 0 < number <= len(created) else ""
@@ -315,7 +315,7 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
     def texts(kind: str) -> list[str]:
         # Statements with a path are comments in code, which are not the agent's statements.
         texts = (line(one.with_reasons, LONGEST_LINE) for one in part.found if one.label == kind and not one.path)
-        return [text for text in texts if is_said(text)]
+        return [text for text in texts if is_meaningful(text)]
 
     return msgspec.structs.replace(
         state,

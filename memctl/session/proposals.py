@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
 from memctl.record.record import Record
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import DONE
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
@@ -76,7 +76,7 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     found += _state(summary)
     files = [entry.path for entry in summary.trail.having(CREATED, MODIFIED, READ)]
     found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
-    new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_said(one.title)}
+    new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_meaningful(one.title)}
     proposals = [
         msgspec.structs.replace(one, record=made.get(key) or (one.record if one.record in ids else ""))
         for key, one in reversed(new.items())

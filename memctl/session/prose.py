@@ -42,7 +42,7 @@ class KnownNames:
             self._words.update("/".join(parts[:end]) for end in range(1, len(parts)))
 
     def has_all_of(self, text: str) -> bool:
-        """Return whether every path, id and number in a text is known."""
+        """Return whether every path, id and number in a text is among these names."""
         return all(name in self._words for name in _names_in(text))
 
 

@@ -88,7 +88,7 @@ def program(step: str) -> str:
 
 
 def programs(call: Event) -> frozenset[str]:
-    """Return the programs of a call that check the work, in the form of `program`."""
+    """Return the programs of a call that check the work, without their targets: {"go test", "mypy"}."""
     texts = (simple.text for simple in shell.commands(calls.command_of(call.arguments)) if simple.words)
     return frozenset(filter(None, map(program, texts)))
 

@@ -121,7 +121,10 @@ class Trail(msgspec.Struct, frozen=True):
 
 
 def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
-    """Return the trail of a session; `base` are the files that existed before it, `changes` those that Git saw."""
+    """Return all files that a session touched, from its tool calls, Git's `changes` and its messages.
+
+    `base` are the files that existed before the session.
+    """
     fold = _Fold(places, base)
     unknown = 0
     reasons = _reasons(session.events)

@@ -1,1 +1,2 @@
-"""The memory on disk: its folder, atomic writes, the lock, pending changes, the cache, and Snapshots read from them."""
+"""The memory on disk: folder, atomic writes, lock, pending changes, cache and search index, and Snapshots read from
+them."""

@@ -1,8 +1,9 @@
-"""How often records were retrieved: counters in the Git directory that all worktrees share, so that reading never
-dirties the tree. They count what came since the counts in the front matter, and can be deleted at any time.
+"""Retrieval counts: how often records were read, in a database of the Git directory that all worktrees share.
 
-`memctl maintain` folds them into the front matter, and then takes off what it has folded: not the rest, for readers go
-on counting meanwhile. What it is about to fold is noted first, so that after a kill in between nothing counts twice.
+Counting there keeps the worktree clean. The database counts from the number that the front matter has, and can be
+deleted at any time. `memctl maintain` adds its counts to the front matter ("folding") and then subtracts what it has
+added, so that retrievals in the meantime are not lost. The counts to be folded are noted first, so that after a kill
+none counts twice.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _CREATE_FOLDING = (
 
 
 def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
-    """Count one retrieval of each record; a folder that can't be written to is no reason to fail."""
+    """Count one retrieval of each record at the time `now`; failing to write loses the count and raises nothing."""
     rows = [(memory_id, now) for memory_id in memory_ids]
     if not rows:
         return
@@ -35,7 +36,7 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
         _add(folder / _FILE, rows)
     except sqlite3.OperationalError:
         return  # locked or read-only: a count is lost, nothing else
-    except sqlite3.DatabaseError:  # not a database any more
+    except sqlite3.DatabaseError:  # the file is damaged
         (folder / _FILE).unlink(missing_ok=True)
     except OSError:
         return
@@ -57,9 +58,9 @@ def _add(file: Path, rows: list[tuple[str, str]]) -> None:
 
 
 def counts(folder: Path) -> dict[str, tuple[int, str]]:
-    """Retrievals and the time of the last one, by memory_id."""
+    """Return the number of retrievals and the time of the last one, by memory_id."""
     file = folder / _FILE
-    if not os.path.exists(file):  # nor where only its owner may look
+    if not os.path.exists(file):  # also if this user may not look
         return {}
     try:
         database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
@@ -72,7 +73,10 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
-    """Return the records with their retrievals added; none are in None."""
+    """Return the records with this clone's retrievals added to their counts.
+
+    Without a folder they are returned unchanged.
+    """
     found = counts(folder) if folder is not None and records else {}
     if not found:
         return records
@@ -85,9 +89,10 @@ def _add_count(record: Record, count: tuple[int, str]) -> Record:
 
 
 def start_folding(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
-    """Note which counts are about to be written into which records: by memory_id how many, and what the file will say.
+    """Note which counts are about to be written into records.
 
-    They keep counting until `finish_folding`. Returns whether that could be noted.
+    `folding` has by memory_id the count, and the total that the file will have. The counts stay valid until
+    `finish_folding`. Returns False if the note can't be written.
     """
     try:
         with _transaction(folder) as database:
@@ -99,7 +104,7 @@ def start_folding(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
 
 
 def unfinished_folding(folder: Path) -> dict[str, int]:
-    """Return what the files of records were to say when somebody began to fold their counts and was interrupted."""
+    """Return the totals that an interrupted folding meant to write, by memory_id."""
     if not (folder / _FILE).exists():
         return {}
     try:
@@ -110,9 +115,9 @@ def unfinished_folding(folder: Path) -> dict[str, int]:
 
 
 def finish_folding(folder: Path, written: Mapping[str, int], *, forget_rest: bool = False) -> None:
-    """Take the counts off that records have now, by memory_id and what their files say; what came since stays.
+    """Subtract the counts that are in the records' files now; `written` are the files' totals by memory_id.
 
-    With `forget_rest` nothing else is being folded any more: its counts go on as if nobody had begun.
+    With `forget_rest` the notes of all other counts are deleted: they were not folded and remain counts.
     """
     try:
         with _transaction(folder) as database:
@@ -127,12 +132,12 @@ def finish_folding(folder: Path, written: Mapping[str, int], *, forget_rest: boo
                 database.execute("DELETE FROM folding")
             database.execute("DELETE FROM access WHERE count <= 0")
     except (sqlite3.DatabaseError, OSError):
-        return  # the next run finds it unfinished
+        return  # the next run finishes it
 
 
 @contextmanager
 def _transaction(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The counters, with nobody else writing meanwhile."""
+    """Lock the counters' database for writing during the block."""
     database = sqlite3.connect(folder / _FILE, timeout=5, isolation_level=None)
     try:
         database.execute("BEGIN IMMEDIATE")

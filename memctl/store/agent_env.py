@@ -1,7 +1,7 @@
-"""The shells that agents' programs open: a call of memctl in one is the agent's, not a person's.
+"""The shells that agents' programs open: a call of memctl in such a shell is an agent's, not a person's.
 
-Each program sets a variable of its own in them; Codex names the session in it. Claude Code has a file besides that its
-shells read, into which the hook of a session's start writes.
+Each program sets an environment variable in its shells, by which they are recognised. Codex sets one with the session's
+id, too; Claude Code's shells read a file into which the hook of a session's start writes it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from memctl.text.light_typing import NamedTuple
 
 
 class Shell(NamedTuple):
-    """The shells of a program, by its name here and its title: the variable that all of them have, and the one with
-    the session's name ("" if there is none)."""
+    """The shells of an agents' program: its name in memctl, its title, and the variable that all its shells have.
+
+    `session` is the variable with the session's id, "" if there is none.
+    """
 
     host: str
     title: str
@@ -24,7 +26,7 @@ class Shell(NamedTuple):
 
 CLAUDE_CODE = Shell("claude-code", "Claude Code", "CLAUDECODE")
 CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
-GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks get the session's name
+GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only its hooks get the session's id
 _SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
 
 # What an agent may run without asking once `install` has told its program so. Only commands are named of which no
@@ -41,24 +43,25 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 
 
 def shell_of(environ: Mapping[str, str]) -> Shell | None:
-    """Return the program in whose shell an agent works; None in a person's."""
+    """Return the agents' program that opened the shell with these variables; None if a person did."""
     return next((one for one in _SHELLS if environ.get(one.variable)), None)
 
 
 def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
-    """Return whether an agent, in whose shell this is, may run a command such as "checkpoint save" without asking.
+    """Return whether an agent may run a command, such as "checkpoint save", without asking; False in a person's shell.
 
-    By what `install` offers, whatever part of it is installed: rules that a user made wider are the user's.
+    The answer is that of the rules which `install` offers, whether or not they are installed. Wider rules that a user
+    made are not considered.
     """
     return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
 
 
 def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
-    """Raise MemctlError for an option of a command that an agent may run without asking.
+    """Raise MemctlError if an agent gives `option` to a command that it may run without asking.
 
-    With it the command would do what nobody let the agent do: write or read any file, start an editor, set the
-    clipboard, let a credential pass, write to another's section, sign as somebody else. Hosts look at the beginning of
-    a command line and do not see it. For any other command they ask the user, who sees the whole line.
+    Such options do what nobody let the agent do: write or read any file, start an editor, set the clipboard, let a
+    credential pass, write to another's section, sign as somebody else. A host judges a command by its first words and
+    does not see the option. For all other commands it asks the user, who sees the whole line.
     """
     shell = shell_of(environ)
     if shell is not None and may_run_unasked(command, environ):
@@ -70,16 +73,16 @@ def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
 
 
 def with_agent(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return an environment with MEMCTL_AGENT and MEMCTL_SESSION, if it is the shell of a program that we know.
+    """Return the environment with MEMCTL_AGENT and MEMCTL_SESSION set if an agents' program opened the shell.
 
-    What is set already stays. Without an agent's name a call would be taken for a person's, who reads all.
+    Variables that are set are kept. Without an agent's name a call counts as a person's, who may read everything.
     """
     shell = shell_of(environ)
     if shell is None:
         return environ
     known = {"MEMCTL_AGENT": shell.host}
     if session := environ.get(shell.session, "") if shell.session else "":
-        from memctl.store.session_dir import key  # which most shells do not need
+        from memctl.store.session_dir import key  # most shells do not need it
 
         known["MEMCTL_SESSION"] = key(session)
     return {**environ, **{name: value for name, value in known.items() if not environ.get(name)}}

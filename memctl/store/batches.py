@@ -1,11 +1,12 @@
 """Batches: changes that are commits of a ref of memctl's and not yet of the branch (`commits: batch`).
 
-Each change is a commit on refs/memctl/changes/<branch>. The first one of a batch comes after the commit that HEAD was,
-the *base*, which each of them names in its trailer Memctl-Base. Their files are on the disk; HEAD and the index do not
-have them. A *squash* commits all of them on the branch and names the last one in its trailer Memctl-Changes. Then the
-ref goes on to a commit that joins both histories, so that each change is reached for ever; with that, no batch is open.
+Each change is a commit on refs/memctl/changes/<branch>. The first change of a batch follows the commit that HEAD was,
+the *base*, which each change names in its trailer Memctl-Base. The changed files are on the disk, but neither in HEAD
+nor in the index. A *squash* commits all changes on the branch and names the last one in its trailer Memctl-Changes.
+Then the ref moves to a commit that joins both histories, so that each change can be reached for ever; the batch is
+closed.
 
-A file in .git/memctl says which branch's batch the worktree has. Without it no reader looks for one.
+A file in .git/memctl names the branch whose batch the worktree has. Without it no reader looks for a batch.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from memctl.errors import MemctlError
 from memctl.git import git, history, message, refs, trees
 from memctl.git.history import Commit
 from memctl.record.config import BATCH, COMMITS_HINT, EACH
+from memctl.store.commit_message import TYPE
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
@@ -28,7 +30,7 @@ _HEADS = "refs/heads/"
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """An open batch: its branch (refs/heads/…), the ref that has it, the commit below it, and its last change."""
+    """An open batch: its branch (refs/heads/…), the ref of its changes, the commit before them, and the last change."""
 
     branch: str
     ref: str
@@ -37,7 +39,10 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def mode(memory: Memory) -> str:
-    """Return EACH or BATCH: what Git's setting memctl.commits says, else config.yaml; raises MemctlError."""
+    """Return EACH or BATCH: Git's setting memctl.commits, else that of config.yaml.
+
+    Raises MemctlError for another value.
+    """
     value = memory.repository.settings().get(SETTING, memory.config.commits)
     if value not in (EACH, BATCH):
         raise MemctlError(f"{SETTING} is {value[:40]!r}, which is neither {EACH} nor {BATCH}", COMMITS_HINT)
@@ -45,14 +50,15 @@ def mode(memory: Memory) -> str:
 
 
 def is_wanted(memory: Memory) -> bool:
-    """Return whether the next change goes into a batch: that is asked for, and HEAD is a branch with a commit."""
+    """Return whether the next change goes into a batch: the settings say so, and HEAD is a branch with a commit."""
     return mode(memory) == BATCH and all(memory.repository.branch())
 
 
 def ref(memory: Memory, branch: str) -> str:
-    """Return the ref of the changes of a branch; a memory that is not at the worktree's top has its own.
+    """Return the name of the ref with the changes of a branch (refs/heads/…).
 
-    It outlives its branch, and Git can't have refs `a` and `a/b` at once: so it has no slash of the branch's.
+    A memory that is not at the worktree's top has a ref of its own. A branch's slashes are escaped, since the ref
+    outlives the branch and Git can't have refs `a` and `a/b` at once.
     """
     folder = memory.prefix.removesuffix(FOLDER).rstrip("/")
     inside = f"in-{_flat(folder)}/" if folder else ""
@@ -63,21 +69,21 @@ def _flat(name: str) -> str:
     return name.replace("%", "%25").replace("/", "%2F")
 
 
-def tracking(memory: Memory, branch: str, remote: str) -> str:
-    """Return where memctl keeps what it has fetched of a remote's changes of a branch."""
+def tracking_ref(memory: Memory, branch: str, remote: str) -> str:
+    """Return the name of the ref with the changes of a branch that were fetched from a remote."""
     return ref(memory, branch).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
 def branch_here(memory: Memory) -> str:
-    """Return the branch whose batch this worktree has, "" if none."""
+    """Return the branch (refs/heads/…) whose batch this worktree has, "" if none."""
     try:
         return _note(memory).read_text(encoding="utf-8", errors="surrogateescape").strip()
     except OSError:
         return ""
 
 
-def note(memory: Memory, branch: str) -> None:
-    """Note that this worktree has the batch of a branch; "" for none."""
+def set_branch_here(memory: Memory, branch: str) -> None:
+    """Record that this worktree has the batch of a branch (refs/heads/…); with "" that it has none."""
     if not branch:
         _note(memory).unlink(missing_ok=True)
         refusal_file(memory).unlink(missing_ok=True)
@@ -92,12 +98,15 @@ def _note(memory: Memory) -> Path:
 
 
 def refusal_file(memory: Memory) -> Path:
-    """Return the file that says why the last squash of this worktree's batch was refused; it is there only then."""
+    """Return the path of the file with the reason why the last squash was refused.
+
+    The file exists only after a refusal.
+    """
     return memory.private / "batch-refused"
 
 
 def of_branch(memory: Memory, branch: str) -> Batch | None:
-    """Return the open batch of a branch, None if there is none."""
+    """Return the open batch of a branch (refs/heads/…), or None."""
     name = ref(memory, branch)
     tip = memory.repository.tip(name)
     found = trailers(memory, tip) if tip else message.Trailers()
@@ -105,41 +114,44 @@ def of_branch(memory: Memory, branch: str) -> Batch | None:
 
 
 def current(memory: Memory) -> Batch | None:
-    """Return the open batch of the branch that HEAD is on, as far as this worktree has it."""
+    """Return the open batch that this worktree has, if it is of HEAD's branch, or None."""
     branch = branch_here(memory)
     return of_branch(memory, branch) if branch and branch == memory.repository.branch()[0] else None
 
 
 def head(memory: Memory) -> str:
-    """Return the commit that has all that is recorded: the open batch's last, else HEAD ("" before the first)."""
+    """Return the id of this worktree's newest commit: the open batch's last change, else HEAD.
+
+    "" before the first commit.
+    """
     batch = current(memory)
     return batch.tip if batch else memory.repository.branch()[1]
 
 
 def latest(memory: Memory) -> str:
-    """Return the commit that leads to all changes of batches of the branch that HEAD is on, "" if there are none."""
+    """Return the id of the commit that leads to all batches' changes of HEAD's branch, "" if there are none."""
     branch = memory.repository.branch()[0]
     return memory.repository.tip(ref(memory, branch)) if branch else ""
 
 
 def trailers(memory: Memory, commit: str) -> message.Trailers:
-    """Return the trailers of a commit's message (`Memctl-Op`, `Memctl-Actor` and so on)."""
+    """Return the trailers of a commit's message, such as `Memctl-Op`; all are empty for a missing commit."""
     found = memory.repository.objects.read([commit])[0]
     raw = (found.data or b"") if found else b""
     return message.parse(raw.partition(b"\n\n")[2].decode(errors="backslashreplace"))
 
 
 def paths(memory: Memory, batch: Batch) -> list[str]:
-    """Return the files below `.memory/` that a batch changes."""
+    """Return the paths below `.memory/` of the files that a batch changes."""
     args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", batch.base, batch.tip, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
     return [git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
 
 
-def unlike_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
-    """Return the files that differ from the last change of a batch, of those that differ from HEAD and of the batch's.
+def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
+    """Return the files below `.memory/` that differ from a batch's last change, with their letters of `git status`.
 
-    `differing` has Git's two letters for each path below `.memory/`.
+    `differing` are those that differ from HEAD, by path; only they and the batch's own files are compared.
     """
     wanted = {**dict.fromkeys(paths(memory, batch), " M"), **differing}
     tracked = {memory.tracked(path): code for path, code in wanted.items()}
@@ -151,7 +163,10 @@ def unlike_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> di
 
 
 def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> list[Commit]:
-    """Return the changes of batches from `base` to `tip`, newest first; `within` narrows them to some paths."""
+    """Return the changes of batches after commit `base` up to `tip`, newest first.
+
+    With `within` only those that touch one of its paths.
+    """
     found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", is_line=True)
     return [one for one in found if one.trailers.base]
 
@@ -161,7 +176,8 @@ def _changes_of(
 ) -> dict[tuple[str, str], list[Commit]]:
     """Return the changes of several batches, newest first, by base and last change, as far as this clone has them.
 
-    Git is asked once for all: a batch is followed from its last change to what is no change of a batch.
+    Git is asked once for all. A batch is followed from its last change to the first commit that is no change of a
+    batch.
     """
     here = present(memory, {name for ends in ranges for name in ends})
     whole = [ends for ends in ranges if here.issuperset(ends)]
@@ -188,10 +204,10 @@ def commits(
     given_up: bool = False,
     beside: str = "",
 ) -> list[Commit]:
-    """Return the commits that touched some paths, as `history.commits` does, with each change of a batch as its own.
+    """Return the commits that touched some paths, as `history.commits` does, with each change of a batch as a commit.
 
-    The changes of an open batch come first if `revision` is or ends with HEAD. A squash gives way to its changes, as
-    far as this clone has them.
+    If `revision` is or ends with HEAD, the changes of the open batch come first. A squash is replaced by its changes,
+    as far as this clone has them.
     """
     found = history.commits(memory.repository, paths, revision, limit, given_up=given_up, beside=beside)
     is_now = revision == "HEAD" or revision.endswith("..HEAD")
@@ -209,7 +225,7 @@ def commits(
 
 
 def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
-    """Return the commits of the user's that had all files of a batch, each with the batch's base and last change."""
+    """Return the user's commits that contain all files of a batch, each with the batch's base and last change."""
     tip, head = latest(memory), memory.repository.branch()[1]
     if not tip:
         return {}
@@ -221,13 +237,16 @@ def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
 
 
 def present(memory: Memory, commits: Collection[str]) -> set[str]:
-    """Return those of some commits that this clone has."""
+    """Return those of some commit ids that this clone has."""
     names = sorted(commits)
     items = memory.repository.objects.read(names) if names else []
     return {name for name, item in zip(names, items, strict=True) if item is not None}
 
 
-def join(memory: Memory, commit: str, tip: str, text: str = "docs(memory): join the branch and its changes\n") -> str:
-    """Return a commit with the files of a commit of the branch, and with the changes up to `tip` in its history."""
+def join(memory: Memory, commit: str, tip: str, text: str = f"{TYPE}: join the branch and its changes\n") -> str:
+    """Create a commit with the files of `commit`, and `commit` and `tip` as its parents; return its id.
+
+    It joins the history of a branch with that of a batch's changes.
+    """
     tree = git.read(["rev-parse", f"{commit}^{{tree}}"], memory.repository.top).decode().strip()
     return refs.commit_tree(memory.repository, tree, (commit, tip), text, memory.commit_moment)

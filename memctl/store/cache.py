@@ -1,8 +1,8 @@
-"""The cache of a worktree: parsed records, indexes over them and token counts, in SQLite in the Git directory.
+"""The cache of a worktree: parsed records, indexes over them, and token counts, in SQLite in the Git directory.
 
-It holds nothing that the files do not say: deleting or damaging it costs only time. Two processes may use it at once.
-A row is keyed by its path and belongs either to the commit that HEAD was when the cache was made, or, for a file that
-differs from HEAD, to that file's stat.
+Everything in it can be computed from the files: deleting or damaging it costs only time. Two processes may use it at
+once. Each row is of one path. It belongs to the commit that HEAD was when the cache was last updated or, for a file
+that differs from HEAD, to the file's stat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILE = "cache.db"  # in the folder of the worktree's memory
 _READING = 3  # raise it when something is read out of a file of the repository in another way: a purpose, an outline
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
-# What says which values are stored: the tables, the types of records and references, what is read out of a text.
+# A digest of everything that decides which values are stored: tables, types, and how texts are parsed.
 _RECORD = [f"record/{name}.py" for name in ("record", "parser", "kinds", "mentions", "pages")]
 _SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
 
@@ -47,11 +47,11 @@ def _schema(rules: str) -> str:
 
 
 class Undecodable(MemctlError, sqlite3.DatabaseError):
-    """What a cache holds is not what it says that it holds."""
+    """Raised if a row of a cache can't be decoded."""
 
 
 def undecodable(database: sqlite3.Connection) -> Undecodable:
-    """Delete the file of a cache that can't be decoded; returns the error to raise."""
+    """Delete the file of a cache that can't be decoded, and return the error to raise."""
     file = database.execute("PRAGMA database_list").fetchone()[2]
     if file:
         discard(Path(file))
@@ -59,14 +59,17 @@ def undecodable(database: sqlite3.Connection) -> Undecodable:
 
 
 class CacheState(msgspec.Struct, frozen=True):
-    """Which HEAD a cache is for, and which files differed from it."""
+    """The state of the worktree that a cache describes: HEAD (the commit, and a stamp of the sparse checkout).
+
+    `differing` are the stamps of the files that differed from HEAD, by path.
+    """
 
     head: tuple[str, str]
     differing: dict[str, str]  # stat by path
 
 
 class View(msgspec.Struct, frozen=True):
-    """What a cache holds at one moment: its state, all records or the open ones, and faults, as stored."""
+    """The contents of a cache at one moment: its state, all records or the open ones, and faults, still encoded."""
 
     state: CacheState
     packed: bytes
@@ -74,7 +77,7 @@ class View(msgspec.Struct, frozen=True):
     database: sqlite3.Connection
 
     def decoded(self) -> tuple[list[Record], list[Fault]]:
-        """Return those records and faults, by path."""
+        """Return the records, and the faults of invalid files, both in the order of their paths."""
         try:
             faults = [one for packed in self.packed_faults for one in msgspec.msgpack.decode(packed, type=list[Fault])]
             return msgspec.msgpack.decode(self.packed, type=list[Record]), faults
@@ -83,14 +86,14 @@ class View(msgspec.Struct, frozen=True):
 
 
 class Cache:
-    """An open cache; `Cache.open(None)` is one in memory."""
+    """An open cache. `Cache.open(None)` opens an empty one in memory."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self.database = database
 
     @classmethod
     def open(cls, file: Path | None) -> Cache:
-        """Open the cache, making it anew if it is missing, damaged or of another form (`_schema`)."""
+        """Open the cache in a file. A file that is missing, damaged or of another version is made anew."""
         if file is not None:
             for _ in range(2):
                 try:
@@ -106,7 +109,7 @@ class Cache:
         return cls(_connect(None))
 
     def view(self, *, only_open: bool = False) -> View:
-        """Return everything that the cache says, as of one moment."""
+        """Return the contents of the cache at one moment, with all records or only the open ones."""
         with self.transaction("BEGIN"):
             state, changes = self._state()
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
@@ -117,28 +120,30 @@ class Cache:
         return View(state, packed, [row[0] for row in faults], self.database)
 
     def state(self) -> CacheState:
-        """Return what the cache is for."""
+        """Return the state of the worktree that the cache describes."""
         with self.transaction("BEGIN"):
             return self._state()[0]
 
     def _state(self) -> tuple[CacheState, str]:
-        """Return what the cache is for, and how often it was changed."""
+        """Return the state that the cache describes, and the number of its changes."""
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
         return CacheState((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
 
     def token(self) -> str:
-        """Return what is another after each change of a file that the cache knows; no two caches have the same."""
+        """Return a string that changes with every change of a file in the cache. It is different in every cache."""
         state = dict(self.database.execute("SELECT key, value FROM state WHERE key IN ('id', 'updates')").fetchall())
         return f"{state['id']}:{state.get('updates', '0')}"
 
     def blobs(self) -> dict[str, str]:
-        """Return the ids of the texts of all files that are what they should be, by path."""
+        """Return the blob ids of all valid files, by path."""
         return dict(self.database.execute("SELECT path, blob FROM records WHERE blob <> ''").fetchall())
 
     def blobs_since(self, token: str) -> dict[str, str] | None:
-        """The same of the files that have changed since there was a token, "" for one that is gone or not valid any
-        more; None if that is not known."""
+        """Return the blob ids of the files changed since the cache had `token`, by path; "" for one deleted or invalid.
+
+        None if the cache does not know what has changed since.
+        """
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         identifier, _, number = token.partition(":")
         if identifier != state["id"] or int(number) < int(state.get("logged_from", "0")):
@@ -147,7 +152,7 @@ class Cache:
         return dict(self.database.execute(changed, (int(number),)).fetchall())
 
     def records_at(self, paths: Iterable[str]) -> dict[str, Record]:
-        """Return the records at some paths; those that are none are left out."""
+        """Return the records at some paths, by path; paths without a valid record are left out."""
         decode = msgspec.msgpack.Decoder(Record).decode
         find = "SELECT record FROM records WHERE path = ? AND record NOT NULL"
         rows = ((path, self.database.execute(find, (path,)).fetchone()) for path in paths)
@@ -157,11 +162,12 @@ class Cache:
             raise undecodable(self.database) from None
 
     def paths(self) -> set[str]:
+        """Return the paths of all files in the cache."""
         return {row[0] for row in self.database.execute("SELECT path FROM records")}
 
     @contextmanager
     def transaction(self, begin: str) -> Iterator[None]:
-        """All of what is done within, or nothing."""
+        """Run the block in a transaction that `begin` starts; an exception rolls everything back."""
         self.database.execute(begin)
         try:
             yield
@@ -171,38 +177,39 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _packed_rows(self, only_open: bool) -> bytes:
-        """Return records by path, as one array: it decodes four times as fast as each row alone."""
+        """Return the records by path as one array, which decodes four times as fast as single rows."""
         which = "is_open" if only_open else "record NOT NULL"
         rows = self.database.execute(f"SELECT record FROM records WHERE {which} ORDER BY path").fetchall()
         return b"\xdd" + len(rows).to_bytes(4, "big") + b"".join([row[0] for row in rows])
 
     def _keep(self, packed: bytes, changes: str, only_open: bool) -> None:
-        """Keep that array until a record changes: it reads in half the time of the rows."""
-        # If another process is writing, it is kept next time.
+        """Store the array of all records until a record changes; it is read in half the time of the rows."""
+        # If another process is writing, a later read stores it.
         with suppress(sqlite3.OperationalError), self.transaction("BEGIN IMMEDIATE"):
             row = self.database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
             if (row[0] if row else "0") == changes:
                 self.database.execute("INSERT OR REPLACE INTO packed VALUES (?, ?)", (only_open, packed))
 
     def copy(self) -> Cache:
-        """The same in memory."""
+        """Return a copy of the cache in memory."""
         copied = sqlite3.connect(":memory:", isolation_level=None)
         self.database.backup(copied)
         copied.execute("UPDATE state SET value = ? WHERE key = 'id'", (os.urandom(8).hex(),))
         return Cache(copied)
 
     def token_count(self, key: bytes) -> int | None:
-        """Return a token count that was kept under a digest, or None."""
+        """Return the token count stored under a key of `digest`, or None."""
         row = self.database.execute("SELECT count FROM tokens WHERE digest = ?", (key,)).fetchone()
         return row[0] if row else None
 
     def keep_token_count(self, key: bytes, count: int) -> None:
+        """Store a token count under a key of `digest`."""
         with suppress(sqlite3.Error):  # another process is writing; the count is simply made again
             self.database.execute("INSERT OR IGNORE INTO tokens VALUES (?, ?)", (key, count))
 
 
 def digest(text: str, encoding: str) -> bytes:
-    """Return what a token count is kept under; `encoding` says by what the tokens were counted."""
+    """Return the key of a text's token count: a digest of the text and of the name of its tokenizer (`encoding`)."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
     key = blake2b(encoding.encode(), digest_size=16).digest()
@@ -210,7 +217,7 @@ def digest(text: str, encoding: str) -> bytes:
 
 
 def discard(file: Path) -> None:
-    """Delete a cache; SQLite's side files too."""
+    """Delete the file of a cache, and SQLite's files beside it."""
     for suffix in ("", "-journal"):
         Path(str(file) + suffix).unlink(missing_ok=True)
 
@@ -219,7 +226,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:" if file is None else file, timeout=2, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA secure_delete = ON")  # what is taken out of a record stays in no free page
+        database.execute("PRAGMA secure_delete = ON")  # no free page keeps text that was removed
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")
@@ -238,10 +245,12 @@ def _prepare(database: sqlite3.Connection) -> None:
             return
         raise sqlite3.DatabaseError("of another form")
     database.execute("BEGIN IMMEDIATE")
-    if not {row[0] for row in database.execute("SELECT name FROM sqlite_master")}:  # nobody was faster
+    if not {
+        row[0] for row in database.execute("SELECT name FROM sqlite_master")
+    }:  # no other process made them meanwhile
         from memctl.store import schema  # a cache is made once
 
-        schema.make(database)
+        schema.create_tables(database)
         made = {"version": _schema(_RULES), "id": os.urandom(8).hex()}
         database.executemany("INSERT INTO state VALUES (?, ?)", made.items())
     database.execute("COMMIT")

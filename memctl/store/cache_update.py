@@ -1,6 +1,6 @@
-"""Bringing a cache up to date: which files may have changed, what each comes to now, and their rows.
+"""Updates of the cache: finding the files that may have changed, parsing them, and writing their rows.
 
-Most commands find a cache that is right, and need nothing of this.
+Most commands find the cache up to date and don't import this module.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Progress = Callable[[int, int], None]  # called with how many files are read, an
 _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
 _STEP = 250
 _GONE, _UNREADABLE = "gone", "unreadable"
-_FOLLOWED = 100  # paths of a commit; after one of more the next command looks for itself
-_LOGGED = 1_000  # changed files of which it is noted in which update they changed
+_FOLLOWED = 100  # the most paths of a commit to follow; after a larger one the next command asks Git
+_LOGGED = 1_000  # changed files that the cache lists with the update in which they changed
 # How many token counts and digests to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000}
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 26)})"
@@ -40,9 +40,10 @@ _IGNORE = f"\n{mentions.IGNORE}:"
 
 
 class ParsedFile(msgspec.Struct):
-    """What one file came to: a record with its body and what that refers to, or faults; of any other file its blob.
+    """The result of parsing a file: a record with its body and the references in it, or faults, or only a blob id.
 
-    `blob` is the id that Git would give the text; "" if the file says nothing that can be searched.
+    `stat` is a stamp of the file if it differs from HEAD. `blob` is the id that Git would give the text, "" if there is
+    nothing in the file to be searched. `weight` is that of `Catalogue.heavy`.
     """
 
     path: str
@@ -58,18 +59,23 @@ class ParsedFile(msgspec.Struct):
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """What Git says of the worktree: HEAD and a mark of what is checked out, the files that differ from HEAD, and when
-    it was asked (ns)."""
+    """What Git said of the worktree at the time `asked` (ns since the epoch): HEAD, and the files that differ from it.
+
+    `head` is the commit, and a stamp of the sparse checkout.
+    """
 
     head: tuple[str, str]
     dirty: frozenset[str]
     asked: int
 
 
-def from_disk(memory: Memory, cache: Cache, state: CacheState, disk: Disk, progress: Progress | None) -> bool | None:
-    """Bring a cache in a known state up to what is on the disk.
+def update_from_disk(
+    memory: Memory, cache: Cache, state: CacheState, disk: Disk, progress: Progress | None
+) -> bool | None:
+    """Update a cache in the state `state` to what is on the disk.
 
-    Returns whether it was right before; None if another process came between.
+    Returns True if nothing had to be updated, False if something was, None if another process changed the cache
+    meanwhile.
     """
     dirty = disk.dirty
     stale = _changed_paths(memory, cache, state.head, disk.head) | (set(state.differing) - dirty)
@@ -81,7 +87,7 @@ def from_disk(memory: Memory, cache: Cache, state: CacheState, disk: Disk, progr
 
 
 def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: tuple[str, str]) -> set[str]:
-    """Return the paths that may differ between the HEAD that the cache is for and the one there is."""
+    """Return the paths that may differ between the HEAD of the cache and the present HEAD."""
     if known == head:
         return set()
     top = memory.repository.top
@@ -103,7 +109,7 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
 def _parse_files(
     memory: Memory, stale: set[str], disk: Disk, progress: Progress | None
 ) -> tuple[list[ParsedFile], list[str]]:
-    """Read the files that may have changed: what they came to, and which are gone."""
+    """Parse the files that may have changed; return them, and the paths of the missing ones."""
     reader = files.FolderReader(memory.folder)
     found: list[ParsedFile] = []
     removed: list[str] = []
@@ -123,7 +129,7 @@ def _parse_files(
 def _parse_file(
     reader: files.FolderReader, memory: Memory, path: str, is_dirty: bool, started: int
 ) -> ParsedFile | None:
-    """Return what the file at a path comes to now; None if there is none, and HEAD has none either."""
+    """Return the parsed file at a path; None if neither the disk nor HEAD has it."""
     status = _status(memory, path)
     if status == _GONE and "\\x" in path:
         return broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
@@ -157,7 +163,10 @@ def _mark(status: os.stat_result | str) -> str:
 
 
 def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
-    """Return what the text of a file that the cache knows comes to; raises InvalidRecord."""
+    """Return the record, page, session's page or checkpoint in a text, as the cache stores it; raises InvalidRecord.
+
+    `stat` is a stamp of the file if it differs from HEAD, `blob` the id that Git would give the text.
+    """
     if not files.is_record_path(path, BY_FOLDER):
         return ParsedFile(path, stat, None, "", [], [], blob=blob)
     record, body = parse(text, path)
@@ -177,16 +186,16 @@ def _has_credential(text: str) -> bool:
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
-    """Return what a file comes to that is not valid, or not there at all."""
+    """Return the entry of a file that is missing (without faults) or not valid."""
     return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
 
 
 def update(
     cache: Cache, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
 ) -> bool:
-    """Put parsed files in and take the files that are gone out, if the cache still is for the HEAD of `before`.
+    """Write parsed files to a cache, and delete the rows of `removed` paths; return whether that was done.
 
-    A HEAD is a commit and a mark of what is checked out. Returns whether it was done.
+    It is not done if the cache no longer has the HEAD `before`. A HEAD is a commit and a stamp of the sparse checkout.
     """
     with cache.transaction("BEGIN IMMEDIATE"):
         state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())
@@ -209,15 +218,14 @@ def update(
 
 
 def _unlike(cache: Cache, parsed: Iterable[ParsedFile]) -> dict[str, str]:
-    """Return the blobs of files that have another text than when they were last read, or were no valid
-    ones, by path."""
+    """Return the blob ids of files whose text has changed since it was last read, or that were invalid, by path."""
     find = "SELECT 1 FROM records WHERE path = ? AND blob = ? AND blob <> ''"
     rows = ((item, cache.database.execute(find, (item.path, item.blob)).fetchone()) for item in parsed)
     return {item.path: item.blob for item, row in rows if row is None}
 
 
 def _log(cache: Cache, number: int, changed: Mapping[str, str]) -> bool:
-    """Note which files an update changed; False if they are many, and what was noted before is forgotten."""
+    """Note which files an update changed; return False if they are too many, and forget earlier notes."""
     logged = cache.database.execute("SELECT count(*) FROM updates").fetchone()[0]
     if logged + len(changed) > _LOGGED:
         cache.database.execute("DELETE FROM updates")
@@ -228,7 +236,7 @@ def _log(cache: Cache, number: int, changed: Mapping[str, str]) -> bool:
 
 
 def _forget(cache: Cache) -> None:
-    """Drop what was made of the records, and counts of tokens where they have become many."""
+    """Delete values computed from the records, and token counts if there are many."""
     cache.database.execute("DELETE FROM packed")
     cache.database.execute("DELETE FROM kept")
     for table, limit in _LIMITS.items():
@@ -268,7 +276,7 @@ def _remove(cache: Cache, path: str) -> None:
 
 
 def _count_tags(cache: Cache, records: Iterable[Record], step: int) -> None:
-    """Keep count of how many open records have a tag at a place."""
+    """Add `step` to the numbers of open records by tag and place."""
     counts: Counter[tuple[str, str]] = Counter()
     for record in records:
         if record.is_open:
@@ -308,14 +316,14 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
 
 
 def erase(cache: Cache) -> None:
-    """Leave in the file nothing of what rows were replaced or taken out."""
+    """Remove all traces of replaced and deleted rows from the cache's file, for texts that held a secret."""
     with cache.transaction("BEGIN IMMEDIATE"):
         _forget(cache)
     cache.database.execute("VACUUM")
 
 
 def without(cache: Cache, paths: Collection[str]) -> Cache:
-    """Return the same in memory, without the records at some paths."""
+    """Return a copy of a cache in memory without the rows of some paths."""
     copied = cache.copy()
     head = copied.state().head
     update(copied, [], paths, head, head)
@@ -323,11 +331,10 @@ def without(cache: Cache, paths: Collection[str]) -> Cache:
 
 
 def follow(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
-    """Let a cache that is for the commit `before` be for `after`, a commit of memctl's own, if it has seen the records
-    in which they differ: the next command need not ask what that changed.
+    """Update a cache from commit `before` to `after`, which memctl just made, without asking Git.
 
-    It has seen those that it keeps with a stat. What it has read of a file is as in `after` if it comes to the same
-    blob as the `contents` that were committed, by paths below `.memory/`; any other file is read once more.
+    Works only if the cache has the changed records with a stat. A file whose cached blob is that of the committed
+    `contents` (by path below `.memory/`, None for a deleted file) is as in `after`; any other file is read again.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _FOLLOWED:

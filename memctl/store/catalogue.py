@@ -1,4 +1,4 @@
-"""Questions about the records that SQLite answers without reading all of them: what the rendered pages are made of."""
+"""Queries about records that SQLite answers from the cache, such as those of which rendered pages are made."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
 class StoredCatalogue:
-    """The catalogue of a cache that is up to date; `counts` is the folder that has the retrievals of this clone.
+    """The Catalogue of an up-to-date cache; `record.source.Catalogue` describes the methods.
 
-    `renew` makes the cache anew, once, if a record in it can't be decoded.
+    `counts` is the folder with the retrieval counts of this clone. `renew` is called once if a row can't be decoded,
+    and returns a new cache.
     """
 
     def __init__(self, cache: Cache, counts: Path | None = None, renew: Callable[[], Cache] | None = None) -> None:
@@ -97,7 +98,7 @@ class StoredCatalogue:
         from memctl.record.filters import ORDERS
 
         condition, values = _where(conditions)
-        if order == "access":  # which counts are no part of
+        if order == "access":  # the cache has no retrieval counts
             key, large_first = ORDERS[order]
             found = access.with_counts(self._counts, self._records(f"{condition} ORDER BY path", *values))
             found.sort(key=key, reverse=large_first != reverse)
@@ -133,11 +134,11 @@ class StoredCatalogue:
         asked = f"{_AMONG} AND record NOT NULL ORDER BY path"
         return access.with_counts(self._counts, self._records(asked, encode(list(paths)).decode()))
 
-    def referring(self, files: Iterable[str]) -> list[Record]:
+    def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         asked = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
         return access.with_counts(self._counts, self._records(asked, encode(list(files)).decode()))
 
-    def refused(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
+    def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         condition, values = _where(conditions)
         asked = f"{_AMONG} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
         return set(self._column("path", asked, encode(list(among)).decode(), *values))
@@ -150,7 +151,7 @@ class StoredCatalogue:
     def titles(self, memory_type: str) -> list[str]:
         return self._column("title", "type = ?", memory_type)
 
-    def recorded(self) -> list[int]:
+    def recording_times(self) -> list[int]:
         return self._column("recorded", "recorded NOT NULL ORDER BY recorded")
 
     def recorded_since(self, moment: int) -> int:
@@ -189,12 +190,14 @@ class StoredCatalogue:
     def keep_clean(self, keys: Sequence[bytes]) -> None:
         rows = [(key,) for key in keys]
         if rows:
-            with suppress(sqlite3.OperationalError):  # another process is writing: they are searched again next time
+            with suppress(
+                sqlite3.OperationalError
+            ):  # another process is writing: the texts are searched again next time
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", rows)
                 self._database.execute("COMMIT")
 
-    def with_controls(self) -> list[str]:
+    def with_control_characters(self) -> list[str]:
         return self._column("path", "has_controls ORDER BY path")
 
     def faults(self) -> list[Fault]:
@@ -206,7 +209,7 @@ class StoredCatalogue:
         return row[0] if row else None
 
     def keep(self, key: bytes, value: bytes) -> None:
-        with suppress(sqlite3.OperationalError):  # another process is writing: it is found out again next time
+        with suppress(sqlite3.OperationalError):  # another process is writing: the value is computed again next time
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
 
     def without(self, paths: Collection[str]) -> StoredCatalogue:
@@ -216,7 +219,7 @@ class StoredCatalogue:
 
     @cached_property
     def _changes(self) -> bytes:
-        """A mark of what records there are: what is found out while they change is kept for those before."""
+        """A version stamp of the records; cached values are stored under the stamp for which they were computed."""
         row = self._database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
         return f"{row[0] if row else 0}:".encode()
 
@@ -234,7 +237,7 @@ class StoredCatalogue:
             return self._records(condition, *values)
 
     def _decoder(self, form: type[T]) -> Callable[[bytes], T]:
-        """Return what decodes values of the cache; raises Undecodable."""
+        """Return a function that decodes values of the cache; it raises Undecodable."""
         decode = msgspec.msgpack.Decoder(form).decode
 
         def checked(packed: bytes) -> T:
@@ -247,7 +250,7 @@ class StoredCatalogue:
 
 
 def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
-    """Return what SQLite is to ask of records that meet all conditions, and the values in it."""
+    """Return the SQL condition of records that meet all conditions, and the values of its placeholders."""
     where, values = ["is_archived NOT NULL"], []
     for field, test, value in conditions:
         where.append(_TESTS[test].format("type" if field == "memory_type" else field))

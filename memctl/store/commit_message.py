@@ -1,4 +1,4 @@
-"""What the commits of memctl say: the subject and the trailers of changes, of a batch's squash, and of a join."""
+"""Commit messages of memctl: subject and trailers for changes, for the squash of a batch, and for a join."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one mess
 
 
 def compose(changes: Sequence[Change], base: str = "") -> str:
-    """Return the message of a commit that carries out one change, or several that touch the same files; `base` is that
-    of their batch."""
+    """Return the message of a commit of one change, or of several to the same files.
+
+    `base` is the commit before the batch to which it belongs, "" for none.
+    """
     first = changes[0]
     subject = f"{TYPE}: {first.op} {first.title}" if len(changes) == 1 else _joint_subject(changes)
     trailers: list[tuple[str, str]] = []
@@ -34,10 +36,10 @@ def compose(changes: Sequence[Change], base: str = "") -> str:
 
 
 def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers], base: str, tip: str) -> str:
-    """Return the message of a commit that squashes a batch, given the subjects and trailers of its changes, oldest
-    first.
+    """Return the message of the commit that squashes a batch.
 
-    It lists every change; a batch of one has the subject of that.
+    `subjects` and `trailers` are those of its changes, oldest first; the message lists them all. A batch of one change
+    has the subject of that.
     """
     listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
     named = dict.fromkeys(name for one in trailers for name in one.ids)
@@ -51,7 +53,7 @@ def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers]
 
 
 def compose_join(base: str, tip: str, commit: str) -> str:
-    """Return the message of a commit that joins a branch and a batch that a commit of the user's has."""
+    """Return the message of a commit that joins a branch with a batch whose files are in a commit of the user's."""
     trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
     return message.compose(f"{TYPE}: join the branch and its changes", "", trailers)
 

@@ -1,21 +1,21 @@
-"""The state of the changes that are written and wait: DONE, WAITING for a commit, or UNDONE outside of memctl.
+"""The state of pending changes, which are written to disk: WAITING for a commit, DONE, or UNDONE outside of memctl.
 
-The rule goes path by path, and an entry is as the worst of its paths:
+Each path is judged by itself, and an entry has the worst state of its paths:
 
-- If the text on the disk has the change, the entry is WAITING while the path differs from HEAD (as Git says, with its
+- If the text on the disk has the change, the path is WAITING while it differs from HEAD (as Git says, with its
   filters), else DONE: HEAD has the change.
-- If the next entry of the same path began with a text that has it, that one went on from there: it is as the next.
-- Else it is DONE all the same if a commit made after it has the change: one that HEAD or a branch of this clone leads
-  to, but not the commit that HEAD was when the entry began. Somebody went on from there.
+- If the next entry of the same path started from a text with the change, the path has that entry's state.
+- Else it is DONE if a later commit has the change: one reachable from HEAD or from a branch of this clone, but not the
+  commit that HEAD was when the entry began. Somebody changed the file further.
 - Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. Its
   text is kept until it is there again (`git stash pop`), `memctl commit --again` writes it, `memctl commit --drop`
-  forgets it, or a later write of memctl has it too or deletes the record (`is_replaced`).
+  forgets it, or a later write of memctl contains it or deletes the record (`is_replaced`).
 
-A text "has" a change not only if it is the very text that was written: formatters among the user's hooks and edits by
-hand on top of it leave most of it in place. So a text has the change if it is nearer to the text after it than to the
-text before it, counted in pairs of neighbouring words; line breaks and blanks don't count. Of an entry that was found
-UNDONE at least half of the pairs that it brought must be there besides: a text that took the place of a long one is
-nearer to another short one that did than to the long one, and has nothing of it.
+A text can have the change without being the very text that was written, since formatters among the user's hooks and
+edits by hand leave most of it in place. It has the change if it is nearer to the text after the change than to the text
+before, counted in pairs of neighbouring words without line breaks and blanks. Of an entry that was UNDONE at least half
+of the pairs that the change added must be there, too: a short text written in place of a long one is nearer to any
+other short text than to the long one.
 """
 
 from __future__ import annotations
@@ -42,27 +42,29 @@ WHY = "undone outside memctl"
 # How `git ls-files -v` marks a file that Git was told to take for unchanged, and what takes that back.
 _OPTIONS = dict.fromkeys("hmrck", "--no-assume-unchanged") | {"S": "--no-skip-worktree", "s": "--no-skip-worktree"}
 LATE = 3600.0  # seconds that a commit may wait before `status` and `check` complain: a merge or a hook is over by then
-_MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on from a change that waited has gone on
+_MOST_COMMITS = 200  # the latest commits of a path, one of which may continue a pending change
 
 
 def entries(memory: Memory) -> list[PendingEntry]:
-    """Return all changes on their way, oldest first."""
+    """Return all pending changes, oldest first, whatever their state."""
     return journal.entries(memory.pending)
 
 
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """Return the files below `.memory/` that have uncommitted changes, each with its two letters of `git status`.
+    """Return the files below `.memory/` with uncommitted changes, each with its two letters of `git status`.
 
-    Files in the commits of an open batch count as committed.
+    Files in the commits of an open batch count as committed. With `ignored` files that Git ignores are included.
     """
-    found = unlike_head(memory, ignored=ignored)
+    found = differing_from_head(memory, ignored=ignored)
     batch = batches.current(memory)
-    return batches.unlike_tip(memory, batch, found) if batch else found
+    return batches.differing_from_tip(memory, batch, found) if batch else found
 
 
-def unlike_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """Return the files below `.memory/` that differ from HEAD, in the index or on disk, each with Git's two letters for
-    it."""
+def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
+    """Return the files below `.memory/` that differ from HEAD, each with its two letters of `git status`.
+
+    They may differ in the index or on disk. With `ignored` files that Git ignores are included.
+    """
     args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
     out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
     found = {item[3 + len(memory.prefix) + 1 :]: item[:2] for item in out.split("\0") if item}
@@ -70,10 +72,10 @@ def unlike_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """Return the files that differ from HEAD and that Git was made to take for unchanged, each with the option of `git
-    update-index` that lets Git look again.
+    """Return those of some paths that differ from HEAD although Git was told to take them for unchanged.
 
-    To commit them all the same would mean to change that mark, which is the user's.
+    Each has the option of `git update-index` that ends this. memctl does not commit such files, since the mark is the
+    user's.
     """
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in paths}
@@ -87,11 +89,11 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
     return {tracked[path]: option for path, option in marked.items() if blobs.get(path) != known.get(path)}
 
 
-def outstanding(memory: Memory) -> list[PendingEntry]:
-    """Return the changes that are written, or half written, and not committed; those that were undone outside memctl
-    say so.
+def open_entries(memory: Memory) -> list[PendingEntry]:
+    """Return the pending changes that are not committed yet.
 
-    What somebody has committed by `git commit` is left out.
+    `undone` is set in those that were undone outside memctl. A change that somebody committed with `git commit` is left
+    out.
     """
     return [
         msgspec.structs.replace(entry, undone=state == UNDONE)
@@ -101,7 +103,7 @@ def outstanding(memory: Memory) -> list[PendingEntry]:
 
 
 def undone(memory: Memory) -> list[PendingEntry]:
-    """Return the changes that were undone outside memctl; Git is asked only if a text that was written is not there."""
+    """Return the pending changes that were undone outside memctl; Git is asked only if a written text is missing."""
     found = entries(memory)
     written = (
         (path, old, text) for entry in found if entry.stage != WRITING for path, old, text in _texts(entry.change)
@@ -112,7 +114,7 @@ def undone(memory: Memory) -> list[PendingEntry]:
 
 
 def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[PendingEntry, str]]:
-    """Return the state of each entry; Git is asked only if an entry is written."""
+    """Return each entry with its state, WAITING, DONE or UNDONE; Git is asked only if an entry was written to disk."""
     written = [entry for entry in entries if entry.stage != WRITING]
     found = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
     if not written:
@@ -121,13 +123,13 @@ def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[Pendin
         concerned = {path for entry in written for path in entry.change.paths}
         return [*_judged(memory, written, {*uncommitted(memory, ignored=True), *hidden(memory, concerned)}), *found]
     except git.GitFailed:
-        return [(entry, WAITING) for entry in entries]  # the commit says why
+        return [(entry, WAITING) for entry in entries]  # committing reports the reason
 
 
 def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bool = False) -> bool:
-    """Return whether a text has the change of a file from `old` to `text`; None means that there is no file.
+    """Return whether the text `now` has the change of a file from `old` to `text`; None stands for a missing file.
 
-    With `mostly` it must have at least half of the pairs of words that the change brought.
+    With `mostly` it must have at least half of the pairs of words that the change added.
     """
     if now is None or text is None or old is None:
         return (now is None) == (text is None)
@@ -153,15 +155,14 @@ def is_replaced(entry: PendingEntry, change: Change) -> bool:
 
 
 def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
-    """Return the entries that have waited for their commit for too long: not on purpose, nor for a merge or
-    the like."""
+    """Return the entries that have waited too long for a commit, without those held on purpose or by a merge."""
     if memory.repository.under_way():
         return []
     return [one for one in entries if not (one.held or one.stage == HELD) and time.time() - one.began > LATE]
 
 
 def reason(memory: Memory, entry: PendingEntry) -> str:
-    """Return why an entry has no commit, "" if nobody has tried."""
+    """Return why an entry has no commit; "" if no commit was tried."""
     if entry.undone:
         return f"{WHY}; {AGAIN}"
     if entry.stage == WRITING:
@@ -172,7 +173,7 @@ def reason(memory: Memory, entry: PendingEntry) -> str:
 
 
 def describe(entry: PendingEntry) -> str:
-    """Return what an entry was, such as "the edit of LRN-2025-11-04-001"."""
+    """Return a phrase for an entry's change, such as "the edit of LRN-2025-11-04-001"."""
     return f"the {entry.change.op} of {', '.join(entry.change.ids) or entry.change.title}"
 
 
@@ -222,7 +223,7 @@ def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) ->
 def _is_in_a_commit(memory: Memory, entry: PendingEntry, path: str, old: str | None, text: str | None) -> bool:
     """Return whether a commit made after an entry has its change of a path: the very text, or one near it that was
     authored since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
-    from memctl.git import history  # few changes wait, and fewer have been overtaken
+    from memctl.git import history  # seldom needed
 
     tracked = memory.tracked(path)
     found = dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base, _MOST_COMMITS))

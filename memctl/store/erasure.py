@@ -1,6 +1,6 @@
 """Erasing secrets from what memctl keeps in the Git directory: drafts, logs, notes, events, backups and the cache.
 
-Whatever lies there is looked through, so that what is added later is, too.
+Every file of those folders is read, whatever its kind, so that files of later versions are covered.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Redact = Callable[[str], str]
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """The files from which a secret was taken, and those of which that could not be done, with why."""
+    """The files from which a secret was erased, and those of which it could not be erased, each with the reason."""
 
     files: tuple[Path, ...] = ()
     failed: tuple[tuple[Path, str], ...] = ()
 
 
 def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool = False) -> Erasure:
-    """Replace every text file below some folders by what `redact` makes of its text, and make each cache forget.
+    """Redact every text file below some folders, and remove traces of deleted rows from each cache.
 
-    A file that is not text and has a secret in it is deleted: only what can be made again is kept in that form. `held`
-    is the lock that the caller holds; others are taken while a file beside them is rewritten.
+    `redact` returns a text without its secrets. A binary file with a secret is deleted: memctl can make all of those
+    again. `held` is the lock that the caller holds; a file's own lock is taken while it is rewritten.
     """
     done: list[Path] = []
     failed: list[tuple[Path, str]] = []

@@ -1,7 +1,7 @@
 """The stream of workflow events: JSON Lines in the Git directory that all worktrees share, in no commit.
 
-Events are many, small and soon of no use, so they are not recorded (rules.md#importance): a checkpoint takes what
-matters of them into the memory. So the stream keeps the latest, and can be deleted at any time.
+Events are many, small and soon obsolete, so they are not records (rules.md#importance): a checkpoint copies those that
+matter into the memory. The stream keeps the latest, and can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """The events there are, oldest first, and the numbers of the lines that can't be read."""
+    """The readable events of a stream, oldest first, and the numbers of the lines that can't be read."""
 
     events: tuple[WorkflowEvent, ...] = ()
     broken: tuple[int, ...] = ()
 
     @property
     def last(self) -> int:
-        """The sequence number of the newest event, 0 if there is none."""
+        """The sequence number of the newest event; 0 if there is none."""
         return self.events[-1].sequence if self.events else 0
 
 
 def read(memory: Memory) -> Stream:
-    """Return the events of a memory, as this clone has seen them; raises MemctlError if the file can't be read."""
+    """Return the events of a memory that happened in this clone; raises MemctlError if the file can't be read."""
     file = file_of(memory)
     try:
         lines = file.read_bytes().split(b"\n")
@@ -54,7 +54,7 @@ def read(memory: Memory) -> Stream:
 
 
 def append(memory: Memory, make: Callable[[int], WorkflowEvent]) -> Stream:
-    """Add the event that `make` gives for its sequence number; the stream as it is then. Raises MemctlError."""
+    """Append the event that `make` returns for a sequence number, and return the stream with it. Raises MemctlError."""
     file = file_of(memory)
     try:
         with lock.hold(file.with_suffix(".lock"), _PATIENCE):
@@ -87,5 +87,5 @@ def _line(event: WorkflowEvent) -> bytes:
 
 
 def file_of(memory: Memory) -> Path:
-    """Return the file of the stream: one for each memory of the repository."""
+    """Return the path of a memory's stream. Each memory of a repository has one."""
     return memory.repository.shared / "events" / f"{memory.private.name}.jsonl"

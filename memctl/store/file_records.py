@@ -1,4 +1,4 @@
-"""The records that refer to files, as the cache has them: for a hook, which has no time for more than one look."""
+"""The records that refer to files, from the cache alone: for hooks, which have no time for more than one query."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
-# Days for which a proposal speaks at its files: of 56 sentences in replayed sessions, read by hand, those of proposals
-# older than five days said nothing to the work, for what nobody confirmed was done, or dropped.
+# Days for which a proposal speaks at its files: by then it is done or dropped, or somebody has accepted it. Of the
+# sentences of half of the replayed sessions (`bench/file_recall.py`), those of older ones never bore on the work.
 PROPOSED_DAYS = 7
 _FIND = (
     "SELECT file, path, id, title, type, status FROM code_refs CROSS JOIN records USING (path)"
@@ -19,9 +19,9 @@ _FIND = (
 
 
 class FileRecord:
-    """An open record that refers to a file, or to a folder: that, the record's own path, and what it is called.
+    """An open record and the file or folder that it refers to.
 
-    A plain class: a hook that mostly finds nothing has no time to make another.
+    It is a plain class since defining any other costs time, and a hook mostly finds no record.
     """
 
     __slots__ = ("file", "id", "path", "status", "title", "type")
@@ -32,12 +32,12 @@ class FileRecord:
 
 
 def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str, list[FileRecord]]:
-    """Return the open records that refer to files of the repository or to a folder above them, by the file's name.
+    """Return the open records that refer to some files, or to a folder above them, by file, most important first.
 
-    The most important come first. Records that have expired at `now`, a canonical time, and old proposals are left out.
 
-    `private` is the folder with the memory's cache. The cache is not brought up to date, so the caller has to compare;
-    without one, or with one of another version, there are none until the next command makes it anew.
+    Records that have expired at `now`, a canonical time, are left out, and so are old proposals. `private` is the
+    folder with the memory's cache, which is not updated: the caller has to check that a record still says so. There are
+    no results without a cache, or with one of another version.
     """
     asked = {name: tuple(_places(name)) for name in names}
     places = {place for known in asked.values() for place in known}

@@ -1,4 +1,4 @@
-"""Which sections a file of the memory belongs to."""
+"""The sections that a file of the memory belongs to."""
 
 from __future__ import annotations
 
@@ -13,24 +13,29 @@ from memctl.store.memory import Memory
 
 
 def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """Return the sections that a file of the memory belongs to, the innermost first; `parent` tells what details belong
-    to."""
+    """Return the markers of the sections that a file below `.memory/` belongs to, the innermost first.
+
+    `parent` returns the section (§2.N) of a page of details (§3.N).
+    """
     if number := pages.number_at(path):
         try:
             page = pages.parse(text, path)
         except InvalidRecord:
-            return around(f"§{number}", parent)
+            return enclosing(f"§{number}", parent)
         return (page.id, *((page.section,) if page.section else ()))
     if not files.is_record_path(path, BY_FOLDER):
         return ()
     try:
-        return around(parse(text, path)[0].section or "", parent)
+        return enclosing(parse(text, path)[0].section or "", parent)
     except InvalidRecord:
-        return ()  # another refusal
+        return ()  # `check` reports it
 
 
-def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """Return a marker without the number of a heading, and what is around it; nothing for level 4."""
+def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
+    """Return a marker without a heading's number, and the section around it: §3.1 and §2.1 for §3.1.2; nothing for §4.
+
+    `parent` returns the section (§2.N) of a page of details (§3.N).
+    """
     if marker == pages.PROJECT_ID:
         return (marker,)
     level, _, rest = marker.removeprefix("§").partition(".")
@@ -42,7 +47,7 @@ def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
 
 
 def parent_on_disk(memory: Memory, marker: str) -> str:
-    """Return the section that a page of details in the worktree belongs to, "" if that is unknown."""
+    """Return the section (§2.N) of a page of details (§3.N) in the worktree, "" if that is unknown."""
     for path in _named(memory, marker.removeprefix("§")):
         try:
             return pages.parse(files.read(memory.folder, path), path).section or ""

@@ -1,8 +1,8 @@
-"""What the repository's own files say, in the index: each text with its path, known by its blob.
+"""The texts of the repository's own files in the search index: each by path and blob id.
 
-Whoever first asks what files say has those that the index does not know yet read: 1,600 files of 13 MB take 0.5 s, and
-4 MB on the disk. The index holds words only, so that a text can't be taken out of it alone: rows that no longer count
-stay until they are more than twice as many as those that do in any worktree, and then all are made anew.
+The first query indexes all files that the index does not have: 1,600 files of 13 MB take 0.5 s, and 4 MB on the disk.
+The index holds words only, so that a single text can't be removed from it. Obsolete rows stay until they are more than
+twice as many as those in use by any worktree; then all rows are made anew.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Protocol
 
 import msgspec
 
+from memctl.store.fts_query import MOST_WORDS
 from memctl.store.memory import Memory
-from memctl.store.questions import MOST_WORDS
 from memctl.store.search_index import FILE_TABLES, SearchIndex, discard
 from memctl.text import sensitive_files
 from memctl.text.words import STOP_WORDS, InnerWords, beginning, whole_words, words_of
@@ -37,12 +37,15 @@ _FILES_OF = "files of "  # with the Git directory of a worktree, a key of `state
 _OVERHEAD = 500  # bytes that a row takes beside its text
 _SCORES = f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE file_texts MATCH ?"
 _HAVING = "SELECT rowid FROM file_texts WHERE file_texts MATCH ?"
-_ENOUGH = 0.5  # of the weight of all words of a query: where even the best file has less, none matches well
-_BEST, _MOST_WORDS = 100, 40  # best files, and words, of which it is listed which file has which
+_ENOUGH = 0.5  # the share of a query's weight below which even the best file does not match well
+_BEST, _MOST_WORDS = 100, 40  # the most files, and words, for which it is listed which file has which word
 
 
 class FileReader(Protocol):
-    """The files of a worktree, of the index or of a revision."""
+    """A reader of repository files: of the worktree, the index or a revision.
+
+    `record.source.Files` describes `read`.
+    """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]: ...
 
@@ -51,9 +54,11 @@ _Row = tuple[int, str, int, str]  # number, path, size, why it is not indexed
 
 
 class FileMatches(msgspec.Struct, frozen=True):
-    """How well files match a query, by path: BM25, as a share of the best, which has 1 if it has at least half of the
-    query by the weight of its words; which words of it the best ones have; which files are not indexed, with why; and
-    whether it is an old index that says so.
+    """The files that match a query. `shares` has the score of each path, as a share of the best file's.
+
+    The score is BM25; the best has 1 if it has at least half of the query by the weight of the words. `words` are the
+    query's words that the best files contain, `left_out` the files that are not indexed, each with the reason. `is_old`
+    is set if another process was writing the index, so that new files may be missing.
     """
 
     shares: dict[str, float]
@@ -71,10 +76,11 @@ def matches(
     secret: Collection[str] = (),
     progress: Progress | None = None,
 ) -> FileMatches:
-    """Bring the index up to some files, given with their blobs by path, and find those that have a word of a query.
+    """Index the files that are not indexed yet, and return those that contain a word of a query.
 
-    Binary files are not indexed, and of those of `secret`, which look as if they held credentials, all but these. Where
-    the index can't be used, one in memory takes its place, and the memory's remarks say why.
+    `blobs` are the blob ids of the files to search, by path. Binary files are not indexed. Of files of `secret`, which
+    contain credentials, the text is indexed without these. If the index can't be used, one in memory is, and the
+    memory's remarks say why.
     """
     texts = IndexedFiles(files, blobs, frozenset(secret), memory.repository.top, memory.repository.git_dir)
     index = SearchIndex.open(memory)
@@ -99,7 +105,7 @@ def matches(
 
 
 class IndexedFiles(msgspec.Struct, frozen=True):
-    """What there is to be indexed: files with their blobs by path, and those of them with credentials."""
+    """The files to be indexed: a reader, their blob ids by path, and the paths of those that may hold credentials."""
 
     files: FileReader
     blobs: Mapping[str, str]
@@ -108,7 +114,7 @@ class IndexedFiles(msgspec.Struct, frozen=True):
     git_dir: Path
 
     def size(self, path: str) -> int:
-        """Return the bytes of a file in the worktree, 0 if it is not there."""
+        """Return the size of a file in the worktree, in bytes; 0 if it does not exist."""
         try:
             return os.lstat(self.top / path).st_size
         except OSError:
@@ -120,7 +126,7 @@ def _matches(index: SearchIndex, texts: IndexedFiles, query: str, progress: Prog
     is_old = False
     live = _live(database, texts)
     room = _room(live)
-    fitting = {row for row in live if row[3] == NO_ROOM and row[2] <= room}  # others are gone by now
+    fitting = {row for row in live if row[3] == NO_ROOM and row[2] <= room}  # files that were left out and fit in now
     kept = [row for row in live if row not in fitting]
     if missing := texts.blobs.keys() - {path for _, path, _, _ in kept}:
         try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.record.errors import Fault, InvalidRecord, NoPlainFile
+from memctl.record.errors import Fault, InvalidRecord, NotRegularFile
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
 
@@ -28,7 +28,7 @@ _SYNC_EACH = 32  # so many files are flushed one by one; more, all at once
 
 
 def locate(folder: Path, path: str) -> Path:
-    """Return the file at `path` below the memory `folder`; raises MemctlError if that could lead out of it."""
+    """Return the absolute path of `path` below the memory's `folder`; raises MemctlError if it could lead out of it."""
     parts = path.split("/")
     if os.path.isabs(path) or ".." in parts or "" in parts or "\0" in path:
         raise MemctlError(f"{path!r} is not a path inside the memory")
@@ -43,21 +43,26 @@ def locate(folder: Path, path: str) -> Path:
 
 
 def read(folder: Path, path: str) -> str:
-    """Return the text of a file of the memory; raises InvalidRecord if it is no readable text, FileNotFoundError if
-    absent."""
+    """Return the text of a file of the memory, with LF line ends.
+
+    Raises FileNotFoundError, or InvalidRecord if it is too large, no regular file or not UTF-8.
+    """
     return FolderReader(folder).readable(path)
 
 
 class FolderReader:
-    """Reads many files of a memory: of each folder on the way it asks only once whether that is a symbolic link."""
+    """A reader of many files of a memory. It checks each folder for being a symbolic link only once."""
 
     def __init__(self, folder: Path) -> None:
         self._top = os.fspath(folder)  # plain texts: with Path this took three times as long, which 10,000 records feel
         self._plain = {""}  # folders that are no links, nor those above them
 
     def read(self, path: str, status: os.stat_result | None = None) -> str:
-        """Return the text of a file, as `read` does; `status` is what it is, without following links, if
-        that is known."""
+        """Return the text of a file.
+
+        Raises FileNotFoundError, or InvalidRecord if it is too large, not regular or not UTF-8. `status` is the file's
+        lstat if the caller has it.
+        """
         file = f"{self._top}/{path}"
         status = status or os.lstat(file)
         if not stat.S_ISREG(status.st_mode):
@@ -71,7 +76,7 @@ class FolderReader:
         return decode(_content(file, status.st_size), path)
 
     def readable(self, path: str) -> str:
-        """Return the text of a file as `read` does, but raise InvalidRecord where permissions forbid to read it."""
+        """Return the text of a file. Like `read`, but raises InvalidRecord if permissions forbid to read it."""
         try:
             return self.read(path)
         except PermissionError as error:
@@ -82,12 +87,12 @@ class FolderReader:
         while end >= 0:
             if stat.S_ISLNK(os.lstat(f"{self._top}/{path[:end]}").st_mode):
                 fault = Fault(path, 1, "", "a folder on the way is a symbolic link, which is not followed")
-                raise NoPlainFile([fault])
+                raise NotRegularFile([fault])
             end = path.find("/", end + 1)
 
 
 def contents(folder: Path, paths: Iterable[str]) -> dict[str, bytes | None]:
-    """Return the bytes of some files by path; None for one that is not there."""
+    """Return the bytes of some files of the memory, by path; None for a missing file."""
     found: dict[str, bytes | None] = {}
     for path in paths:
         try:
@@ -114,16 +119,20 @@ def _parents(folder: Path, path: str) -> list[Path]:
     return [folder / "/".join(path.split("/")[:depth]) for depth in range(1, path.count("/") + 1)]
 
 
-def not_regular(path: str) -> NoPlainFile:
-    return NoPlainFile([Fault(path, 1, "", "this is not a regular file but a link or the like, which is not followed")])
+def not_regular(path: str) -> NotRegularFile:
+    """Return the error for a path that is a link, folder or device instead of a regular file."""
+    return NotRegularFile(
+        [Fault(path, 1, "", "this is not a regular file but a link or the like, which is not followed")]
+    )
 
 
 def too_large(path: str, size: int) -> InvalidRecord:
+    """Return the error for a file of `size` bytes, more than MAX_BYTES."""
     return InvalidRecord([Fault(path, 1, "", f"the file has {size:,} bytes; at most {MAX_BYTES:,} are read")])
 
 
 def decode(data: bytes, path: str) -> str:
-    """Return the text of a file's bytes, with LF line ends; raises InvalidRecord if it is not UTF-8."""
+    """Return the text of a file's bytes, with LF line ends; raises InvalidRecord if they are not UTF-8."""
     try:
         return clean_newlines(data.decode())
     except UnicodeDecodeError as error:
@@ -132,7 +141,10 @@ def decode(data: bytes, path: str) -> str:
 
 
 def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
-    """Write the new texts beside their files: pairs of temporary file and file. If that fails, nothing is left."""
+    """Write new texts to temporary files beside their files, and return pairs of temporary file and file.
+
+    Raises MemctlError if a file can't be written; no temporary file is left then.
+    """
     prepared: list[tuple[Path, Path]] = []
     try:
         for write in writes:
@@ -149,7 +161,10 @@ def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
 
 
 def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: Iterable[str]) -> None:
-    """Put prepared files in their places and delete others: each file is the old one or the new one at every moment."""
+    """Rename temporary files to their files, and delete the files `deletes`. Each file is whole at every moment.
+
+    Raises MemctlError if a file can't be replaced.
+    """
     try:
         for temporary, file in prepared:
             os.replace(temporary, file)
@@ -170,9 +185,9 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
 
 
 def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
-    """Write `text` beside `file` under a passing name, which is returned; `is_private` files only their owner reads.
+    """Write `text` to a temporary file beside `file`, and return its path.
 
-    If that fails, nothing is left.
+    With `is_private` only its owner may read it. If that fails, no temporary file is left.
     """
     if not is_private:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -182,13 +197,13 @@ def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
     except UnicodeEncodeError as error:
         raise MemctlError(f"the text contains {text[error.start]!r}, which is not a character") from None
     temporary.unlink(missing_ok=True)
-    # Never through something that lies there already: a repository may bring links under just these names.
+    # O_EXCL: a repository may contain links under these names.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = private.open_file(temporary, flags) if is_private else os.open(temporary, flags, 0o666)
     try:
         with open(descriptor, "wb") as stream:
             stream.write(data)
-        if not is_private and file.exists():  # the new file is to be what the old one was
+        if not is_private and file.exists():  # the new file gets the old one's mode
             os.chmod(temporary, stat.S_IMODE(os.stat(file).st_mode))
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -197,7 +212,7 @@ def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
 
 
 def flush(files: list[Path]) -> None:
-    """Bring written files to the disk."""
+    """Flush written files to the disk (fsync)."""
     if len(files) > _SYNC_EACH and hasattr(os, "sync"):
         os.sync()
         return
@@ -210,7 +225,10 @@ def flush(files: list[Path]) -> None:
 
 
 def replace(file: Path, text: str) -> None:
-    """Write a file that can be made again, atomically, without waiting for the disk. If that fails, nothing is left."""
+    """Replace a file atomically without waiting for the disk: for files that can be made again.
+
+    If that fails, no temporary file is left.
+    """
     _put(write_temporary(file, text), file)
 
 
@@ -223,14 +241,14 @@ def _put(temporary: Path, file: Path) -> None:
 
 
 def replace_private(file: Path, text: str) -> None:
-    """Write a file of memctl's own in the Git directory in the same way; only its owner reads it."""
+    """Replace a file of memctl's in the Git directory atomically; only its owner may read it."""
     _put(write_temporary(file, text, is_private=True), file)
 
 
 def append_line(file: Path, line: bytes, *, is_private: bool = False) -> None:
-    """Append a line to a file of lines; one that somebody was killed over is ended first, so that only that is lost.
+    """Append a line to a file of lines, under a lock that the caller holds.
 
-    Only for the holder of a lock.
+    If the last line is incomplete, since its writer was killed, it is ended first, so that the new line is whole.
     """
     with open(file, "ab+", opener=_open_private if is_private else None) as stream:
         if stream.seek(0, os.SEEK_END):
@@ -244,14 +262,16 @@ def _open_private(file: str, flags: int) -> int:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete the temporary files of a write that was killed. Only for the holder of the lock."""
+    """Delete the temporary files that killed writes left below a folder. The caller holds the lock."""
     for path in _temporaries(listed(folder)):
         os.unlink(folder / path)
 
 
 def leftovers(folder: Path, paths: Iterable[str]) -> list[str]:
-    """Return those of the paths below a folder that are temporary files that no write is at any more: none takes a
-    minute."""
+    """Return the temporary files among some paths that are older than a minute, which no running write needs.
+
+    `paths` are relative to `folder`.
+    """
     before, found = time.time() - 60, []
     for path in _temporaries(paths):
         with suppress(FileNotFoundError):  # a write has just put it in its place
@@ -265,14 +285,14 @@ def _temporaries(paths: Iterable[str]) -> list[str]:
 
 
 def is_temporary(path: str) -> bool:
-    """Return whether a path is one at which a file is written before it takes another's place."""
+    """Return whether a path has the name of a temporary file of memctl's."""
     return path.rpartition("/")[2].startswith(_TEMPORARY)
 
 
 def names(paths: Iterable[str]) -> list[str]:
-    """Return those of the paths from `listed` that are no temporary files, sorted.
+    r"""Return the paths from `listed` without temporary files, sorted.
 
-    Bytes of a name that are not UTF-8 are written as `\\xe9`, as Git's are.
+    Bytes of a name that are not UTF-8 are written as `\xe9`, as Git does.
     """
     found = [path for path in paths if _TEMPORARY not in path or not is_temporary(path)]
     return sorted(path if path.isascii() else _as_git_writes(path) for path in found)
@@ -296,15 +316,17 @@ def _as_git_writes(name: str) -> str:
 
 
 def is_record_path(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path below `.memory/` is one at which a record is expected."""
+    """Return whether a record is expected at a path below `.memory/`; `folders` are those of record types."""
     top, slash, rest = path.partition("/")
     name = rest.rpartition("/")[2]
     return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")
 
 
 def is_cached_path(path: str) -> bool:
-    """Return whether a path below `.memory/` is one whose file the cache knows: of a record, a page of any level, the
-    page of a session or a checkpoint."""
+    """Return whether the cache has a row for a path below `.memory/`.
+
+    It has one for each record, page, session's page and checkpoint.
+    """
     top, slash, rest = path.partition("/")
     if not slash:
         return path == _PROJECT
@@ -316,7 +338,7 @@ def is_cached_path(path: str) -> bool:
 
 
 def templates() -> Path:
-    """Return the templates that come with memctl: inside the installed package, or beside it in a checkout."""
+    """Return the folder of memctl's templates: inside the installed package, or beside it in a checkout."""
     package = Path(sys.modules["memctl"].__path__[0])
     inside = package / "templates"
     return inside if inside.is_dir() else package.parent / "templates"

@@ -1,10 +1,10 @@
-"""What an event leaves to be done once the host goes on.
+"""Jobs that a hook leaves to a process in the background.
 
-A host waits for a hook, and to sum a session up and commit takes longer than it should wait. So the event is noted,
-which takes a millisecond, and the work is done behind the host's back (`daemonize`). The note goes when its work is
-done: of a process that is killed nothing is lost, for the session's next event does it, or the next session's start,
-or the next command that writes. One process at a time works for a session, in the order of the notes. It holds the
-session's lock from before the host goes on, so whoever waits for the lock sees what it did.
+A host waits for its hooks, and summing up and committing a session would keep it waiting. So the hook notes the event,
+which takes a millisecond, and a detached process does the work (`daemonize`). The note is deleted when the work is
+done. If that process is killed, the next event of the session does the work, or the next session's start, or the next
+command that writes. One process at a time works for a session, in the order of the notes. It takes the session's lock
+before the hook ends, so whoever waits for the lock sees its work.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ Fault = Callable[[Exception], object]  # takes down what went wrong with a note
 
 
 class NotNow(Exception):
-    """The work of a note waits for something that only a user can repair; it was not begun."""
+    """Raised by a job that can't begin until the user repairs something; its note stays."""
 
 
 class JobNote(NamedTuple):
-    """A note of an event: its file, the session's key, and how often its work was begun."""
+    """A noted event: its file, the key of its session, and how often its work was begun."""
 
     file: Path
     key: str
     tries: int
 
 
-def leave(folder: SessionDir, entry: Mapping[str, Any]) -> None:
-    """Note an event of a session. Raises OSError."""
+def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
+    """Note an event of a session as a job. Raises OSError."""
     place = folder.root / JOBS
     name = f"{time.time_ns():020d}-0-{folder.key}.json"
     hidden = place / f".{name}"
@@ -57,7 +57,7 @@ def leave(folder: SessionDir, entry: Mapping[str, Any]) -> None:
 
 
 def notes(root: Path) -> list[JobNote]:
-    """Return the notes of all sessions of a memory, oldest first."""
+    """Return the notes of all sessions of a memory, oldest first; `root` is the folder of all sessions."""
     try:
         names = sorted(os.listdir(root / JOBS))
     except OSError:
@@ -71,14 +71,16 @@ def notes(root: Path) -> list[JobNote]:
     return found
 
 
-def of(folder: SessionDir) -> list[JobNote]:
-    """Return the notes of one session."""
+def notes_of(folder: SessionDir) -> list[JobNote]:
+    """Return the notes of one session, oldest first."""
     return [note for note in notes(folder.root) if note.key == folder.key]
 
 
-def take(folder: SessionDir, patience: float = 0.0) -> int | None:
-    """Return a session's lock, as the descriptor that holds it; None if another process does not let go of it in so
-    many seconds. Raises OSError."""
+def acquire_lock(folder: SessionDir, patience: float = 0.0) -> int | None:
+    """Take a session's lock and return its file descriptor; None if another process holds it for `patience` seconds.
+
+    Raises OSError.
+    """
     descriptor = private.open_file(folder.path / _LOCK, os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + patience
     while not private.try_lock(descriptor):
@@ -89,9 +91,9 @@ def take(folder: SessionDir, patience: float = 0.0) -> int | None:
     return descriptor
 
 
-def alone(folder: SessionDir, do: Callable[[], object], patience: float = 0.0) -> None:
-    """Do something with what is known of a session while nobody else is at it; not at all if somebody stays at it."""
-    held = take(folder, patience)
+def run_locked(folder: SessionDir, do: Callable[[], object], patience: float = 0.0) -> None:
+    """Call `do` while holding a session's lock; do nothing if another process holds it for `patience` seconds."""
+    held = acquire_lock(folder, patience)
     if held is not None:
         try:
             do()
@@ -99,25 +101,25 @@ def alone(folder: SessionDir, do: Callable[[], object], patience: float = 0.0) -
             os.close(held)
 
 
-def settle(
+def run_jobs(
     folder: SessionDir,
     do: Callable[[Mapping[str, Any]], bool],
     patience: float = 0.0,
     held: int | None = None,
     fault: Fault = lambda error: None,
 ) -> bool:
-    """Do what the notes of a session say; whether nothing of it is left. `held` is the lock, if it is taken already.
+    """Do the jobs of a session in order, and return whether none is left.
 
-    `do` says whether an event's work is done. One that is not stays noted, until it was begun MOST_TRIES times; with
-    NotNow it stays as it is, and so does what was noted after it. Whoever notes something while we have the lock leaves
-    it to us: so the notes are looked at again once it is free.
+    `held` is the session's lock, if taken already. `do` gets an event and returns whether its work is done. If not, the
+    note stays and is tried again, MOST_TRIES times at most; on NotNow it and all later notes stay. The notes are read
+    again after the lock is free, since a process that finds the lock taken leaves its new note to this one.
     """
-    while held is not None or of(folder):
-        held = take(folder, patience) if held is None else held
+    while held is not None or notes_of(folder):
+        held = acquire_lock(folder, patience) if held is None else held
         if held is None:
             return False
         try:
-            kept = [note for note in of(folder) if not _tried(note, do, fault)]
+            kept = [note for note in notes_of(folder) if not _tried(note, do, fault)]
         except NotNow:
             return False
         finally:
@@ -129,12 +131,12 @@ def settle(
 
 
 def wait(root: Path, patience: float) -> bool:
-    """Wait for the processes that are at work for sessions of a memory; whether nothing is left undone then."""
+    """Wait up to `patience` seconds for the processes that do jobs of a memory; return whether no job is left."""
     deadline = time.monotonic() + patience
     for key in dict.fromkeys(note.key for note in notes(root)):
         try:
-            descriptor = take(SessionDir(root, key), max(0.0, deadline - time.monotonic()))
-        except OSError:  # nobody is at work there; who tries to says why
+            descriptor = acquire_lock(SessionDir(root, key), max(0.0, deadline - time.monotonic()))
+        except OSError:  # no process can be at work there
             continue
         if descriptor is not None:
             os.close(descriptor)
@@ -152,13 +154,13 @@ def _tried(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault)
 
 def _done(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """Do what a note says; whether it is gone then."""
-    if note.tries >= MOST_TRIES:  # nobody who began it came so far as to say what became of it
+    if note.tries >= MOST_TRIES:  # each process that began it was killed
         fault(MemctlError(f"gave up: {note.tries} processes that worked on this event were ended"))
         note.file.unlink(missing_ok=True)
         return True
     begun = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))
     try:
-        os.replace(note.file, begun)  # counted before, for it may kill us
+        os.replace(note.file, begun)  # counted first, since the job may kill this process
         import json
 
         entry = json.loads(begun.read_bytes())

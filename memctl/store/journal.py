@@ -1,20 +1,19 @@
-"""The write-ahead journal: what is begun and a kill must not lose, a JSON file each in the Git directory.
+"""The write-ahead journal: unfinished operations that a kill must not lose, each a JSON file in the Git directory.
 
-An entry is there before the first thing is done, says how far it has come, and goes with the last thing. Its kinds:
+An entry is written before the first step, updated after each, and deleted with the last one. Its kinds:
 
 - A write (`pending/`): `….writing.json` is there while files are being replaced: after a crash it says how to finish.
   `….pending.json` waits for a commit that could not be made, and keeps its message; `….held.json` waits because
-  somebody asked for no commit. It has the whole texts of its change, before and after, so that one can see whether
-  the change is still there, and be written again if it is not. `write.recovery` finishes it.
+  somebody asked for no commit. It has the whole texts before and after the change, so that memctl can see whether the
+  change is still there, and write it again. `write.recovery` finishes it.
 - A two-phase step (`intents/`), which moves ownership and writes a record: `write.two_phase`.
 - A move of the worktree to another commit (`move.json`): `write.checkout_log`.
-- A job that a hook leaves (`undone/`): `store.job_queue`, which notes it without what this module imports, for a host
-  waits.
+- A job of a hook (`undone/`): `store.job_queue`. It does not import this module, since a host waits for it.
 
 Losing these files loses no record: what differs from HEAD can still be committed, only with a plainer message.
 """
 
-# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
+# Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 import os
 import time
@@ -34,12 +33,12 @@ T = TypeVar("T")
 
 
 def new_file(folder: Path, ending: str = ".json") -> Path:
-    """Return the file of an entry that begins now; by their names entries are in the order in which they began."""
+    """Return the path of a new entry. Names sort in the order in which entries begin."""
     return folder / f"{time.time_ns():020d}-{os.getpid()}{ending}"
 
 
 def put(file: Path, value: msgspec.Struct, *, lasting: bool = False) -> None:
-    """Write an entry, whole or not at all; a `lasting` one is on the disk even if the machine loses its power."""
+    """Write an entry atomically. With `lasting` it is flushed to the disk, and survives a loss of power."""
     text = msgspec.json.encode(value).decode()
     if not lasting:
         files.replace_private(file, text)
@@ -50,7 +49,7 @@ def put(file: Path, value: msgspec.Struct, *, lasting: bool = False) -> None:
 
 
 def get(file: Path, kind: type[T]) -> T | None:
-    """Return what an entry says; None if there is none, or none that can be read."""
+    """Return the entry in a file; None if it is missing or unreadable."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except (OSError, msgspec.MsgspecError):
@@ -58,20 +57,20 @@ def get(file: Path, kind: type[T]) -> T | None:
 
 
 def entries_of_kind(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
-    """Return the entries in a folder, oldest first, each with its file; unreadable ones are skipped."""
+    """Return pairs of file and entry for the readable entries in a folder, oldest first."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
-    except (FileNotFoundError, PermissionError):  # somebody else's
+    except (FileNotFoundError, PermissionError):  # it is another user's
         return []
     return [(folder / name, value) for name in names if (value := get(folder / name, kind)) is not None]
 
 
 class PendingEntry(msgspec.Struct, frozen=True):
-    """A change on its way: its file, how far it has come, why it waits, and whether somebody asked for no commit.
+    """A pending change: its file, its stage, why it has no commit, and whether somebody asked for none (`held`).
 
-    `base` is the commit that HEAD was when it began ("" if there was none, or an older memctl noted none). `undone`
-    says that its text was last found neither on the disk nor in a commit, `announced` that somebody was told so;
-    with `allow_secret` it may have what looks like a credential.
+    `base` is the commit that HEAD was when the change began, "" if there was none (or if an older memctl did not note
+    it). `undone` says that the change was last found neither on the disk nor in a commit, and `announced` that a user
+    was told so. With `allow_secret` the change may contain what looks like a credential.
     """
 
     file: Path
@@ -86,7 +85,7 @@ class PendingEntry(msgspec.Struct, frozen=True):
 
     @property
     def written(self) -> str:
-        """The stage that follows once the files are written."""
+        """The stage of the change once its files are written: held or pending."""
         return HELD if self.held else PENDING
 
     @property
@@ -107,13 +106,13 @@ class _Stored(msgspec.Struct):
 
 
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
-    """Note a change before the first of its files is touched, on top of the commit `base`."""
+    """Write the entry of a change before its first file is written. `base` is the commit that HEAD is."""
     file = new_file(folder, f".{WRITING}.json")
     return _stored(PendingEntry(file, WRITING, change, held=held, base=base, allow_secret=allow_secret))
 
 
 def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
-    """Bring a change to the next stage."""
+    """Move an entry to another stage, with a reason why it has no commit yet; return the new entry."""
     if why != entry.why:
         entry = update(entry, why=why)
     file = entry.file.with_name(entry.file.name.replace(f".{entry.stage}.", f".{stage}."))
@@ -122,7 +121,7 @@ def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
 
 
 def update(entry: PendingEntry, **fields: Any) -> PendingEntry:
-    """Note something else of a change: its `why`, its `change`, whether it is `undone`, …"""
+    """Change fields of an entry, such as `why`, `change` or `undone`, and return the new entry."""
     return _stored(msgspec.structs.replace(entry, **fields))
 
 
@@ -133,12 +132,12 @@ def _stored(entry: PendingEntry) -> PendingEntry:
 
 
 def drop(entry: PendingEntry) -> None:
-    """Forget a change: it is committed, or given up."""
+    """Delete the entry of a change that is committed or given up."""
     entry.file.unlink(missing_ok=True)
 
 
 def entries(folder: Path) -> list[PendingEntry]:
-    """Return all changes on their way, oldest first."""
+    """Return all pending changes in a folder, oldest first."""
     found = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _Stored))
     return [
         PendingEntry(file, stage, **msgspec.structs.asdict(stored))
@@ -148,7 +147,7 @@ def entries(folder: Path) -> list[PendingEntry]:
 
 
 def remaining_change(folder: Path, entry: PendingEntry) -> Change:
-    """Return what is left to do of a change that was interrupted: the files that still have their old text.
+    """Return the part of an interrupted change that is still to be written: the files that have their old text.
 
     A file with neither the old nor the new text was edited since, and is left alone.
     """
@@ -157,8 +156,8 @@ def remaining_change(folder: Path, entry: PendingEntry) -> Change:
     return msgspec.structs.replace(entry.change, writes=writes, deletes=deletes)
 
 
-def as_written(folder: Path, change: Change) -> Change:
-    """Return a change as the disk has it: with what somebody made of its files before it was finished."""
+def as_on_disk(folder: Path, change: Change) -> Change:
+    """Return a change with the present texts of its files, which somebody may have edited since."""
     texts = ((write, text_at(folder, write.path)) for write in change.writes)
     writes = tuple(msgspec.structs.replace(write, text=text) for write, text in texts if text is not None)
     deletes = tuple(delete for delete in change.deletes if text_at(folder, delete.path) is None)
@@ -166,7 +165,7 @@ def as_written(folder: Path, change: Change) -> Change:
 
 
 def text_at(folder: Path, path: str) -> str | None:
-    """Return the text of a file, whatever its bytes are; None if there is none."""
+    """Return the text of a file of the memory, with undecodable bytes escaped; None if there is no file."""
     try:
         return clean_newlines((folder / path).read_bytes().decode(errors="replace"))
     except OSError:

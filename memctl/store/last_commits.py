@@ -1,8 +1,7 @@
-"""Which commits brought the texts that records have, kept in the cache: in a memory of 10,000 commits Git takes 0.3 s
-to look at them all, and what is new since the last time mostly is a commit or two.
+"""The commits that last changed the texts of records, kept in the cache.
 
-The table has every text that a record ever had in the history of the commit that it is for, so that it only grows with
-that history: which text a record has now is another question.
+In a memory of 10,000 commits Git takes 0.3 s to look at all of them; mostly a commit or two are new since the last
+query. The table has all texts that records ever had in the history of one commit, so it only grows with the history.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from memctl.errors import MemctlError
 from memctl.git import git, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.parser import only_counted
+from memctl.record.parser import differs_only_in_retrievals
 from memctl.store import batches, files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
@@ -34,10 +33,10 @@ _Read = Callable[[str], str]  # the blob of the text that the cache has of a pat
 
 
 class LastCommit(msgspec.Struct, frozen=True):
-    """The commit that brought the text of a record, and its date in Unix seconds.
+    """The commit that last changed the text of a record, and its date in Unix seconds.
 
-    If `is_edited`, the record has another text in the worktree, which is in no commit. If `is_boundary`, the history of
-    a shallow clone begins with that commit, and an earlier one may have brought the text.
+    If `is_edited`, the record has uncommitted changes in the worktree. If `is_boundary`, the commit is where the
+    history of a shallow clone begins, so that an earlier commit may have brought the text.
     """
 
     commit: str
@@ -47,10 +46,10 @@ class LastCommit(msgspec.Struct, frozen=True):
 
 
 def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) -> dict[str, LastCommit]:
-    """Return the commit that brought the text which each of some records has in the worktree, or at a revision.
+    """Return for some paths the commit that brought the record's present text, in the worktree or at a revision.
 
-    Records that are in no commit are left out. How often a record was read does not count as its text. Raises GitFailed
-    if Git can't tell, as in a clone without trees that can't reach its remote.
+    Records without a commit are left out. Changed retrieval counts are not changes of the text. Raises GitFailed if Git
+    has no answer, as in a clone without trees that can't reach its remote.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]
@@ -72,8 +71,10 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
 
 
 def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> dict[str, str]:
-    """Return the blobs of records in the worktree. One that Git takes for unchanged has the text that the cache has
-    read."""
+    """Return the blobs of records in the worktree.
+
+    One that Git takes for unchanged has the text that the cache has read.
+    """
     commit, differing = memory.differing
     found, others = dict[str, str](), list[str]()
     for path in paths:
@@ -94,7 +95,7 @@ def _found(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, I
         wanted = [blob for one in open_ones.values() for blob in (one.blob, *one.before)]
         try:
             texts = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
-        except MemctlError:  # a partial clone does not have what went before: then the counts pass for the text
+        except MemctlError:  # a partial clone lacks the older text: changed counts then pass for a changed text
             break
         following = {}
         for path, one in open_ones.items():
@@ -110,7 +111,7 @@ def _found(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, I
 def _is_same(before: bytes | None, now: bytes | None) -> bool:
     if before is None or now is None:  # of a size that no record has
         return False
-    return only_counted(before.decode(errors="replace"), now.decode(errors="replace"))
+    return differs_only_in_retrievals(before.decode(errors="replace"), now.decode(errors="replace"))
 
 
 def _in_history(memory: Memory, paths: Iterable[str], head: str) -> _Find:
@@ -199,7 +200,7 @@ def _synced(memory: Memory, cache: Cache, head: str) -> bool:
         found.setdefault((one.path, one.blob), one)
     with cache.transaction("BEGIN IMMEDIATE"):
         known = _known(cache)
-        if start and known not in (before, now):  # another process has brought it elsewhere meanwhile
+        if start and known not in (before, now):  # another process has updated the table meanwhile
             return False
         if not start:
             cache.database.execute("DELETE FROM introductions")
@@ -225,8 +226,10 @@ def _depth(memory: Memory) -> str:
 
 
 class MadeBetween:
-    """What commits of HEAD's history brought of records in a span of Unix seconds, by the cache: nothing if that can't
-    be used."""
+    """The records that HEAD's commits between two Unix times changed, from the cache.
+
+    There are none if the cache can't be used.
+    """
 
     def __init__(self, memory: Memory, first: int, last: int) -> None:
         self._cache: Cache | None = None
@@ -240,7 +243,7 @@ class MadeBetween:
                 self._cache = cache
 
     def paths(self, commits: Collection[str]) -> list[str]:
-        """Return the paths of the records of which some of these commits brought a text."""
+        """Return the paths of the records that some of these commits changed."""
         if self._cache is None or not commits:
             return []
         asked = f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"

@@ -1,6 +1,6 @@
-"""Reading a Snapshot: from the disk through the cache, and with `objects` from the index or at a revision.
+"""Reading Snapshots: from the disk through the cache, and through `objects` from the index or a revision.
 
-For the disk, Git says what changed: the cache is good for the tree that HEAD has at `.memory/`, plus those files that
+For the disk, Git says what changed: the cache holds for the tree that HEAD has at `.memory/`, except for the files that
 `git status` names. That takes Git 20 ms for 10,000 records, in a process of its own while Python imports; a stat of
 each file from Python takes 30 ms more.
 """
@@ -40,8 +40,7 @@ _TRIES = 3  # to bring the cache up to date before doing without it
 
 
 def left_out(memory: Memory) -> str:
-    """Say how many records and pages a sparse checkout leaves out, which nothing that reads the disk can show; "" if
-    none."""
+    """Return a sentence on how many records and pages a sparse checkout leaves out of the worktree; "" if none."""
     if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
         return ""
     from memctl.git import index
@@ -55,15 +54,15 @@ def left_out(memory: Memory) -> str:
 
 
 def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[str] = ()) -> Snapshot:
-    """Return the memory as it is in the worktree, with the access counts of this clone added.
+    """Return the memory in the worktree, with the retrieval counts of this clone.
 
-    `written` are files that have changed since Git was asked what differs.
+    `written` are paths that changed after Git was asked what differs from HEAD.
     """
     return Snapshot(_WithSessions(memory, _Disk(memory, progress, tuple(written))))
 
 
 def index(memory: Memory) -> Snapshot:
-    """Return the memory as it is staged."""
+    """Return the memory in the index, as it is staged."""
     from memctl.store import objects
 
     return Snapshot(objects.from_index(memory, lambda: _unlike_the_index(memory)))
@@ -77,14 +76,14 @@ def revision(memory: Memory, name: str) -> Snapshot:
 
 
 def near_worktree(memory: Memory, commit: str) -> Snapshot:
-    """Return the memory of a commit or tree, by its id, that is much like the worktree: what both have is
-    of the cache."""
+    """Return the memory of a commit or tree that is much like the worktree: equal files are taken from the cache."""
     from memctl.store import objects
 
     return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
 
 
 def open_cache(memory: Memory) -> Cache:
+    """Open the cache of a memory as it is, without updating it."""
     return Cache.open(memory.private / FILE)
 
 
@@ -143,7 +142,7 @@ class _Disk:
 
             text = read(path)
             if trees.blob_of(text.encode(), ids) != blob:
-                raise FileNotFoundError(path)  # it changed just now, which is seen next time
+                raise FileNotFoundError(path)  # it changed just now; the next snapshot has it
             return text
 
         return search_views.SearchSource(search_views.of_checkout(self._memory), cache.token(), cache, read_as)
@@ -231,9 +230,9 @@ class _WithSessions:
         """The commit of the ref, "" if there is none."""
         try:
             return (
-                sessions_ref.as_of(self._memory, self._revision) if self._revision else sessions_ref.now(self._memory)
+                sessions_ref.as_of(self._memory, self._revision) if self._revision else sessions_ref.head(self._memory)
             )
-        except MemctlError as error:  # the ref is broken: that keeps nobody from the rest
+        except MemctlError as error:  # the ref is broken; everything else can be read
             self._remark(error)
             return ""
 
@@ -255,7 +254,10 @@ class _WithSessions:
 
 
 def current_cache(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
-    """Return the cache, brought up to what is on the disk, without reading the records out of it."""
+    """Return the updated cache of a memory, without decoding its records.
+
+    `written` are paths that changed after Git was asked what differs from HEAD.
+    """
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
         for _ in range(_TRIES):
@@ -296,7 +298,7 @@ def _read(
         for _ in range(_TRIES):
             memory.asked = memory.ask()
             view = cache.view(only_open=only_open)
-            found = view.decoded()  # most likely they are right; Git is still looking meanwhile
+            found = view.decoded()  # most likely they are up to date; Git is still running meanwhile
             was_right = _sync(memory, cache, view.state, progress, written)
             if was_right:
                 return cache, found
@@ -332,7 +334,7 @@ def _sync(
     from memctl.store import cache_update
 
     disk_state = cache_update.Disk(head, frozenset(dirty), asked.started)
-    return cache_update.from_disk(memory, cache, state, disk_state, progress)
+    return cache_update.update_from_disk(memory, cache, state, disk_state, progress)
 
 
 def _sparse(memory: Memory) -> str:

@@ -1,7 +1,7 @@
-"""The lock that every write takes: one for all worktrees of a clone, released by the system when a process dies. And
-Ctrl-C while the memory is written: it is held back until the write is done, and then says what was done.
+"""The lock for all writes, one for all worktrees of a clone, and Ctrl-C during a write.
 
-filelock, the usual library, costs 40 ms to import, as much as everything else at the start of a command.
+The system releases the lock when a process dies. Ctrl-C is held back until the write is done, and the command then says
+what was done. filelock, the usual library, costs 40 ms to import, as much as all else at a command's start.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from memctl.git import git, private
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
 _SILENT = 3.0  # seconds of waiting until a message says so
-# Says a line to whoever runs a command, about a lock that is waited for; None where nobody reads, as in hooks.
+# Shows a message about a lock that a command waits for; None if nobody reads it, as in hooks.
 announce: Callable[[str], None] | None = None
 
 
 @contextmanager
 def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
-    """Hold the lock; gives when somebody last held it (ns since the epoch, by the file system's clock).
+    """Hold the lock during the block, which gets the time of its last use.
 
-    Raises MemctlError if another process does not let go of it in time, or nothing may be written there.
+    The time is in ns since the epoch, by the file system's clock. Raises MemctlError if another process holds the lock
+    for `patience` seconds, or its file can't be written.
     """
     if _held_above(file):
         yield time.time_ns()
@@ -54,13 +55,13 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
 
 @contextmanager
 def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold a lock whose file is there as long as it is held: in a folder of the user's, where nothing of ours stays.
+    """Hold a lock whose file is deleted at the end: for folders of the user's, where memctl leaves nothing.
 
-    Raises MemctlError as `hold` does, and OSError.
+    Raises MemctlError if another process holds it for `patience` seconds, and OSError.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _taken(file, patience)
-    while not _is_at(descriptor, file):  # who had it has taken it away, and there may be another by now
+    while not _is_at(descriptor, file):  # its last holder deleted the file, and there may be a new one
         os.close(descriptor)
         descriptor = _taken(file, patience)
     try:
@@ -119,19 +120,19 @@ def _held_above(file: Path) -> bool:
     if git.COMMITTING not in os.environ:
         return False
     try:
-        return git.committing() == file.read_text().strip() != ""
+        return git.committing_process() == file.read_text().strip() != ""
     except OSError:
         return False
 
 
 @contextmanager
 def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
-    """Hold Ctrl-C back: the next write would finish what is half done, under an id that nobody has seen.
+    """Hold back Ctrl-C during the block, and raise KeyboardInterrupt at its end.
 
-    Gives a list for what was done. If an interrupt came, it is added to `remarks` in the end, and KeyboardInterrupt
-    raised; or else why nothing could be done, for a terminal interrupts Git and its hooks too. A second interrupt is
-    not held back: a hook of the user's may hang. Where somebody else handles interrupts, or ignores them, nothing
-    changes.
+    Otherwise the next write would finish a half-done one, under an id that nobody has seen. The block gets a list to
+    which it adds what it has done; after an interrupt the list goes to `remarks`. If it is empty, an error of the block
+    is remarked, since a terminal interrupts Git and its hooks, too. A second interrupt is not held back, because a hook
+    of the user's may hang. If interrupts have another handler, or are ignored, nothing changes.
     """
     import signal
     import threading

@@ -1,4 +1,4 @@
-"""Finding and opening a memory: the folder, the repository around it, its settings, the clock and the actor."""
+"""Opening a memory: its folder, the repository around it, its settings, the clock and the actor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from memctl.store.place import CONFIG, JOBS
 
 
 class Memory:
-    """One memory, opened: `folder` is its `.memory/`, `prefix` the same as Git writes it, below the worktree's top."""
+    """An opened memory: `folder` is its `.memory/`, `prefix` the same relative to the worktree's top, as Git writes
+    it."""
 
     def __init__(self, folder: Path, repository: Repository, environ: Mapping[str, str], config: Config) -> None:
         self.folder = folder
@@ -29,25 +30,28 @@ class Memory:
         self.environ = environ
         self.prefix = folder.relative_to(repository.top).as_posix()
         self.config = config
-        self.asked: StatusProcess | None = None  # what Git was asked before this memory was opened
-        self.differing: tuple[str, frozenset[str]] = "", frozenset()  # HEAD, and what was unlike it when Git was asked
-        self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
-        self.by_hand = False  # whether somebody runs a command and reads what it remarks: nobody does so in a hook
-        self.by_agent = False  # whether that is for an agent: in a shell that its program has opened, or in a hook
+        self.asked: StatusProcess | None = None  # the `git status` that was started before this memory was opened
+        self.differing: tuple[str, frozenset[str]] = (
+            "",
+            frozenset(),
+        )  # HEAD, and the files that differed from it when Git was asked
+        self.written: list[str] = []  # what was written so far, for a message if the answer can't be printed
+        self.by_hand = False  # whether a person reads the remarks; nobody does in a hook
+        self.by_agent = False  # whether an agent's program runs memctl, in its shell or as a hook
         self.remarks: list[str] = []  # notes for whoever runs the command, beside its answer
 
     @property
     def now(self) -> str:
-        """The time that operations record: MEMCTL_NOW, or the clock's."""
+        """The canonical time that operations record: MEMCTL_NOW, or the clock's."""
         if self._fixed:
             return self._fixed[0]
-        from memctl.text import timestamps  # what only reads dates nothing
+        from memctl.text import timestamps  # only writes need the time
 
         return timestamps.from_epoch(int(time.time()))
 
     @property
     def commit_moment(self) -> int | None:
-        """The date for commits in Unix seconds, if MEMCTL_NOW fixes it."""
+        """The date for commits in Unix seconds, if MEMCTL_NOW fixes it, or None."""
         return self._fixed[1] if self._fixed else None
 
     @cached_property
@@ -63,7 +67,7 @@ class Memory:
 
     @cached_property
     def actor(self) -> str:
-        """Who is at work: MEMCTL_AGENT, else the name that Git knows, else the system's."""
+        """The name of whoever makes changes: MEMCTL_AGENT, else Git's user name, else the system's."""
         return _clean(self.environ.get("MEMCTL_AGENT", "")) or self._person()
 
     @cached_property
@@ -73,26 +77,33 @@ class Memory:
 
     @property
     def session(self) -> str:
+        """The id of the agent's session, from MEMCTL_SESSION; "" if there is none."""
         return _clean(self.environ.get("MEMCTL_SESSION", ""))
 
     @property
     def semantic_model(self) -> str:
-        """The model for search by meaning: of MEMCTL_SEMANTIC_MODEL, else of Git's settings, never of the repository.
+        """The model for search by meaning, a folder or a package; "" for none.
 
-        "" if there is none. It is a folder or a package, and its files are read by native code.
+        It is set by MEMCTL_SEMANTIC_MODEL or Git's settings, and never taken from the repository, because native code
+        reads its files.
         """
         named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
         return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
 
     def new_memory_id(self, record_id: str) -> str:
-        """Return a UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
+        """Return a new UUIDv7.
+
+        Under MEMCTL_NOW it is derived from that time and the record's id, so that runs can be repeated.
+        """
         if self._fixed is None:
             return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
         return ids.uuid7(self._fixed[1] * 1000, self._digest(record_id))
 
     def imported_memory_id(self, identity: str) -> str:
-        """Return the UUIDv7 of a record that is imported: it follows from what makes the record the same when it comes
-        again, and has no time, for when it came in, nobody was at work (`Record.recorded`)."""
+        """Return the UUIDv7 of an imported record, derived from `identity`, so that a second import recognises it.
+
+        It has no time in it, since nobody was at work when the record came in (`Record.recorded`).
+        """
         return ids.uuid7(0, self._digest(identity))
 
     def _digest(self, text: str) -> bytes:
@@ -102,18 +113,19 @@ class Memory:
 
     @cached_property
     def trust(self) -> str:
-        """Whether this clone is trusted (`journal.trust`)."""
-        return trust.look(self.repository, self.environ)
+        """The trust in this clone: one of the values of `git.trust`."""
+        return trust.state(self.repository, self.environ)
 
     @property
     def is_trusted(self) -> bool:
+        """Whether hooks may write in this clone and show its records."""
         return self.trust == trust.TRUSTED
 
     def grant_trust(self) -> None:
-        """Mark this clone as trusted when a person writes into its memory, unless its settings forbid that.
+        """Mark this clone as trusted, since a person writes into its memory, unless its settings forbid that.
 
-        Raises MemctlError if an agent writes into a clone whose trust is unknown. Agents record without asking, and
-        a text in the clone itself might tell them to.
+        Raises MemctlError if an agent writes into a clone whose trust is unknown: agents record without asking, and a
+        text in the clone itself might tell them to.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(
@@ -122,7 +134,7 @@ class Memory:
             )
         if not self.by_hand or trust.is_marked(self.repository):
             return
-        lasting = trust.look(self.repository, {})  # without MEMCTL_TRUST, which ends with this command
+        lasting = trust.state(self.repository, {})  # without MEMCTL_TRUST, which ends with this command
         if lasting == trust.REFUSED:
             return
         try:
@@ -137,31 +149,31 @@ class Memory:
 
     @cached_property
     def private(self) -> Path:
-        """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
+        """The folder in the Git directory for this memory in this worktree: cache, pending changes."""
         return self.repository.private_of(self.prefix)
 
     @cached_property
     def pending(self) -> Path:
-        """Where the changes are that are on their way into a commit (`store.journal`)."""
+        """The folder of the pending changes (`store.journal`)."""
         return self.private / "pending"
 
     @cached_property
     def hooks(self) -> Path:
-        """Where hooks keep what they know of sessions, in what all worktrees share."""
+        """The folder of the hooks' data about sessions, which all worktrees share."""
         return self.repository.shared / "hooks" / self.private.name
 
     @property
     def has_jobs(self) -> bool:
-        """Whether a hook may have left work to be done (`store.job_queue`)."""
+        """Whether there may be jobs that a hook left (`store.job_queue`)."""
         return os.path.isdir(self.hooks / JOBS)
 
     def ask(self) -> StatusProcess:
-        """Return what differs from HEAD: as asked ahead, but that answer serves only once."""
+        """Return a `git status` of the memory: the first time the one started with the process, then a new one."""
         asked, self.asked = self.asked, None
         return asked or StatusProcess(self.repository, self.prefix)
 
     def tracked(self, path: str) -> str:
-        """Return the path that Git has for a path below `.memory/`."""
+        """Return a path below `.memory/` as Git has it, relative to the worktree's top."""
         return f"{self.prefix}/{path}"
 
     def _person(self) -> str:
@@ -183,12 +195,14 @@ def _clean(text: str) -> str:
         return name
     import unicodedata
 
-    return unicodedata.normalize("NFC", name)  # two keyboards write é in two ways, and it is one name
+    return unicodedata.normalize("NFC", name)  # keyboards differ in how they write é, in one character or two
 
 
 def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:
-    """Return the memory nearest to `start`, looking upwards within its worktree; raises MemctlError if
-    there is none. Where Git was `asked` about it, it has been found already."""
+    """Return the memory nearest to `start`, upwards within its worktree; raises MemctlError if there is none.
+
+    `asked` is a running `git status` of the memory, if it was started before; its folder is not searched again.
+    """
     if asked is None:
         _, folder = place.find(start)
         repository = open_repository(folder.parent)
@@ -202,14 +216,17 @@ def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | 
 def open_for_agent(
     start: Path, environ: Mapping[str, str], agent: str, session: str, asked: StatusProcess | None = None
 ) -> Memory:
-    """Open the memory for a hook of an agent's program: what is written is the agent's, and of its session."""
+    """Open the memory for a hook, with the agent and the session to which changes are attributed.
+
+    `asked` is a running `git status` of the memory, if it was started before.
+    """
     memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session}, asked)
     memory.by_agent = True
     return memory
 
 
 def read_config(folder: Path) -> Config:
-    """Return the configuration of a memory; raises MemctlError with file and line."""
+    """Return the settings of the memory in a folder; raises MemctlError with file and line."""
     try:
         text = files.locate(folder, CONFIG).read_bytes().decode(errors="replace")
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Writing a file that the user named (`--out FILE`, `--svg FILE`): whole, and to no place that a repository chose.
+"""Writing a file that the user named (`--out FILE`, `--svg FILE`), and never a place that a repository chose.
 
-A repository can bring a link under the very name that somebody writes to, such as `context.md -> ~/.bashrc`, and a
-record whose text is a line of a shell. So no link in a worktree is followed that Git tracks, or that leads out of it.
-Nor is a file of Git's own written, whose settings can name programs to run.
+A repository can have a link under the name to which somebody writes, such as `context.md -> ~/.bashrc`, and a record
+whose text is a line of a shell. So links in a worktree are refused if Git tracks them, or if they lead out of it. Git's
+own files are refused, too, since its settings can name programs to run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_LINKS = 40  # that Linux follows on the way to one file, path_resolution(7
 
 
 def write(file: Path, text: str) -> None:
-    """Write a file atomically, or if it is a device or a pipe, into it. Raises MemctlError."""
+    """Write a file atomically, or into a device or pipe of that name. Raises MemctlError."""
     refuse(file)
     try:
         if file.exists() and not file.is_file():
@@ -33,7 +33,7 @@ def write(file: Path, text: str) -> None:
 
 
 def refuse(file: Path) -> None:
-    """Raise MemctlError if there is no writing to a file: for asking before what can't be taken back."""
+    """Raise MemctlError if a file must not or can't be written: for checks before steps that can't be taken back."""
     for link in _links(file):
         _refuse_link(file, link)
     _refuse_gits_own(file)

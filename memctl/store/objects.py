@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memctl.store.search_views import SearchSource
     from memctl.store.stored_texts import StoredTexts
 
-Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
+Known = tuple[Cache, set[str]]  # a cache, and the paths whose files are different in the memory
 
 
 def at_revision(memory: Memory, name: str) -> InGit:
@@ -34,29 +34,37 @@ def at_revision(memory: Memory, name: str) -> InGit:
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
-    """Return the memory of a commit or tree by its id. Messages call it `name`; `known` entries are not read again."""
+    """Return the memory of a commit or tree, given by its id and the `name` for messages.
+
+    `known` files are not read again.
+    """
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known)
 
 
-def anywhere(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
-    """Return the memory of the newest commit of any ref that touched one of some files, whose paths are below the
-    worktree's top; None if no commit did."""
+def newest_with(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
+    """Return the memory of the newest commit on any ref that touched one of some files; None if no commit did.
+
+    `paths` are relative to the worktree's top.
+    """
     found = history.commits(memory.repository, paths, "--all", 1) if paths else []
     return Snapshot(at_revision(memory, found[0].commit)) if found else None
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
-    """Return the memory as it is staged; most of it is `known` from the worktree."""
+    """Return the memory as it is staged; files that are `known` from the worktree are not read again."""
     return InGit(memory, "index", index.entries(memory.repository, memory.prefix), "", known)
 
 
 def nothing() -> Known:
-    """No files known."""
+    """Return no known files, for a source that reads all of them."""
     return Cache.open(None), set()
 
 
 class InGit:
-    """The files that Git has of a memory as a source; records that are not `known` are read when they are needed."""
+    """The files of a memory in Git, as the Source of a Snapshot; records that are not `known` are read when needed.
+
+    `record.source.Source` describes the methods.
+    """
 
     def __init__(
         self,
@@ -76,7 +84,7 @@ class InGit:
 
     @cached_property
     def config(self) -> Config:
-        """The settings as they were; those of today where there were none."""
+        """The settings of that revision; today's if it has none."""
         if CONFIG not in self._entries:
             return self._memory.config
         return parse_config(self.read(CONFIG), f"{self._memory.prefix}/{CONFIG}")
@@ -92,7 +100,7 @@ class InGit:
         if not entry.is_regular:
             raise files.not_regular(path)
         if entry.blob not in self._contents:
-            folder, slash, _ = path.partition("/")  # who reads one file will want those beside it
+            folder, slash, _ = path.partition("/")  # a reader of one file will need its neighbours
             self._fetch(self.names(folder) if slash else [name for name in self._entries if "/" not in name])
         content = self._contents[entry.blob]
         if content is None:
@@ -112,7 +120,7 @@ class InGit:
         return StoredTexts(self._memory, self.searched())
 
     def searched(self) -> SearchSource:
-        """Return what there is to be searched."""
+        """Return the files to search, and how to read them."""
         from memctl.store import search_views
 
         if self._commit:
@@ -122,7 +130,7 @@ class InGit:
         return search_views.SearchSource(name, token, self._cache, lambda path, blob: self.read(path))
 
     def blobs(self) -> dict[str, str]:
-        """Return the ids of the texts of all files that the cache knows, by path."""
+        """Return the blob ids of all files of the kinds in the cache, by path."""
         return {path: entry.blob for path, entry in self._entries.items() if files.is_cached_path(path)}
 
     def _mark(self) -> str:

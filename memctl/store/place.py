@@ -1,4 +1,4 @@
-"""Where a memory is: the nearest `.memory/` upwards, within the worktree."""
+"""Where a memory is: in the nearest `.memory/` upwards, within the worktree."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _FOREIGN = ("memory.db", "config.json")
 
 
 def find(start: Path) -> tuple[Path, Path]:
-    """Return the worktree's top and the memory's folder for a place to start from; raises MemctlError if
-    there is none."""
+    """Return the worktree's top and the memory's folder for a folder to start from.
+
+    Raises MemctlError if there is no memory.
+    """
     start = Path(os.path.realpath(start))
     if not start.is_dir():
         raise MemctlError(f"{start} is not a folder", exit_code=USAGE)
@@ -39,8 +41,10 @@ def find(start: Path) -> tuple[Path, Path]:
 
 
 def ask(start: Path) -> StatusProcess:
-    """Let Git look at the files of the memory; raises MemctlError if there is none. It can be asked before anything
-    else of memctl is imported."""
+    """Start a `git status` of the memory's files; raises MemctlError if there is no memory.
+
+    It needs no other module of memctl, so that Git works while Python imports them.
+    """
     from memctl.git.status import StatusProcess  # most hooks ask Git nothing
 
     top, memory = find(start)
@@ -56,7 +60,7 @@ def refuse_link(folder: Path) -> None:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise MemctlError if a `.memory/` belongs to another tool of that name."""
+    """Raise MemctlError if a `.memory/` is another tool's."""
     for name in _FOREIGN:
         if (folder / name).exists() and not (folder / CONFIG).exists():
             raise MemctlError(

@@ -1,4 +1,4 @@
-"""The repository's own files, level 4 of the hierarchy: what they are called, which content they have."""
+"""The repository's own files, level 4 of the hierarchy: their names and their contents."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
 _TICK = 10_000_000  # ns by which the clock of a file system may lag behind
-_LARGE = 1_000_000  # bytes of a file that Git knows sooner than it hashes it, which takes 3 ms
+_LARGE = 1_000_000  # bytes of a file from which asking Git is faster than hashing, which takes 3 ms
 _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain format version 2
 
 
 class FilesInGit:
-    """The files of a revision, or with the revision "" of the index."""
+    """The files of a revision, or with the revision "" of the index; `record.source.Files` describes the methods."""
 
     def __init__(self, memory: Memory, commit: str) -> None:
         self._repository = memory.repository
@@ -56,7 +56,10 @@ class FilesInGit:
 
 
 class FilesOnDisk:
-    """The files of the worktree: those that Git has and that are there, and those that it would add."""
+    """The files of the worktree: tracked and present, or untracked and not ignored.
+
+    `record.source.Files` describes the methods.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self._repository = memory.repository
@@ -68,11 +71,11 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return the blobs of those files that are as Git has them; of any other "": it is changed, staged or new."""
+        """Return the blob ids of files that are as in Git, by path; "" for a changed, staged or new file."""
         return self._known
 
     def is_settled(self, path: str) -> bool:
-        """Return whether a file was not written since Git was asked: then Git's answer still holds."""
+        """Return whether a file was last written before Git was asked, so that Git's answer still holds."""
         try:
             return os.lstat(self._repository.top / path).st_mtime_ns < self._asked - _TICK
         except OSError:
@@ -124,8 +127,10 @@ class FilesOnDisk:
         return found
 
     def _known_of(self, paths: list[str]) -> dict[str, str]:
-        """Return what is known of some files. Of a few Git is asked alone, which spares it the look at all
-        the others."""
+        """Return what is known of some files.
+
+        Of a few Git is asked alone, which spares it the look at all the others.
+        """
         new = [path for path in paths if path not in self._looked]
         alone = "_known" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
         if alone and (not new or self._look_at(new)):

@@ -25,7 +25,7 @@ CREATE INDEX renamed ON records (path) WHERE aliases <> '';
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
 CREATE INDEX referring ON code_refs (path);
-CREATE INDEX with_controls ON records (path) WHERE has_controls;
+CREATE INDEX with_control_characters ON records (path) WHERE has_controls;
 """
 TABLES = f"""
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -51,15 +51,18 @@ CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)
 {_INDEXES}"""
 
 
-def make(database: sqlite3.Connection) -> None:
-    """Make everything, within a transaction."""
+def create_tables(database: sqlite3.Connection) -> None:
+    """Create all tables and indexes, within the caller's transaction."""
     for statement in _statements(TABLES):
         database.execute(statement)
 
 
 @contextmanager
 def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
-    """Fill an empty table of records: indexes are made faster over all rows than they grow with each."""
+    """Drop the indexes of an empty table of records during the block.
+
+    Making them over all rows at the end is faster than row by row.
+    """
     for statement in _statements(_INDEXES):
         database.execute(f"DROP INDEX {statement.split()[2]}")
     yield

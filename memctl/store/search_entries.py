@@ -1,6 +1,4 @@
-"""What of a file of the memory is searched: the record, each heading of a page, each section of a session's page, a
-checkpoint. Each is an entry of the index.
-"""
+"""The entries of the search index: a record, each heading of a page, each section of a session's page, a checkpoint."""
 
 from __future__ import annotations
 
@@ -23,10 +21,10 @@ _MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest pa
 
 
 class SearchEntry(NamedTuple):
-    """Something that can be found: its kind, what it is called by (an id, a marker) and its texts.
+    """An entry of the search index: its kind, its key (an id or marker) and its texts.
 
-    `terms` are what else it is known by: other ids, tags, paths, its section. Entries of one `thread` belong together;
-    `links` are keys of others, and of the page that it belongs to.
+    `terms` are other words by which it is found: ids, tags, paths, its section. Entries of one `thread` belong
+    together; `links` are the keys of linked entries, and of the page that it belongs to.
     """
 
     kind: str
@@ -39,7 +37,10 @@ class SearchEntry(NamedTuple):
 
 
 def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry]:
-    """Yield the entries of a file, given the record that it is, if it is one; none if it is not valid."""
+    """Yield the index entries of a file of the memory; none if it is not valid.
+
+    `record` is the parsed record, if it is one.
+    """
     try:
         if record is not None:
             yield _of_record(record, body_of(text, path), _foreign(text))
@@ -57,7 +58,7 @@ def _of_record(record: Record, body: str, foreign: str) -> SearchEntry:
     terms = (record.id, *record.tags, *record.code_refs, *record.aliases, record.section or "", foreign)
     linked = (*record.relates_to, *record.supersedes, *record.superseded_by, *record.blocks, *record.blocked_by)
     links = (*linked, record.place) if record.place else linked
-    thread = f"{record.agent_id} {record.timestamp[:10]}"  # which session made a record only its commit says
+    thread = f"{record.agent_id} {record.timestamp[:10]}"  # only the commit names the session that made a record
     texts = record.title, body, " ".join(terms)
     return SearchEntry(record.memory_type, record.id, *texts, thread, links)
 
@@ -72,7 +73,7 @@ def _foreign(text: str) -> str:
 def _of_page(page: pages.Page) -> Iterator[SearchEntry]:
     """Yield a page of details as the text above its first heading and its parts, if they are not too many; any other
     page as one entry."""
-    parts = pages.parts_of(page) if page.kind is pages.DETAIL else ()
+    parts = pages.numbered_headings(page) if page.kind is pages.DETAIL else ()
     parts = parts if len(parts) <= _MOST_PARTS else ()
     above = "\n".join(page.body.split("\n")[: parts[0].line - 1]) if parts else page.body
     terms = (page.id, *page.aliases, *page.paths, *page.code_refs, page.section or "")

@@ -1,8 +1,8 @@
-"""The index of everything that can be searched: `index.db` in the Git directory that all worktrees share.
+"""The search index of everything recorded: `index.db` in the Git directory that all worktrees share.
 
-It holds nothing that the files and Git do not say: deleting or damaging it costs only time. Texts are kept once, by
-their content; what a checkout or a revision has of them, its view says (`search_views`). Where the file can't be used,
-an index in memory takes its place, and `remark` says why.
+Everything in it can be computed from the files and Git: deleting or damaging it costs only time. Each text is stored
+once, by its blob id; views list the entries of a checkout or revision (`search_views`). If the file can't be used, an
+index in memory takes its place, and `remark` says why.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CACHE = 64 * 1024  # KiB that a transaction may change before readers have to w
 
 
 class SearchIndex:
-    """An open index; if `remark` says why, one in memory."""
+    """An open index. If `remark` is not "", it says why the index is in memory."""
 
     def __init__(self, database: sqlite3.Connection, remark: str = "") -> None:
         self.database = database
@@ -59,7 +59,7 @@ class SearchIndex:
 
     @classmethod
     def open(cls, memory: Memory) -> SearchIndex:
-        """Open the index, making it anew if it is missing, damaged or of an older form."""
+        """Open the index. A file that is missing, damaged or of an older version is made anew."""
         file = memory.repository.shared / NAME
         try:
             for _ in range(2):
@@ -78,25 +78,24 @@ class SearchIndex:
 
     @classmethod
     def in_memory(cls, remark: str) -> SearchIndex:
-        """Return an empty index that ends with this process; it gives entries no number that one in a file
-        has given."""
+        """Return an empty index in memory; its entries get numbers that none in the file has."""
         database = _connect(None)
         database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))
         return cls(database, remark)
 
     @property
     def file(self) -> Path | None:
-        """The file that the index is in, None if it is in memory."""
+        """The file of the index; None if it is in memory."""
         name = self.database.execute("PRAGMA database_list").fetchone()[2]
         return Path(name) if name else None
 
     def wait(self, seconds: float) -> None:
-        """Have what follows wait for so long if another process is writing."""
+        """Make later statements wait up to `seconds` for another process that is writing."""
         self.database.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of what is done within, or nothing; raises sqlite3.OperationalError if another process is writing."""
+        """Run the block in a transaction; raises sqlite3.OperationalError if another process is writing."""
         self.database.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -112,7 +111,7 @@ class _Newer(Exception):
 
 
 def discard(file: Path) -> None:
-    """Delete an index, so that nothing of what it held is left; SQLite's side file too. Raises OSError."""
+    """Delete an index and SQLite's files beside it, so that none of its texts is left. Raises OSError."""
     for suffix in ("-journal", ""):
         Path(str(file) + suffix).unlink(missing_ok=True)
 
@@ -121,7 +120,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA secure_delete = ON")  # what is taken out stays in no free page
+        database.execute("PRAGMA secure_delete = ON")  # no free page keeps text that was removed
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")

@@ -1,7 +1,6 @@
-"""What a checkout or a revision has of the index: its view, a list of entries with the paths at which they are.
+"""Views of the search index: the entries of a checkout or revision, with their paths.
 
-A view is brought up to date by whoever searches in it. That it is, one token says: without a change of any file nothing
-is compared.
+A view is updated by the process that searches in it. A view that has the token of its source is up to date.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _KNOWN = "SELECT DISTINCT path, blob FROM live JOIN entries USING (number) WHERE
 
 
 class SearchSource(msgspec.Struct, frozen=True):
-    """What there is to be searched: all files that a cache knows, and some others.
+    """The files to search: all that a cache has, and `others`.
 
-    `name` is that of the view, and `token` another after each change. `read` gives the text that a file has under the
-    id of a blob, and raises OSError if it has another by now; `others` gives the blobs of files that the cache does not
-    know, by path.
+    `name` is that of the view; `token` changes with every change of a file. `read` returns the text for a path and blob
+    id, and raises OSError if the file has changed. `others` returns the blob ids of files that the cache does not have,
+    by path.
     """
 
     name: str
@@ -51,7 +50,7 @@ def of_checkout(memory: Memory) -> str:
 
 
 def of_index(memory: Memory) -> str:
-    """Return the name of the view of what is staged in a worktree."""
+    """Return the name of the view of the files staged in a worktree."""
     return f"{_OTHER} {_place(memory)} {memory.prefix}"
 
 
@@ -66,10 +65,10 @@ def _place(memory: Memory) -> str:
 
 
 def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
-    """Return the index and the view of what is source, up to date.
+    """Return the search index, and the number of the updated view of a source in it.
 
-    If another process is writing for long, it is the view as it was, and if there is none, or the index can't be
-    written to, one in memory. In both cases the memory's remarks say so.
+    If another process writes for long, the view is as it was. If there is no view, or the index can't be written, the
+    index is one in memory. The memory's remarks say so in both cases.
     """
     index = SearchIndex.open(memory)
     try:
@@ -96,8 +95,10 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
 def replacement_index(
     memory: Memory, index: SearchIndex, source: SearchSource, *, is_damaged: bool
 ) -> tuple[SearchIndex, int]:
-    """Return an index in memory, in place of one that another process locks for long, or of a damaged one, which is
-    deleted."""
+    """Return an index in memory and the number of its view, in place of one that is locked or damaged.
+
+    A damaged one is deleted.
+    """
     file = index.file
     index.database.close()
     remark = "" if is_damaged else f"{file} is in use by another process"

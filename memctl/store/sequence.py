@@ -1,7 +1,7 @@
 """The next number of a day's ids. All worktrees of a clone share the sequence; the caller holds the lock.
 
-The counters are a cache: if they are missing, the numbers are found again from the disk of every worktree and from
-every commit since that day, on any branch. Numbers that `memctl renumber` gave do not count: they follow from records.
+The counters are a cache: if they are missing, the numbers are found in the files of every worktree and in every commit
+since that day, on any branch. Numbers that `memctl renumber` derived from a record do not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEPT = 400  # series to remember: a year of days of one type
 
 
 class Sequence:
-    """Gives out ids. What was taken counts only once `save` is called: a refused write uses up no number."""
+    """Gives out ids. Numbers are used up only by `save`, so that a refused write uses none."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -35,8 +35,10 @@ class Sequence:
         self._taken = False
 
     def anew(self) -> Sequence:
-        """Return one that has taken nothing, with the counters of now; what this one has looked for in history it
-        knows."""
+        """Return a sequence that has given out nothing, with the counters read again.
+
+        It keeps the numbers that this one found in history.
+        """
         other = Sequence(self._memory)
         other._found = self._found
         return other
@@ -67,6 +69,7 @@ class Sequence:
         return self._ever.get(f"{kind.prefix}-{day}", 0)
 
     def save(self) -> None:
+        """Store the counters, which uses up the numbers given out."""
         if self._taken:
             _save(self._memory, self._counters)
 
@@ -85,7 +88,7 @@ def _save(memory: Memory, counters: dict[str, int]) -> None:
 
 
 def _search(memory: Memory, kind: Kind, day: str) -> int:
-    from memctl.git import history  # only where no number is known
+    from memctl.git import history  # only if no number is known
 
     series = f"{kind.prefix}-{day}"
     below = f"{memory.prefix}/{kind.folder}/{day[:7]}"
@@ -120,4 +123,4 @@ def _highest(folder: Path, series: str) -> int:
 
 
 def _highest_of(names: list[str], series: str) -> int:
-    return max((number for number in ids.numbers(names, series) if number < ids.FIRST_DERIVED), default=0)
+    return max((number for number in ids.used_numbers(names, series) if number < ids.FIRST_DERIVED), default=0)

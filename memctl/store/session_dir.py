@@ -1,8 +1,8 @@
-"""What is kept of the sessions of agents, in the Git directory that all worktrees share and in no commit.
+"""What memctl keeps of agents' sessions, in the Git directory that all worktrees share, in no commit.
 
-Each session has a folder. Tool calls that end at the same moment have a process each, so they are counted without a
-lock: every one adds a byte to a file, and its number is where its byte ends. What is said once is a file that only one
-process can make.
+Each session has a folder. Tool calls that end at once are counted by several processes without a lock: each appends a
+byte to a file, and its number is the file's size after that. A hint that is given once is a marker file, which only one
+process can create.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _SAME_EVENT = 10.0  # seconds: the time limit of our hooks; seen between two of 
 
 
 def key(session: str) -> str:
-    """Return a session's name as a file or folder may be called: `../../x y` gives `x-y`."""
+    """Return a session's id as the name of a file or folder: `../../x y` gives `x-y`."""
     is_plain = session.isascii() and session.replace("-", "").isalnum()  # as hosts name them
     name = session if is_plain else re.sub(_ODD, "-", session)
     return name[:100].strip("-._").removesuffix(".md") or "session"
 
 
 class SessionDir:
-    """The folder of one session below `root`, which is that of a memory."""
+    """The folder of one session, below `root`, the folder of all sessions of a memory."""
 
     def __init__(self, root: Path, key: str) -> None:
         self.root = root
@@ -45,7 +45,7 @@ class SessionDir:
         self.path = root / "sessions" / key
 
     def count(self) -> int:
-        """Count a tool call, and say which it is since the last compaction."""
+        """Count a tool call, and return its number since the last compaction."""
         descriptor = private.open_file(self.path / _CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             os.write(descriptor, b".")
@@ -54,17 +54,17 @@ class SessionDir:
             os.close(descriptor)
 
     def calls(self) -> int:
-        """Return how many tool calls there were since the last compaction."""
+        """Return the number of tool calls since the last compaction."""
         try:
             return (self.path / _CALLS).stat().st_size
         except OSError:
             return 0
 
-    def is_first(self, what: str) -> bool:
+    def claim_hint(self, what: str) -> bool:
         """Note that a hint is given, and return whether it is the first time since the last compaction."""
-        return self.is_new(f"{_SAID}{what}")
+        return self.create_marker(f"{_SAID}{what}")
 
-    def is_new(self, name: str) -> bool:
+    def create_marker(self, name: str) -> bool:
         """Create an empty marker file, and return whether it did not exist yet in this session."""
         try:
             os.close(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -72,21 +72,22 @@ class SessionDir:
         except FileExistsError:
             return False
 
-    def is_once(self, event: bytes, *, is_one_of_many: bool) -> bool:
-        """Note an event, whether nobody else has: of two processes that were given the same, only one is the first.
+    def claim_event(self, event: bytes, *, is_one_of_many: bool) -> bool:
+        """Note an event, and return whether this process is the first to note it.
 
-        A host that finds our hook in two of its files (a user's and a project's) gives both the same bytes at the same
-        moment. The mark's name is a format that all versions of memctl share, for they may be hooked side by side:
-        `event-` and the BLAKE2b digest, 12 bytes in hexadecimal digits, of what the host wrote to standard input.
+        A host with our hook in two of its files (a user's and a project's) gives both the same bytes at once. The
+        marker's name is a format that all versions of memctl share, since two may be hooked side by side: `event-` and
+        the BLAKE2b digest, 12 bytes in hexadecimal digits, of what the host wrote to standard input.
 
-        The host goes on when all have answered, so another event forgets those before it; but calls of tools end, and
-        sub-agents begin, at the same time, and `is_one_of_many` forgets none. A mark that is older than a hook may take
-        is of another event with the same words: a session that is resumed, killed and resumed again.
+        A new event deletes the markers of earlier ones, since the host goes on only when all hooks have answered. With
+        `is_one_of_many` it does not: several tool calls end, and several sub-agents begin, at once. A marker older than
+        a hook may take is ignored: its event had the same words, as when a session is resumed, killed and resumed
+        again.
         """
         from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more after every tool call
 
         name = f"{_EVENT}{blake2b(event, digest_size=12).hexdigest()}"
-        if not self.is_new(name) and not self._take_over(self.path / name):
+        if not self.create_marker(name) and not self._take_over(self.path / name):
             return False
         if not is_one_of_many:
             for other in os.listdir(self.path):
@@ -106,32 +107,32 @@ class SessionDir:
             os.close(descriptor)
 
     def offset(self, name: str) -> int:
-        """Return how far a transcript was read for something, in bytes; 0 if nothing is noted."""
+        """Return up to which byte a transcript was read for the purpose `name`; 0 if nothing is noted."""
         try:
             return max(0, int((self.path / name).read_text()))
         except (OSError, ValueError):
             return 0
 
     def note_offset(self, name: str, offset: int) -> None:
-        """Note how far a transcript is read for something. Raises OSError."""
+        """Note up to which byte a transcript was read for the purpose `name`. Raises OSError."""
         with open(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             stream.write(str(offset))
 
-    def said(self) -> list[str]:
-        """Return the names of the hints that were given since the last compaction."""
+    def hints(self) -> list[str]:
+        """Return the names of the hints given since the last compaction."""
         return sorted(name[len(_SAID) :] for name in self._marks(_SAID))
 
-    def show(self, identifier: str) -> bool:
-        """Note that the session is shown something of the memory; return whether it is the first time since the last
+    def mark_shown(self, identifier: str) -> bool:
+        """Note that the session was shown a record, page or file, and return whether it is the first time since
         compaction."""
-        return self.is_new(_SHOWN + identifier.replace("/", "-"))
+        return self.create_marker(_SHOWN + identifier.replace("/", "-"))
 
     def shown(self) -> set[str]:
-        """Return what was shown since the last compaction, with `-` for each `/`."""
+        """Return the ids of what was shown since the last compaction, with `-` for each `/`."""
         return {name[len(_SHOWN) :] for name in self._marks(_SHOWN)}
 
     def reset(self) -> None:
-        """Begin to count anew, and to say and show things again."""
+        """Start counting tool calls at 0, and forget the hints given and the records shown."""
         for name in (_CALLS, *self._marks(_SAID), *self._marks(_SHOWN)):
             (self.path / name).unlink(missing_ok=True)
 
@@ -142,13 +143,13 @@ class SessionDir:
             return []
 
     def others(self) -> Iterator[SessionDir]:
-        """Yield the folders of all other sessions, the most recently touched first."""
+        """Yield the folders of all other sessions, the most recently changed first."""
         for path in _by_age(self.path.parent):
             if path.name != self.key:
                 yield SessionDir(self.root, path.name)
 
     def tidy(self) -> None:
-        """Forget the oldest sessions, if there are very many."""
+        """Delete the folders of the oldest sessions if there are very many."""
         for path in _by_age(self.path.parent)[_MOST_SESSIONS:]:
             from shutil import rmtree  # 4 ms, and mostly there is nothing to tidy
 
@@ -156,8 +157,8 @@ class SessionDir:
 
 
 def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
-    """Return the repository of the memory at or above a place, the folder that has `.memory/`, and where its hooks keep
-    what they know; None without a memory.
+    """Return the repository, the folder with the `.memory/` at or above `start`, and that of its hooks' sessions, or
+    None.
 
     The memory is not opened: it may be broken, and a hook has no time for it.
     """

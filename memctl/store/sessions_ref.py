@@ -1,8 +1,8 @@
 """Pages of sessions and checkpoints on a ref of their own, refs/memctl/sessions: on no branch, in no worktree or index.
 
-All memories of a clone share the ref. Its commits are a chain of their own, with the same messages and trailers as
-those of the branch, and their trees have the files under the paths that they would have in the worktree. Readers find
-files in both places; what is in the worktree comes first.
+All memories of a clone share the ref. Its commits are a separate history with the usual messages and trailers; their
+trees have the files under the paths that they would have in the worktree. Readers look in both places; a file in the
+worktree wins.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")
 
 
 def remote_ref(remote: str) -> str:
-    """Return where memctl keeps what it has fetched of a remote's."""
+    """Return the name of the ref with what was fetched of a remote's refs/memctl/sessions."""
     return REF.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
-def now(memory: Memory) -> str:
-    """Return the commit that the ref is at, "" if there is none. Files say so."""
+def head(memory: Memory) -> str:
+    """Return the id of the ref's commit, "" if there is none. Git is not started."""
     return memory.repository.tip(REF)
 
 
 def as_of(memory: Memory, revision: str) -> str:
-    """Return the last commit of the ref that is no later than a revision; "" if there is none."""
-    tip = now(memory)
+    """Return the id of the ref's last commit that is no later than a revision, "" if there is none."""
+    tip = head(memory)
     if not tip:
         return ""
     commit = memory.repository.resolve(revision)
@@ -39,8 +39,8 @@ def as_of(memory: Memory, revision: str) -> str:
 
 
 def has(memory: Memory, path: str) -> bool:
-    """Return whether the memory has a file, in the worktree or on the ref."""
+    """Return whether a path below `.memory/` is a file in the worktree or on the ref."""
     if os.path.lexists(memory.folder / path):
         return True
-    tip = now(memory)
+    tip = head(memory)
     return bool(tip) and memory.repository.objects.read([f"{tip}:{memory.tracked(path)}"])[0] is not None

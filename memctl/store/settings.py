@@ -1,4 +1,4 @@
-"""Settings that are read and mean nothing: what `status` and `check` say of them."""
+"""Checks of settings whose values have no effect, for `status` and `check`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memctl.store.place import CONFIG
 
 
 def faults(memory: Memory) -> list[MemctlError]:
-    """Return an error for each setting of the project or of Git with a value that means nothing here."""
+    """Return an error for each setting of the project or of Git with a value that has no meaning here."""
     found = []
     for read in (lambda: _hook_commits(memory), lambda: batches.mode(memory), lambda: _branch(memory)):
         try:

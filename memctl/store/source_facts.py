@@ -1,7 +1,7 @@
-"""What was found in the contents of the repository's files, kept in the cache by blob: a content never changes.
+"""Facts computed from the repository's own files, kept in the cache by blob id, since a blob never changes.
 
-`name` says what else the finding depends on, such as the file's suffix or a family of models. What is kept of contents
-that are gone is deleted once it is more than what is kept of those that are there.
+A key has the blob id and a `name` for what else the fact depends on, such as the file's suffix or a tokenizer. Facts of
+blobs that no file has any more are deleted once they outnumber the others.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from contextlib import suppress
 from memctl.store.cache import Cache
 
 Key = tuple[str, str]  # blob and name
-_SPARE = 5_000  # findings about contents that are gone; a branch may bring them back
+_SPARE = 5_000  # facts to keep of blobs that no file has; another branch may have them
 
 
 def recall(cache: Cache) -> dict[Key, bytes]:
-    """Return everything that was found: 10,000 files take 10 ms."""
+    """Return all stored facts by key; for 10,000 files this takes 10 ms."""
     try:
         return {(row[0], row[1]): row[2] for row in cache.database.execute("SELECT blob, name, found FROM sources")}
-    except sqlite3.Error:  # damaged, or another process is writing for long; it is found out again
+    except sqlite3.Error:  # damaged, or locked for long; the facts are computed again
         return {}
 
 
 def keep(cache: Cache, found: Mapping[Key, bytes]) -> None:
-    """Keep findings; if another process is writing, they are simply made again."""
+    """Store facts by key. If another process is writing, they are not stored and have to be computed again."""
     _change(cache, "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", ((*key, value) for key, value in found.items()))
 
 
 def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None:
-    """Delete what is known of other blobs than these, if it has become more than what is known of them."""
+    """Delete the facts of all blobs but `blobs`, if they outnumber those of `blobs`."""
     gone = {key for key in known if key[0] not in blobs}
     if len(gone) > max(len(known) - len(gone), _SPARE):
         _change(cache, "DELETE FROM sources WHERE blob = ? AND name = ?", gone)

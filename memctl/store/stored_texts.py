@@ -1,4 +1,4 @@
-"""Questions about the words of what is recorded, answered by the index."""
+"""Search in the words of the memory, answered by the search index."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 from memctl.record.kinds import KINDS
 from memctl.record.source import Excerpt, Hit
-from memctl.store import questions, search_views, vocabulary
+from memctl.store import fts_query, search_views, vocabulary
+from memctl.store.fts_query import FtsQuery
 from memctl.store.memory import Memory
-from memctl.store.questions import FtsQuery
 from memctl.store.search_index import TEXTS, SearchIndex
 from memctl.store.search_views import SearchSource
 from memctl.text.lazy_regex import lazy_regex
@@ -76,7 +76,7 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 
 
 class StoredTexts:
-    """The texts of a memory as they are in one view of the index, which is brought up to date first."""
+    """The Texts of a view of the search index, updated first; `record.source.Texts` describes the methods."""
 
     def __init__(self, memory: Memory, searched: SearchSource, hidden: frozenset[str] = frozenset()) -> None:
         self._memory = memory
@@ -145,8 +145,8 @@ class StoredTexts:
                 return rows
         return []
 
-    def instead(self, query: str) -> dict[str, tuple[str, ...]]:
-        return self._fts_query(query).instead
+    def substitutes(self, query: str) -> dict[str, tuple[str, ...]]:
+        return self._fts_query(query).substitutes
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
         return self._column("title", numbers)
@@ -166,7 +166,7 @@ class StoredTexts:
 
     def _of_best_piece(self, number: int, asked: FtsQuery) -> str:
         """Return the excerpt with marks of a long text, "" if no piece of it matches."""
-        body = self.bodies([number]).get(number, "")  # another process may have just taken it out
+        body = self.bodies([number]).get(number, "")  # another process may have just deleted it
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute(TEXTS)
             pieces = ((body[start : start + _PIECE + _OVERLAP],) for start in range(0, len(body), _PIECE))
@@ -176,7 +176,7 @@ class StoredTexts:
                     return str(row[0])
         return ""
 
-    def alike(self, path: str) -> dict[str, float]:
+    def similar(self, path: str) -> dict[str, float]:
         rows = self._rows(f"SELECT title, body {_EACH} WHERE path = ?", path)
         telling = self._telling_words(f"{rows[0][0]}\n{_HEADING.sub('', rows[0][1])}") if rows else []
         if not telling:
@@ -189,7 +189,7 @@ class StoredTexts:
         own = scores.pop(path, 0.0)
         return {other: min(score / own, 1.0) for other, score in scores.items()} if own else {}
 
-    def everything(self) -> Iterable[tuple[str, str]]:
+    def all_texts(self) -> Iterable[tuple[str, str]]:
         texts = "texts.title || char(10) || body || char(10) || terms"
         return self._rows(f"SELECT path, {texts} {_EACH} JOIN entries USING (number) WHERE {_OF_RECORDS} ORDER BY path")
 
@@ -199,7 +199,10 @@ class StoredTexts:
         return {key: rows[0][0] for key, rows in found if rows}
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        with suppress(sqlite3.OperationalError), self._index.transaction():  # if others write, they are made again
+        with (
+            suppress(sqlite3.OperationalError),
+            self._index.transaction(),
+        ):  # if another process writes, they are computed again
             self._index.database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
 
     def without(self, paths: Collection[str]) -> StoredTexts:
@@ -215,10 +218,10 @@ class StoredTexts:
 
     def _fts_query(self, query: str) -> FtsQuery:
         if query not in self._questions:
-            self._questions[query] = questions.read(query, self._instead)
-            if len(beginning(query, questions.MOST_WORDS)) < len(query):
+            self._questions[query] = fts_query.parse(query, self._instead)
+            if len(beginning(query, fts_query.MOST_WORDS)) < len(query):
                 self.remark(
-                    f"the text searched for is long: only its first {questions.MOST_WORDS} different words count"
+                    f"the text searched for is long: only its first {fts_query.MOST_WORDS} different words count"
                 )
         return self._questions[query]
 
@@ -227,7 +230,7 @@ class StoredTexts:
             found: int = self._rows(_COUNT_LIVE, f'"{phrase}"', most)[0][0]
             return found
 
-        return vocabulary.instead(self._index.database, word, count)
+        return vocabulary.substitutes(self._index.database, word, count)
 
     def _rows_matching(self, statement: str, query: str, *values: str | int) -> list[Any]:
         """Return what a statement gives for a query, without its phrases if nothing has them."""

@@ -1,4 +1,4 @@
-"""The words that occur in the memory, unstemmed, to find out what a misspelt one was to be."""
+"""The words that occur in the memory, unstemmed, from which misspelt words of a query are corrected."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from memctl.text.words import SHORTEST_GUESSED, nearest
 
-_LONGEST = 40  # letters; what is longer is no word that somebody types
+_LONGEST = 40  # letters; nobody types longer words
 _MANY = 1_000  # records: how many more than that have a word does not matter
 _OFFERED = 2  # of the nearest words
 # Slips that a changed letter counts as: most words that nobody has written yet are no slip, and differ by one from
@@ -18,12 +18,12 @@ Count = Callable[[str, int], int]  # how many texts have a word or phrase, at mo
 
 
 def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Take words in; those of digits, and very short and long ones, are left aside."""
+    """Add words; numbers, and very short or long words, are left out."""
     database.executemany("INSERT OR IGNORE INTO vocabulary VALUES (?)", [(word,) for word in _words_to_keep(words)])
 
 
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Take out those of some words that no text has any more, nor another word of the same stem."""
+    """Remove those of some words that no text contains any more, also not in another form with the same stem."""
     find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
     gone = [(word,) for word in _words_to_keep(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
     database.executemany("DELETE FROM vocabulary WHERE word = ?", gone)
@@ -33,11 +33,11 @@ def _words_to_keep(words: Iterable[str]) -> list[str]:
     return sorted({word for word in words if word.isalpha() and SHORTEST_GUESSED - 2 < len(word) <= _LONGEST})
 
 
-def instead(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
-    """Return what to look for instead of a word: nothing if it occurs, or if nothing is like it.
+def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
+    """Return the words to search in place of one: none if the word occurs, if it is a number, or if no word is similar.
 
-    Nothing is like a number. Of a word it is two written as one (`readtimeout` for `read_timeout`), or else the words
-    spelled most like it, the most frequent first. The first letter is taken to be right, or swapped with the second.
+    Otherwise they are the two words of which it is made (`read_timeout` for `readtimeout`), or the words with the most
+    similar spelling, the most frequent first. The first letter is taken to be right, or swapped with the second.
     """
     if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()

@@ -19,7 +19,7 @@ def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool)
     """
     repository, remote = memory.repository, done.upstream.remote
     there = batches.ref(memory, done.upstream.ref)
-    tracking = batches.tracking(memory, done.upstream.ref, remote)
+    tracking = batches.tracking_ref(memory, done.upstream.ref, remote)
     if dry_run:
         return done
     for number in range(_TRIES):
@@ -39,9 +39,9 @@ def _merge_ref(memory: Memory, branch: str, theirs: str) -> str:
     repository, ref = memory.repository, batches.ref(memory, branch)
     with lock.hold(repository.shared / "lock"):
         ours = repository.tip(ref)
-        if batches.of_branch(memory, branch) or not theirs or (ours and refs.has(repository, ours, theirs)):
+        if batches.of_branch(memory, branch) or not theirs or (ours and refs.contains(repository, ours, theirs)):
             return theirs if batches.of_branch(memory, branch) else ours
-        goes_on = not ours or refs.has(repository, theirs, ours)
+        goes_on = not ours or refs.contains(repository, theirs, ours)
         new = theirs if goes_on else batches.join(memory, ours, theirs)
         trailers = batches.trailers(memory, new)
         if trailers.base and not trailers.changes:  # somebody has pushed an open batch by hand: here none is

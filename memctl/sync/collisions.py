@@ -70,13 +70,13 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
 class _Ours:
     """The history of what only this clone has: a file of ours that names a shared id means our record."""
 
-    def added(self, _: Collection[Origin]) -> Mapping[Origin, int]:
+    def times_added(self, _: Collection[Origin]) -> Mapping[Origin, int]:
         return {}
 
-    def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+    def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         return dict.fromkeys(writers, frozenset(things))
 
-    def ever(self, _: str) -> Collection[str]:
+    def paths_ever(self, _: str) -> Collection[str]:
         return ()
 
 
@@ -108,8 +108,8 @@ def _records(
         if published and published.memory_id == memory_id:
             if path == other:
                 continue  # the same record came both ways
-            memory_id = id_collisions.copied(record)
-        now = ids.derived(record.id, memory_id, taken)
+            memory_id = id_collisions.copy_memory_id(record)
+        now = ids.derive_id(record.id, memory_id, taken)
         taken.add(now)
         yield Holder(
             record.id, now, path, Origin(path, mark=record.memory_id), record.title, record, memory_id=memory_id
@@ -123,7 +123,7 @@ def _pages(
         yielding = sorted((path for path in shared if pages.kind_at(path) is kind), key=pages.number_at)
         if not yielding:
             continue
-        ever = lifecycle_pages.former(memory, kind)
+        ever = lifecycle_pages.former_files(memory, kind)
         free = id_collisions.free_numbers(kind, map(pages.number_at, (*known, *ever)))
         for path in yielding:
             with suppress(InvalidRecord, UnicodeEncodeError):

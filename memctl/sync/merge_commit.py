@@ -65,14 +65,14 @@ def assemble(
     subtree = tree_merge.tree_at(repository, ours, memory.prefix)
     changes = _below_top(memory, merge_tree.changes(sides[1], merged.files))
     memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
-    tree = tree_merge.edited(repository, rest, {**memories, **changes})
+    tree = tree_merge.edit_tree(repository, rest, {**memories, **changes})
     snapshot = load.near_worktree(memory, tree)
     if fixed := _fix_links(memory, snapshot, merged):
-        tree = tree_merge.edited(repository, tree, _below_top(memory, fixed))
+        tree = tree_merge.edit_tree(repository, tree, _below_top(memory, fixed))
         snapshot = load.near_worktree(memory, tree)
     rendered, warning = _render_documents(memory, snapshot)
     if rendered:
-        tree = tree_merge.edited(repository, tree, _below_top(memory, rendered))
+        tree = tree_merge.edit_tree(repository, tree, _below_top(memory, rendered))
     made = MergeCommit("", merged.both, renamed, merged.lost, merged.revived, warning)
     text = commit_message.compose([_change(memory, upstream, made)])
     signed = repository.flag("commit.gpgsign")

@@ -25,7 +25,7 @@ from memctl.record import content_fields, frontmatter, handoff, ids, pages, sess
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import BY_FOLDER, HANDOFF
-from memctl.record.parser import only_counted
+from memctl.record.parser import differs_only_in_retrievals
 from memctl.record.record import ORDER
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -33,7 +33,7 @@ from memctl.sync.collisions import Leaves
 from memctl.text.fit import cut
 from memctl.write import documents as rendering
 from memctl.write import merge as record_merge
-from memctl.write.merge import WHOLE, Lost
+from memctl.write.merge import WHOLE, LostValue
 from memctl.write.redact_file import is_readable
 
 if TYPE_CHECKING:
@@ -47,15 +47,15 @@ _SHOWN = 300  # characters of a value that gave way; the rest is in the history
 
 def merge_text(
     path: str, base: str, ours: str, theirs: str, counter: Callable[[], Counter]
-) -> tuple[str, tuple[Lost, ...]]:
+) -> tuple[str, tuple[LostValue, ...]]:
     """Return the merge of two versions of a record or page with the common version `base` ("" for none), and what was
     lost.
 
     `counter` returns the token counter for the budget of a session's page; it is called only if needed.
     """
     if not is_readable(path, theirs) and is_readable(path, ours):
-        return ours, (Lost(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
-    whole = (theirs, (Lost(WHOLE, ours, theirs),))
+        return ours, (LostValue(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
+    whole = (theirs, (LostValue(WHOLE, ours, theirs),))
     try:
         if session_page.is_page(path) or session_page.is_trail(path):
             from memctl.session import merge as session_merge
@@ -81,7 +81,7 @@ def one_line(value: Any) -> str:
     return cut(text, _SHOWN)
 
 
-def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[str, tuple[Lost, ...]]:
+def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[str, tuple[LostValue, ...]]:
     """Return our version of a handoff without its answer if theirs has a different one, and what was lost; else
     unchanged."""
     try:
@@ -92,7 +92,7 @@ def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[s
     if statuses[0] != OFFERED or OFFERED in statuses[1:]:
         return ours, ()
     mine, yours = _answer(one), _answer(other)
-    lost = tuple(Lost(key, _said(mine[key]), _said(yours[key])) for key in mine if mine[key] != yours[key])
+    lost = tuple(LostValue(key, _said(mine[key]), _said(yours[key])) for key in mine if mine[key] != yours[key])
     if not lost:
         return ours, ()
     was = _answer(before)
@@ -126,7 +126,7 @@ class LostInFile(msgspec.Struct, frozen=True):
 
     path: str
     id: str
-    loss: Lost
+    loss: LostValue
 
 
 class MergedTree(msgspec.Struct, frozen=True):
@@ -262,7 +262,7 @@ def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) 
 def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | None) -> None:
     """Keep a file that one side deleted and the other changed, unless only its access counts changed."""
     assert left is not None
-    if is_authored(path) and only_counted(work.text(before), work.text(left)):
+    if is_authored(path) and differs_only_in_retrievals(work.text(before), work.text(left)):
         return
     work.found[path] = left
     work.revived.append(path)
@@ -272,7 +272,7 @@ def _merge_lines(work: _Merge, path: str) -> None:
     """Merge line by line a file that is not memctl's, or the settings."""
     before, one, other = (work.text(side.get(path)) for side in (work.base, work.ours, work.theirs))
     try:
-        text, conflicts = tree_merge.texts(before, one, other)
+        text, conflicts = tree_merge.merge_texts(before, one, other)
     except GitFailed:  # it is binary
         text, conflicts = "", 1
     if conflicts:

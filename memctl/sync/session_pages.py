@@ -56,20 +56,20 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     now = trees.entries(repository, ours)
     changed = [entry for entry in now if entry.blob in texts]
     blobs = tree_merge.store(repository, [texts[entry.blob].encode() for entry in changed])
-    whole = tree_merge.edited(
+    whole = tree_merge.edit_tree(
         repository,
         tree_merge.tree_at(repository, ours),
         {entry.path: Leaf("100644", blob) for entry, blob in zip(changed, blobs, strict=True)},
     )
     held_back = {entry.path: unfit[entry.blob] for entry in now if entry.blob in unfit}
     there = {entry.path: entry.blob for entry in trees.entries(repository, theirs)} if theirs else {}
-    public = tree_merge.edited(
+    public = tree_merge.edit_tree(
         repository,
         whole,
         {path: Leaf("100644", there[path]) if path in there else None for path in held_back},
     )
     push = theirs
-    if public != (tree_merge.tree_at(repository, theirs) if theirs else tree_merge.edited(repository, "", {})):
+    if public != (tree_merge.tree_at(repository, theirs) if theirs else tree_merge.edit_tree(repository, "", {})):
         push = _redacted_commit(memory, public, theirs)
     elif not names:
         return Publishable(theirs, ours, held_back=held_back)
@@ -129,7 +129,7 @@ def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -
     """
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)
-    before = sessions_ref.now(memory)
+    before = sessions_ref.head(memory)
     redacted: tuple[str, ...] = ()
     for number in range(_TRIES):
         is_fetched = done.has_state and number == 0
@@ -173,10 +173,10 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
     it."""
     repository = memory.repository
     with lock.hold(repository.shared / "lock"):
-        ours = sessions_ref.now(memory)
-        if not theirs or refs.has(repository, ours, theirs):
+        ours = sessions_ref.head(memory)
+        if not theirs or refs.contains(repository, ours, theirs):
             return ours
-        goes_on = not ours or refs.has(repository, theirs, ours)
+        goes_on = not ours or refs.contains(repository, theirs, ours)
         new = theirs if goes_on else _merge_commits(memory, remote, ours, theirs)
         if not dry_run and not refs.swap(repository, REF, new, ours):
             raise MemctlError(f"{REF} keeps being moved by other processes", "try again")
@@ -194,7 +194,7 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
         kept = {path: leaf for path in combined.conflicts if (leaf := sides[1].get(path) or sides[2].get(path))}
         wanted = {**combined.files, **kept}
         changes |= {f"{prefix}/{path}": leaf for path, leaf in merge_tree.changes(sides[1], wanted).items()}
-    tree = tree_merge.edited(repository, tree_merge.tree_at(repository, ours), changes)
+    tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, ours), changes)
     change = commit.with_author(memory, Change(op="sync", title=f"sessions with {remote}"))
     return refs.commit_tree(repository, tree, (ours, theirs), commit_message.compose([change]), memory.commit_moment)
 

@@ -128,7 +128,7 @@ def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bo
     A clone with nothing to push never waits.
     """
     if turn.is_anothers:
-        return refs.has(memory.repository, theirs, memory.repository.branch()[1])
+        return refs.contains(memory.repository, theirs, memory.repository.branch()[1])
     if number > _LOST:
         return turn.take(memory.actor)
     turn.clear_away()
@@ -143,7 +143,7 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
             memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
         return
     recovery.recover(memory)
-    if move and move.pushed and refs.has(memory.repository, theirs, move.new):
+    if move and move.pushed and refs.contains(memory.repository, theirs, move.new):
         memory.remarks.append(f"{move.why} had pushed {result.count_commits(move.pushed)}")
 
 
@@ -154,15 +154,15 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
     The caller holds the write lock, so that what another process is writing does not count as waiting.
     """
     if dry_run:
-        waiting = [entry.change for entry in entry_state.outstanding(memory) if not (entry.held or entry.undone)]
+        waiting = [entry.change for entry in entry_state.open_entries(memory) if not (entry.held or entry.undone)]
         memory.remarks += [
             f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
         ]
         if squashed := commit.squash(memory, dry_run=True):
             memory.remarks.append(f"`memctl sync` commits this on the branch first: {squashed.change.title}")
         return
-    squashed = commit.settle(memory)
-    for made in commit.commit_left(memory):
+    squashed = commit.sync_batch(memory)
+    for made in commit.commit_remaining(memory):
         what = f"{made.change.op} {made.change.title}"
         if made.pending:
             raise MemctlError(f"{what} waits for its commit: {made.pending}", made.hint)
@@ -178,9 +178,7 @@ def _head(memory: Memory) -> tuple[str, str]:
     try:
         commits.forbid_if_unsafe(memory.repository)
     except CommitPending as error:
-        raise MemctlError(
-            f"can't sync now:  {error.why}", "finish or abort that first; `git status` says how"
-        ) from None
+        raise MemctlError(f"can't sync now: {error.why}", "finish or abort that first; `git status` says how") from None
     branch, ours = memory.repository.branch()
     if not branch:
         raise MemctlError("HEAD is detached: there is no branch to sync", "`git switch BRANCH` first")
@@ -194,7 +192,7 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     fetch."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
-    changes = (batches.ref(memory, upstream.ref), batches.tracking(memory, upstream.ref, upstream.remote))
+    changes = (batches.ref(memory, upstream.ref), batches.tracking_ref(memory, upstream.ref, upstream.remote))
     theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages, changes))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")

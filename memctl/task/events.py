@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.event import HANDED, WorkflowEvent, problems
-from memctl.record.required_text import LONGEST_LINE, Wrong, misfits
+from memctl.record.required_text import LONGEST_LINE, InvalidFields, type_errors
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
@@ -104,15 +104,17 @@ def _tidy(value: Any) -> Any:
 
 
 def _refuse(values: dict[str, Any]) -> None:
-    wrong = dict(misfits(values, WorkflowEvent))
+    wrong = dict(type_errors(values, WorkflowEvent))
     fitting = {name: value for name, value in values.items() if name not in wrong}
     try:
         event = msgspec.convert(fitting, WorkflowEvent)
     except msgspec.ValidationError:  # a field that every event has is wrong
-        raise Wrong("this is not a valid event:", list(wrong.items())) from None
+        raise InvalidFields("this is not a valid event:", list(wrong.items())) from None
     wrong |= {name: message for name, message in reversed(problems(event)) if name not in wrong}
     if wrong:
-        raise Wrong(f"this {event.event_type} event is incomplete:", list(wrong.items()), "`memctl event emit -h`")
+        raise InvalidFields(
+            f"this {event.event_type} event is incomplete:", list(wrong.items()), "`memctl event emit -h`"
+        )
     around = ((name, getattr(event, name)) for name in ("source_agent", "session", "workflow_id"))
     for field, text in (*around, *event.texts()):
         for span in find(text):

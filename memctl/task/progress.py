@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import (
     CLAIMED,
     DONE,
@@ -68,8 +68,8 @@ def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[
         old = found.pop(key(step.text), None)
         is_done = old is not None and old.status == DONE
         if old and is_done and step.status != DONE:
-            hint = "name what is left of it as a step of its own, or --drop it first"
-            raise MemctlError(f"{old.text!r} is done", hint, USAGE)
+            hint = "give the rest of it as another step, or --drop it first"
+            raise MemctlError(f"the step {old.text!r} is done already", hint, USAGE)
         found[key(step.text)] = old if old and is_done else step
     return limit_steps(found.values())
 
@@ -95,8 +95,8 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
     steps = tuple(msgspec.structs.replace(step, text=line(step.text)) for step in state.steps)
     if shorten:
         values["goal"] = cut(encodable(values["goal"]), LONGEST_MISSION)
-        values |= {name: tuple(filter(is_said, values[name]))[-MOST_LINES:] for name in LISTS}
-        first = {key(step.text): step for step in reversed(steps) if is_said(step.text)}
+        values |= {name: tuple(filter(is_meaningful, values[name]))[-MOST_LINES:] for name in LISTS}
+        first = {key(step.text): step for step in reversed(steps) if is_meaningful(step.text)}
         steps = limit_steps(step for step in steps if step is first.get(key(step.text)))
     return msgspec.structs.replace(state, **values, steps=steps)
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import msgspec
 
 from memctl.record.checkpoint import Checkpoint, Version
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.store import event_stream
@@ -20,6 +20,7 @@ from memctl.task.resume_text import ResumeText
 from memctl.text.actions import DELETED
 from memctl.text.fit import LIMIT
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.phrases import quantity
 
 _WHY = {
     "goal": "what the work is for (--task)",
@@ -49,16 +50,16 @@ def missing_fields(state: TaskState) -> list[StateGap]:
     if state.next_actions and state.is_finished:
         return []
     begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
-    found = [] if is_said(state.goal) else [StateGap("goal", _WHY["goal"], essential=True)]
-    if not any(map(is_said, (*begun, *state.planned))):
+    found = [] if is_meaningful(state.goal) else [StateGap("goal", _WHY["goal"], essential=True)]
+    if not any(map(is_meaningful, (*begun, *state.planned))):
         why = "what comes next (--next); nothing is planned or in progress either"
         found.append(StateGap("next_actions", why, essential=True))
-    elif not any(map(is_said, begun)):
+    elif not any(map(is_meaningful, begun)):
         found.append(StateGap("in_progress", "where to begin (--doing, --next): there are only plans"))
     # The files worked on are inputs, too.
     inputs = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
     needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
-    found += [StateGap(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_said, texts))]
+    found += [StateGap(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_meaningful, texts))]
     return [*found, *_hidden(state)]
 
 
@@ -102,7 +103,7 @@ class Resumption(msgspec.Struct, frozen=True):
     withheld: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Return the reasons why it can't be resumed; with `strict`, every missing field is one."""
+        """Return the reasons why the checkpoint can't be resumed; with `strict`, every missing field is one."""
         found = []
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")
@@ -158,7 +159,7 @@ def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
     stream = event_stream.read(memory)
     waiting = events.since_checkpoint(stream.events, saved.workflow_id)
     if since := events.lines([event for event in waiting if event.timestamp >= saved.saved_at]):
-        more = f"{len(since)} event{'s' if len(since) > 1 else ''} since"
+        more = f"{quantity(len(since), 'event')} since"
         yield EnvironmentDrift("events", more, since)
     numbers = [event.sequence for event in stream.events]
     if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):

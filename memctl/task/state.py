@@ -14,7 +14,7 @@ import msgspec
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.record import Record
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, PROGRESS, Status, Step, TaskState, key
 from memctl.text.fit import cut
@@ -79,4 +79,4 @@ def record_values(state: TaskState) -> dict[str, Any]:
 def _lines(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
     given = values.get(name)
     texts = [str(text) for text in given] if isinstance(given, list | tuple) else []
-    return tuple(cut(one_line(text), LONGEST_LINE) for text in texts if is_said(text))[:MOST_LINES]
+    return tuple(cut(one_line(text), LONGEST_LINE) for text in texts if is_meaningful(text))[:MOST_LINES]

@@ -92,7 +92,7 @@ def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> 
     """Return the versions of a workflow, for "" of all workflows, that are in history only, newest first."""
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))
-    beside = sessions_ref.now(memory)
+    beside = sessions_ref.head(memory)
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), beside=beside)
     paths = (path[len(memory.prefix) + 1 :] for path in tracked)
     found = {version for path in paths if path not in here and (version := checkpoint.version_at(path))}
@@ -155,7 +155,7 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
     for version in known:
-        if there := objects.anywhere(memory, [memory.tracked(version.path)]):
+        if there := objects.newest_with(memory, [memory.tracked(version.path)]):
             with suppress(InvalidRecord, OSError):
                 return checkpoint.parse(there.read(version.path), version.path)
     return None

@@ -16,7 +16,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.record import Record
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
 
@@ -46,7 +46,7 @@ def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
         lines += [f"and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
         over = f"{'ask the user to ' if memory.by_agent else ''}write with --allow-owned --reason WHY"
         raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or {over}")
-    if not is_said(change.reason):
+    if not is_meaningful(change.reason):
         raise MemctlError("--allow-owned needs --reason, which is recorded", exit_code=USAGE)
     over = ", ".join(dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in found))
     return msgspec.structs.replace(change, reason=f"{change.reason} (written to {over})")
@@ -80,12 +80,12 @@ def forbidden_records(memory: Memory, records: Iterable[Record]) -> dict[str, st
     """Return the records that the agent at work may not write: path -> the ownership that forbids it, in words."""
     if (state := _restricting(memory)) is None:
         return {}
-    from memctl.store.file_sections import around, parent_on_disk
+    from memctl.store.file_sections import enclosing, parent_on_disk
 
     parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers
     found = {}
     for record in records:
-        if held := state.forbidding(around(record.section or "", parent), memory.actor, memory.now):
+        if held := state.forbidding(enclosing(record.section or "", parent), memory.actor, memory.now):
             found[record.path] = held.description
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.team import agents
 from memctl.team.ref_state import Plan, Step
 from memctl.team.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, agent_name
@@ -163,7 +163,7 @@ def _reason(text: str) -> str:
 def refuse_no_reason(force: bool, reason: str) -> None:
     """Raise MemctlError if `force` is given without a reason, since overriding another's ownership is recorded with
     one."""
-    if force and not is_said(reason):
+    if force and not is_meaningful(reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 
 

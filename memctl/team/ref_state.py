@@ -128,9 +128,9 @@ def try_step(
     lost: tuple[str, ...] = (),
     theirs: str = "",
 ) -> StateOutcome:
-    """Return what a plan makes of a state, stored as a commit that no ref has yet, after `prepare` has seen it.
+    """Return the outcome of a plan on a state, stored as a commit on no ref, and call `prepare` with that outcome.
 
-    Without a change, and in a dry run, there is no commit. Raises MemctlError if the plan or `prepare` refuses.
+    Without a change, and in a dry run, no commit is made. Raises MemctlError if the plan or `prepare` refuses.
     """
     outcome = StateOutcome(next_step(memory, seen, plan, terms), seen.state, lost=lost, theirs=theirs)
     if outcome.is_changed and not terms.dry_run:

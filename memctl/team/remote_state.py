@@ -97,7 +97,7 @@ def update_locked(
             return outcome
         time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
-        raise MemctlError(f"{remote} got {len(tips) - 1} changes by others meanwhile", "try again")
+        raise MemctlError(f"others changed the state of {remote} {len(tips) - 1} times meanwhile", "try again")
     raise MemctlError(
         f"{remote} has refused {_TRIES} pushes, although nobody else has pushed",
         f"a killed process may have left {coordination_ref.ref(memory)}.lock there; delete it",
@@ -114,7 +114,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
     except PushRefused as error:
         why = error.why
     except git.GitFailed as error:  # the connection broke, and nobody knows when
-        why = error.said or error.message
+        why = error.output or error.message
         try:
             now = _fetched(memory, remote)
         except MemctlError:
@@ -122,7 +122,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
                 f"{remote} may have taken the change, but can't be reached now:\n{why}",
                 f"once it can be reached, `memctl own list --remote {remote}` brings here what it has",
             ) from None
-        if refs.has(memory.repository, now, commit):
+        if refs.contains(memory.repository, now, commit):
             return True
     raise MemctlError(
         f"{remote} did not accept the change, so it was not made here either:\n{why}",
@@ -208,7 +208,7 @@ def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[
     }
     tasks = [state.agent_task_assignments for state in (base, ours, theirs)]
     lists = {
-        name: tree_merge.lists(tasks[0].get(name, []), tasks[1].get(name, []), tasks[2].get(name, []), str)
+        name: tree_merge.merge_lists(tasks[0].get(name, []), tasks[1].get(name, []), tasks[2].get(name, []), str)
         for name in {**tasks[1], **tasks[2]}
     }
     merged = theirs.with_(

@@ -1,5 +1,6 @@
-"""The names of `typing` that modules on the way of every hook need, without `typing`: its import costs a third of
-starting Python. Type checkers read `light_typing.pyi`, where they are the names of `typing`.
+"""Names of `typing` for modules that every hook imports, since importing `typing` takes a third of Python's start.
+
+Type checkers read `light_typing.pyi`, where these names are those of `typing`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Moments in time, as text.
+"""Times as text: `YYYY-MM-DDTHH:MM:SSZ`, in UTC, is the canonical form of every time that memctl stores.
 
-memctl keeps every time as `YYYY-MM-DDTHH:MM:SSZ` in UTC. Such texts sort as the times do, so most
-code compares them directly and never builds a datetime.
+Such texts sort as the times do, so most code compares them directly and never builds a datetime.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ ALLOWED = "an ISO 8601 time such as 2025-11-04T14:32:00Z or 2025-11-04"
 
 
 def parse(text: str) -> str:
-    """Return the ISO 8601 time `text` in canonical form; a time without a zone is taken as UTC.
+    """Return an ISO 8601 time in canonical form; a time without a zone is taken as UTC.
 
-    Raises ValueError if it is no time.
+    Raises ValueError if the text is not a time.
     """
     text = text.strip()
     if text[19:20] == "." and text[20:-1].isdecimal() and text.endswith("Z") and text.isascii():
@@ -45,7 +44,7 @@ def parse(text: str) -> str:
 
 
 def is_moment(text: str) -> bool:
-    """Return whether a text is a time that `parse` understands."""
+    """Return whether a text is an ISO 8601 time."""
     try:
         parse(text)
     except ValueError:
@@ -54,12 +53,12 @@ def is_moment(text: str) -> bool:
 
 
 def days_between(earlier: str, later: str) -> float:
-    """Return days from `earlier` to `later` (both canonical); negative if they are the other way round."""
+    """Return the days from `earlier` to `later`, two canonical times; negative if `later` comes first."""
     return (_naive(later) - _naive(earlier)).total_seconds() / 86400
 
 
 def days_before(moment: str, days: float) -> str:
-    """Return the canonical time `days` before `moment`, or the earliest there is."""
+    """Return the canonical time `days` before `moment`, not before the year 1."""
     try:
         return shift(moment, timedelta(days=-days))
     except OverflowError:
@@ -67,13 +66,12 @@ def days_before(moment: str, days: float) -> str:
 
 
 def shift(moment: str, span: timedelta) -> str:
-    """Return the canonical time `span` after `moment`; raises OverflowError for one that no calendar has."""
+    """Return the canonical time `span` after `moment`; raises OverflowError outside of the years 1 to 9999."""
     return _text(_naive(moment) + span)
 
 
 def from_epoch(seconds: float) -> str:
-    """Return the canonical time of a Unix time stamp; a time beyond the year 9999 becomes the last moment of that
-    year."""
+    """Return the canonical time of a Unix time in seconds; one after the year 9999 becomes that year's last moment."""
     try:
         return _text(datetime.fromtimestamp(seconds, timezone.utc))
     except (OverflowError, ValueError, OSError):
@@ -81,7 +79,7 @@ def from_epoch(seconds: float) -> str:
 
 
 def to_epoch(moment: str) -> int:
-    """Return the Unix time stamp of a canonical time."""
+    """Return the Unix time of a canonical time, in seconds."""
     return int(_naive(moment).replace(tzinfo=timezone.utc).timestamp())
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.store import observations
+from memctl.store import token_samples
 from memctl.store.cache import Cache, digest
-from memctl.store.observations import TokenSample
+from memctl.store.token_samples import TokenSample
 from memctl.text.characters import encodable
 from memctl.tokens import families
 from memctl.tokens.families import Family, claude_version, kind_of_text
@@ -131,7 +131,7 @@ class Counter:
         return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
-        """Return whether a text has from `least` to `most` tokens; it counts only if cheap bounds do not decide."""
+        """Return whether a text has from `least` to `most` tokens. Cheap bounds are tried before it is counted."""
         if self._tokenizer is not None or self._calibration is not None:
             return least <= self.tokens(text, kind) <= most
 
@@ -270,4 +270,4 @@ def calibration_of(folder: Path, model: str, family: Family) -> Calibration | No
     `folder` is the folder of memctl's that all worktrees of the clone share.
     """
     name = name_of(model)
-    return calibrate(name, observations.of(folder, name), family)
+    return calibrate(name, token_samples.samples_of(folder, name), family)

@@ -1,7 +1,7 @@
 """Model families: which models count alike, and the factors from o200k's counts to theirs.
 
-The factors were measured for each kind of text against the models' own counts. A model of no family is refused, since a
-guessed factor may be wrong by half.
+The factors were measured for each kind of text against the models' own counts. A model that belongs to no family is
+refused, since a guessed factor may be wrong by half.
 
 Without a tokenizer, a text is split into words, numbers, punctuation and white space, and each piece gets a weight.
 That is within 3-7 % of o200k (JSON 12 %).

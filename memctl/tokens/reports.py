@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.store.observations import TokenSample
+from memctl.store.token_samples import TokenSample
 from memctl.tokens import messages
 from memctl.tokens.count import Counter, digest_of, name_of
 from memctl.tokens.families import KINDS, family_of, kind_of_text
@@ -183,5 +183,5 @@ def _text(line: dict[str, Any], read_file: ReadFile) -> Part:
     text = line["text"] if isinstance(line.get("text"), str) else read_file(name)
     kind = line.get("kind") or kind_of_text(name, text)
     if kind not in KINDS:
-        raise _Unfit(f"kind is one of {', '.join(KINDS)}")
+        raise _Unfit(f"its kind is not one of {', '.join(KINDS)}")
     return Part(1, "user", "text", kind, text)

@@ -161,7 +161,8 @@ def join_sessions(sessions: list[Session]) -> Session:
 
 
 def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
-    """Return the event for a block of a message, with LF line ends; None for a block that is none, such as an image.
+    """Return the event for a block of a message, with LF line ends; None for blocks such as images, which are no
+    events.
 
     `origin` has further fields of the event, such as its `moment`.
     """

@@ -1,4 +1,4 @@
-"""`check --fix`: the findings that have one right answer."""
+"""`check --fix`: fixes of the findings that have one right answer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memctl.write.edit import rewrite
 
 
 def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
-    """Add the missing ends of links, and give records that are superseded that status.
+    """Return the Change that adds missing ends of links, and sets the status of superseded records.
 
-    A finding is the code of a rule, such as "MEM107", and the path of a record.
+    A finding is a pair: the code of a rule, such as "MEM107", and the path of a record.
     """
     by_path = {record.path: record for record in snapshot.records}
     values: dict[str, dict[str, Any]] = {}
@@ -38,7 +38,7 @@ def _is_whole(record: Record, other: Record, other_end: str) -> bool:
 
 
 def _is_twisted(record: Record, other: Record, relation: str) -> bool:
-    """Return whether it is not plain which of two records is right: then nothing is changed."""
+    """Return whether it is uncertain which of two records is right, so that nothing must be changed."""
     if other.id == record.id or record.id in getattr(other, relation):
         return relation != "relates_to" or other.id == record.id
     return "supersede" in relation and record.memory_type != other.memory_type
@@ -50,8 +50,8 @@ def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, An
             other = snapshot.find(identifier)
             if other is None or _is_whole(record, other, other_end) or _is_twisted(record, other, relation):
                 continue
-            if snapshot.meant_under_alias(record, identifier, other_end) is not None:
-                continue  # the link is whole, and names its record as it was called before
+            if snapshot.link_target_by_alias(record, identifier, other_end) is not None:
+                continue  # the link has both ends, and names its record by a former id
             given = values.setdefault(other.path, {})
             given[other_end] = [*given.get(other_end, getattr(other, other_end)), record.id]
             if other_end == "superseded_by" and other.status != "superseded":

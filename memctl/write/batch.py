@@ -1,4 +1,4 @@
-"""Make the commits of a batch (`store.batches`), and keep the worktree in step with it. Callers hold the lock."""
+"""The commits of a batch (`store.batches`), and keeping the worktree in step with it. Callers hold the lock."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SHOWN = 3  # files that a remark names
 
 
 def base(memory: Memory) -> str:
-    """Return the commit that the batch of the next change is on top of."""
+    """Return the commit before the batch to which the next change will belong."""
     branch, head = memory.repository.branch()
     batch = batches.of_branch(memory, branch)
     return batch.base if batch else head
 
 
 def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepared: Preparation) -> str:
-    """Commit files (Git's paths and contents) as the next change of the batch, which begins with it if none is open.
+    """Commit files (paths as Git has them, with bytes) as the next change of the batch; return the commit's id.
 
-    `text` is the commit's message, with the batch's base. Raises CommitPending.
+    A batch is opened if none is. `text` is the commit's message, with the batch's base. Raises CommitPending.
     """
     repository = memory.repository
     branch, head = repository.branch()
@@ -39,22 +39,25 @@ def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepare
         parent = batch.tip if batch else _start(memory, head, repository.tip(name))
     except MemctlError as error:
         raise AllPending(error.message, error.hint or "") from None
-    batches.note(memory, branch)
+    batches.set_branch_here(memory, branch)
     return commits.commit_on_ref(repository, (name, parent), contents, text, prepared, by_agent=memory.by_agent)
 
 
 def _start(memory: Memory, head: str, tip: str) -> str:
-    """Return the commit that a batch begins after: HEAD, joined with the changes of before, if there are any."""
+    """Return the commit that a new batch follows: HEAD, joined with earlier batches' changes if there are any."""
     repository = memory.repository
     if not tip:
         return head
-    # What was fetched may have any files: only a commit with HEAD's own is gone on from.
+    # A fetched commit may have any files: a batch starts only at one with HEAD's.
     is_on_head = refs.parent(repository, tip) == head and refs.same_tree(repository, tip, head)
     return tip if is_on_head else batches.join(memory, head, tip)
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
-    """Close a batch that is squashed ("": that commits of the user's have); raises MemctlError if its ref has moved."""
+    """Close a batch after the commit `squash`, or with "" after commits of the user's that contain it.
+
+    Raises MemctlError if its ref has moved.
+    """
     repository = memory.repository
     if squash:
         new = batches.join(memory, squash, batch.tip)
@@ -67,7 +70,7 @@ def close(memory: Memory, batch: Batch, squash: str) -> None:
     if not refs.swap(repository, batch.ref, new, batch.tip):
         raise MemctlError(f"{batch.ref} was moved by another process", "try again")
     if batches.branch_here(memory) == batch.branch:
-        batches.note(memory, "")
+        batches.set_branch_here(memory, "")
 
 
 def compose(memory: Memory, batch: Batch) -> str:
@@ -78,19 +81,20 @@ def compose(memory: Memory, batch: Batch) -> str:
     )
 
 
-def put_back(memory: Memory, batch: Batch) -> None:
-    """Write the files of a batch that Git has taken back to HEAD, as by `git stash` or `reset --hard`.
+def restore_files(memory: Memory, batch: Batch) -> None:
+    """Write the files of a batch that Git has set back to HEAD, as by `git stash` or `reset --hard`.
 
-    What HEAD has changed since in such a file is merged; where that can't be, the file stays, and a remark says so.
+    Changes that HEAD has made to such a file since are merged. If they conflict, the file is left alone, and a remark
+    says so.
     """
     repository = memory.repository
-    clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.unlike_head(memory, ignored=True)))
+    clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.differing_from_head(memory, ignored=True)))
     tracked = [memory.tracked(path) for path in clean]
     sides = [trees.blobs_of(repository, one, tracked) for one in (batch.base, "HEAD", batch.tip)] if clean else []
     writes, deletes, stuck = [], [], []
     for path in clean:
         before, now, wanted = (side.get(memory.tracked(path), "") for side in sides)
-        if now == wanted or (now != before and path.startswith(f"{DOCUMENTS}/")):  # these are rendered anew
+        if now == wanted or (now != before and path.startswith(f"{DOCUMENTS}/")):  # documents are rendered again
             continue
         texts = [_text(memory, blob) for blob in (before, now, wanted)]
         text = texts[2] if now == before else _merge(*texts)
@@ -103,7 +107,9 @@ def put_back(memory: Memory, batch: Batch) -> None:
     files.replace_all(memory.folder, files.prepare(memory.folder, writes), deletes)
     if done := [*(write.path for write in writes), *deletes]:
         names = some([memory.tracked(path) for path in done], _SHOWN)
-        memory.remarks.append(f"{names}: Git had taken back what was recorded; it is there again (`memctl undo`)")
+        memory.remarks.append(
+            f"{names}: Git had reverted recorded changes; they are restored (`memctl undo` reverts them)"
+        )
     if stuck:
         memory.remarks.append(
             f"warning: {some(stuck, _SHOWN)}: HEAD and {quantity(len(stuck), 'change')} recorded before it can't be "
@@ -124,40 +130,42 @@ def _merge(before: str | None, now: str | None, wanted: str | None) -> str | Non
 
 
 def unstage(memory: Memory) -> None:
-    """Take the files of the open batch out of the commit that is being made, as by `git commit -a`: they follow in the
-    squash. A commit that has nothing else keeps them."""
+    """Remove the files of the open batch from the commit that is being made, as by `git commit -a`.
+
+    A squash commits them later. They stay if the commit has no other files.
+    """
     repository, batch = memory.repository, batches.current(memory)
-    if batch is None or git.committing() or repository.under_way():
+    if batch is None or git.committing_process() or repository.under_way():
         return
     staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
     tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
     wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))
     ours = [path for path in tracked if staged.get(path) == wanted.get(path) != there.get(path)]
-    if ours and set(differences.changed(repository, ".", "HEAD", staged=True)) - set(ours):
-        index.put(repository, {path: there.get(path, "") for path in ours})
+    if ours and set(differences.changed_below(repository, ".", "HEAD", staged=True)) - set(ours):
+        index.stage_blobs(repository, {path: there.get(path, "") for path in ours})
 
 
-def leave(memory: Memory, branch: str) -> None:
-    """Part from the batch of a branch that HEAD is no longer on.
+def leave_branch(memory: Memory, branch: str) -> None:
+    """Close the worktree's batch of a branch that HEAD has left.
 
-    A branch that begins at the commit that the batch is on top of takes it along: it is new, or the old one renamed.
-    Otherwise the batch is squashed on its own branch, and its files go from the worktree.
+    If HEAD's branch starts at the batch's base, it is new or the old one renamed, and gets the batch. Otherwise the
+    batch is squashed on its own branch, and its files are removed from the worktree.
     """
     here, head = memory.repository.branch()
     batch = batches.of_branch(memory, branch)
     if batch is None:
-        batches.note(memory, "")
+        batches.set_branch_here(memory, "")
     elif _may_go_along(memory, batch, here, head):
         _take_along(memory, batch, here)
     else:
         _squash_elsewhere(memory, batch)
         _take_off(memory, batch)
-        batches.note(memory, "")
+        batches.set_branch_here(memory, "")
 
 
 def _may_go_along(memory: Memory, batch: Batch, here: str, head: str) -> bool:
     is_new = bool(here) and head == batch.base and not memory.repository.tip(batches.ref(memory, here))
-    return is_new and not memory.repository.is_checked_out(batch.branch)  # else another worktree goes on with it
+    return is_new and not memory.repository.is_checked_out(batch.branch)  # otherwise another worktree continues it
 
 
 def _take_along(memory: Memory, batch: Batch, here: str) -> None:
@@ -169,29 +177,29 @@ def _take_along(memory: Memory, batch: Batch, here: str) -> None:
             refs.delete(repository, batch.ref, batch.tip)
         else:
             refs.swap(repository, batch.ref, before, batch.tip)
-        batches.note(memory, here)
+        batches.set_branch_here(memory, here)
 
 
 def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
-    """Squash a batch on its branch, if that is checked out nowhere and still at the base."""
+    """Squash a batch on its branch if no worktree has that checked out and it is still at the base."""
     repository = memory.repository
     name = batch.branch.removeprefix("refs/heads/")
     if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
-        memory.remarks.append(f"what was recorded on {name} waits there: `git switch {name}`, then `memctl commit`")
+        memory.remarks.append(f"the changes recorded on {name} wait there: `git switch {name}`, then `memctl commit`")
         return
     ours = tree_merge.tree_at(repository, batch.tip, memory.prefix)
     folder = tree_merge.Leaf(tree_merge.FOLDER, ours) if ours else None
-    tree = tree_merge.edited(repository, tree_merge.tree_at(repository, batch.base), {memory.prefix: folder})
+    tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, batch.base), {memory.prefix: folder})
     signed = repository.flag("commit.gpgsign")
     text = compose(memory, batch)
     made = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
     if refs.swap(repository, batch.branch, made, batch.base):
         close(memory, batch, made)
-        memory.remarks.append(f"what was recorded on {name} is committed there: {made[:10]}")
+        memory.remarks.append(f"the changes recorded on {name} are committed there: {made[:10]}")
 
 
 def _take_off(memory: Memory, batch: Batch) -> None:
-    """Give the files of a batch the state that HEAD has; one that somebody edited or staged since stays as it is."""
+    """Set the files of a batch back to HEAD, except those edited or staged since."""
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}
     wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))

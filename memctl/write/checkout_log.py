@@ -1,7 +1,7 @@
-"""A move of the worktree to another commit, noted before it begins: after a crash, the next write finishes it.
+"""The log of a move of the worktree to another commit, written first: after a crash, the next write finishes the move.
 
-What the move leads to is in Git by then, so nothing depends on the note but that a checkout which was killed half-way
-is not taken for edits of the user's.
+The new commit is in Git by then. The log only prevents that files of a half-finished checkout are taken for edits of
+the user's.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _SHOWN = 10  # files that a message names
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A planned move of a branch from one commit to another, and why.
+    """A planned move of a branch from commit `old` to commit `new`, and why.
 
-    `owned` are ownerships whose sections get other numbers, `told` the lines that report the move once it is done, and
-    `pushed` is how many commits were pushed to a remote before.
+    `owned` are ownerships whose sections get other numbers, `told` the lines to print once it is done, and `pushed` is
+    how many commits were pushed to a remote before.
     """
 
     branch: str
@@ -39,51 +39,51 @@ class Move(msgspec.Struct, frozen=True):
 
 
 def begin(memory: Memory, move: Move) -> None:
-    """Note a move before anything is done about it."""
+    """Log a move before its first step."""
     journal.put(_file(memory), move, lasting=True)
 
 
 def drop(memory: Memory) -> None:
-    """Forget the move: it is done, or nothing of it was."""
+    """Delete the log of a move that is done, or of which no step was made."""
     _file(memory).unlink(missing_ok=True)
 
 
 def read(memory: Memory) -> Move | None:
-    """Return the move that was begun, if it was not finished."""
+    """Return the logged move that is not finished, or None."""
     return journal.get(_file(memory), Move)
 
 
 def finish(memory: Memory) -> None:
-    """Finish a move that was interrupted, and remark its result; raises MemctlError if something is in the way.
+    """Finish an interrupted move and remark its result; raises MemctlError if files of the user's block it.
 
     The caller holds the lock.
     """
     move, repository = read(memory), memory.repository
     if move is None:
         return
-    if repository.branch() == (move.branch, move.old):  # else it is done, or the user has gone elsewhere
-        if found := locks.present(repository.git_dir, repository.common_dir, move.branch):
+    if repository.branch() == (move.branch, move.old):  # otherwise it is done, or the user has switched branches
+        if found := locks.existing(repository.git_dir, repository.common_dir, move.branch):
             raise MemctlError(*locks.describe(found[0]))
         if operation := repository.under_way():
             raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", "finish that one first")
-        checkout.settle(repository, move.old, move.new)
+        checkout.finish_interrupted(repository, move.old, move.new)
         refuse_if_in_the_way(memory, move, f"{move.why} was interrupted and can't be finished")
         carry_out(memory, move)
     elif repository.branch() == (move.branch, move.new):
         _follow(memory, move)
     memory.asked = None  # what Git was asked before is about another commit
     branch, commit = repository.branch()
-    if move.told and branch == move.branch and refs.has(repository, commit, move.new):
+    if move.told and branch == move.branch and refs.contains(repository, commit, move.new):
         memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.told)]
     drop(memory)
 
 
 def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
-    """Raise MemctlError if files of the user's keep the worktree from moving; nothing is changed."""
+    """Raise MemctlError if files of the user's block a move of the worktree; nothing is changed."""
     if conflicts := index.in_conflict(memory.repository):
         _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are resolved, and commit them")
     try:
-        found = checkout.in_the_way(memory.repository, move.old, move.new)
+        found = checkout.blocking_files(memory.repository, move.old, move.new)
     except git.GitFailed as error:
         raise _failed(memory, move, error) from None
     if found:
@@ -100,7 +100,7 @@ def _refuse(what: str, names: Sequence[str], hint: str) -> NoReturn:
 
 
 def carry_out(memory: Memory, move: Move) -> None:
-    """Let worktree, index and branch follow; raises MemctlError, with the note left, if Git fails half-way."""
+    """Move worktree, index and branch; raises MemctlError, and keeps the log, if Git fails half-way."""
     try:
         checkout.follow(memory.repository, move.new)
     except git.GitFailed as error:
@@ -110,7 +110,7 @@ def carry_out(memory: Memory, move: Move) -> None:
 
 def _follow(memory: Memory, move: Move) -> None:
     if move.owned:
-        from memctl.team import ownership, ref_state  # of few moves, and every write loads this module
+        from memctl.team import ownership, ref_state  # few moves change owners, and every write loads this module
 
         ref_state.update_locked(memory, ownership.renumber(move.owned), ref_state.Terms(), is_locked=True)
 

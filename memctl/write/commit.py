@@ -1,4 +1,4 @@
-"""Committing what is written: the changes that wait, in their order and with their messages, and edits made by hand."""
+"""Commits of what is written: pending changes, in their order and with their messages, and edits made by hand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 from memctl.errors import CredentialFound
 from memctl.git import commits, git
 from memctl.git.commits import Preparation, Variables
+from memctl.pages.links import FOLDER, INDEX
 from memctl.record import ids
 from memctl.record.change import Change, Write
 from memctl.store import batches, cache_update, commit_message, entry_state, files, journal, lock
@@ -28,11 +29,11 @@ _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has 
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a change: the `commit`, or why there is none (`pending`, with a `hint`).
+    """The result of a change: the id of its `commit`, or why there is none (`pending`, with a `hint`).
 
-    `by_hand` are files that were changed without memctl, for a change that has no writes of its own; `documents` were
-    rendered anew and are in the commit; `warning` says what did not work and does not undo the rest; with `all_pending`
-    no other commit can be made either. `advice` is a line for each record that lacks something.
+    `by_hand` are files that were changed without memctl, if the change has no writes of its own. `documents` were
+    rendered and are in the commit. `warning` names a failure that does not undo the rest. With `all_pending` no other
+    commit can be made either. `advice` has a line for each record that lacks something.
     """
 
     change: Change
@@ -47,11 +48,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
+        """The paths of all files of the commit, relative to `.memory/`."""
         return self.change.paths + self.by_hand
 
     @property
-    def described(self) -> str:
-        """A line for somebody who interrupted a write that was made all the same."""
+    def description(self) -> str:
+        """A line for a person who interrupted a write after it was done."""
         change = f"{self.change.op} {self.change.title}"
         if self.commit:
             return f"it was written already, in commit {self.commit[:10]}: {change}"
@@ -66,18 +68,18 @@ def commit_all(
     allow_secret: bool = False,
     strict: bool = False,
 ) -> list[Outcome]:
-    """Make every commit that waits, then one of whatever else in the memory differs from HEAD (edits by hand).
+    """Make all pending commits, then one of everything else in the memory that differs from HEAD (edits by hand).
 
-    Left where they are, until somebody decides about them: unless `allow_accepted`, an accepted decision whose text
-    somebody changed by hand; unless `allow_secret`, a file with what looks like a credential; if `strict`, one of which
-    there is something to say; and the files of a change that was undone.
+    Not committed are: an accepted decision whose text was changed by hand, unless `allow_accepted`; a file with what
+    looks like a credential, unless `allow_secret`; with `strict` a record that lacks something; the files of an undone
+    change.
     """
     with lock.hold(memory.repository.shared / "lock"):
-        entries = entry_state.outstanding(memory) if dry_run else recovery.recover(memory, remark=False)
+        entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)
         if not dry_run:
             files.remove_leftovers(memory.folder)
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
-        settled = None if dry_run else settle(memory, **allowed)
+        settled = None if dry_run else sync_batch(memory, **allowed)
         outcomes: list[Outcome] = [settled] if settled else []
         for group in _groups(entries):
             joint = _joint(group)
@@ -98,7 +100,7 @@ def commit_all(
         odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
-        # Documents that are rendered anew may come to what HEAD has.
+        # Rendered documents may be equal to HEAD's.
         outcomes += [made] if made and (made.commit or made.pending) else []
         squashed = squash(memory, dry_run=dry_run, **allowed)
         outcomes += [squashed] if squashed else []
@@ -108,9 +110,10 @@ def commit_all(
 def commit_waiting(
     memory: Memory, waiting: Sequence[PendingEntry], newest: PendingEntry, variables: Variables | None = None
 ) -> Outcome:
-    """Commit what waits, the newest change last; what is kept back on purpose only if it shares a file with another.
+    """Commit pending changes, the newest last, and return the outcome of that one.
 
-    `variables` are what Git was asked ahead.
+    A change that somebody asked not to commit is committed only if it shares a file with another. `variables` are Git's
+    settings, if they were asked for before.
     """
     outcome = Outcome(newest.change)
     refused: Outcome | None = None
@@ -127,16 +130,18 @@ def commit_waiting(
     return outcome
 
 
-def commit_left(memory: Memory) -> Iterator[Outcome]:
-    """Commit what waits, but for what is kept back on purpose, one as each is asked for: who has seen one refused need
-    not try the next. The caller holds the lock and has recovered."""
+def commit_remaining(memory: Memory) -> Iterator[Outcome]:
+    """Yield the outcomes of pending changes, each committed when it is asked for, except those held on purpose.
+
+    A caller that sees one refused can stop. The caller holds the lock, and has finished interrupted writes.
+    """
     for group in _groups(entry_state.entries(memory)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
             yield made
 
 
 def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
-    """Return a change with who makes it, in which session and why."""
+    """Return a change with its actor, session and reason set."""
     return msgspec.structs.replace(
         change,
         actor=change.actor or memory.actor,
@@ -146,9 +151,9 @@ def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
 
 
 def _groups(entries: Sequence[PendingEntry]) -> list[list[PendingEntry]]:
-    """Changes that share a file go into one commit, since the disk holds only the last state of it.
+    """Return the entries in groups that share files; each is one commit, since the disk has only their last state.
 
-    The disk has nothing of what was undone.
+    Undone entries are left out.
     """
     if len(entries) == 1 and not entries[0].undone:
         return [list(entries)]
@@ -162,7 +167,7 @@ def _groups(entries: Sequence[PendingEntry]) -> list[list[PendingEntry]]:
 
 
 def _joint(group: list[PendingEntry]) -> Change:
-    """Return one change for the report of a group."""
+    """Return one change that stands for a group in messages."""
     first = group[0].change
     if len(group) == 1:
         return first
@@ -210,16 +215,16 @@ def _commit_group(
 
 
 def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
-    """Note why a group waits: for the reason that an outcome has."""
+    """Note in the entries of a group why they have no commit: the reason of the outcome `refused`."""
     for entry in group:
         journal.advance(entry, entry.stage, refused.pending)
     return msgspec.structs.replace(refused, change=_joint(group))
 
 
 def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None = None) -> Preparation:
-    """Ask Git ahead of a commit of some paths, and of rendered documents if there are any."""
+    """Start the Git commands for a commit of some paths and, if there are any, rendered documents."""
     present = [path for path in paths if (memory.folder / path).exists()]
-    rendered = ["docs/INDEX.md"] if documents.belong_here(memory, memory.config) else []
+    rendered = [f"{FOLDER}/{INDEX}"] if documents.belong_here(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
     asked = variables or Variables(memory.repository, memory.commit_moment)
     return Preparation(memory.repository, tracked, asked)
@@ -234,10 +239,10 @@ def commit_paths(
     is_fresh: bool = False,
     prepared: Preparation | None = None,
 ) -> str:
-    """Commit the state on disk of some paths, for some changes, to the branch or to its batch; the commit's id.
+    """Commit some paths as they are on disk, for some changes, to the branch or its batch; return the commit's id.
 
-    "" if it is in a commit already. With `least`, one of those must not be: what is rendered besides needs no commit of
-    its own. Raises CommitPending.
+    "" if the paths are committed already. With `least` one of those paths must differ, since the others are rendered
+    documents, which need no commit of their own. Raises CommitPending.
     """
     if not batches.is_wanted(memory):
         return _commit_on_branch(
@@ -264,10 +269,9 @@ def _commit_on_branch(
     is_fresh: bool = False,
     prepared: Preparation | None = None,
 ) -> str:
-    """Commit the state on disk of some paths to the branch. If somebody else moves that meanwhile, it is tried again on
-    what HEAD is then."""
+    """Commit some paths as they are on disk to the branch; try again if another process moves it."""
     for left in reversed(range(_TRIES)):
-        differing = set(paths) if is_fresh else set(paths) & set(entry_state.unlike_head(memory, ignored=True))
+        differing = set(paths) if is_fresh else set(paths) & set(entry_state.differing_from_head(memory, ignored=True))
         _refuse_hidden(memory, set(least) - differing)
         if differing.isdisjoint(least or paths):
             return ""
@@ -292,11 +296,12 @@ def _commit_on_branch(
     return made.commit
 
 
-def settle(memory: Memory, **allowed: bool) -> Outcome | None:
-    """Bring worktree and batch in step before a write. The caller has recovered.
+def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
+    """Bring worktree and batch in step before a write; return the outcome of a squash, if one was due.
 
-    Files that Git took back are there again. A batch is squashed if HEAD has moved on since it began, or if changes are
-    to be commits of the branch from now on; `allowed` is as for `squash`.
+    Files that Git set back are restored. The batch is squashed if HEAD has moved since it began, or if changes are
+    commits of the branch from now on. `allowed` are the options of `manual_edits.objection`. The caller has finished
+    interrupted writes.
     """
     if _is_unsafe(memory):
         return None
@@ -306,24 +311,25 @@ def settle(memory: Memory, **allowed: bool) -> Outcome | None:
     from memctl.write import batch  # most memories have none
 
     if noted and noted != branch:
-        batch.leave(memory, noted)
+        batch.leave_branch(memory, noted)
         memory.asked = None
         if not batches.branch_here(memory) and not batches.is_wanted(memory):
             return None
     open_batch = batches.of_branch(memory, branch)
-    batches.note(memory, branch if open_batch else "")
+    batches.set_branch_here(memory, branch if open_batch else "")
     if open_batch is None:
         return None
-    batch.put_back(memory, open_batch)
+    batch.restore_files(memory, open_batch)
     memory.asked = None  # what was asked before says that those files are as in HEAD
     return squash(memory, **allowed) if open_batch.base != head or not batches.is_wanted(memory) else None
 
 
 def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome | None:
-    """Commit the open batch on the branch, in one commit; None if none is open. The caller has recovered.
+    """Commit the open batch on the branch, in one commit; None if none is open.
 
-    If HEAD has all of it already, since somebody committed the files, the batch is closed, and there is no outcome.
-    `allowed` are options of `manual_edits.objection`, for files that somebody edited since.
+    If HEAD has all of it already, since somebody committed the files, the batch is closed and the result is None, too.
+    `allowed` are the options of `manual_edits.objection`, for files edited since. The caller has finished interrupted
+    writes.
     """
     open_batch = batches.current(memory)
     if open_batch is None:
@@ -359,9 +365,9 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
 
 
 def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
-    """Squash the batch that the worktree has, as at a session's end; `only_if_moved`, if HEAD has moved on since.
+    """Squash the worktree's batch, as at a session's end; with `only_if_moved` only if HEAD has moved since it began.
 
-    While a commit is being made, its index loses the files of the batch instead.
+    While a commit is being made, the batch's files are removed from its index instead.
     """
     if not batches.branch_here(memory):
         return None
@@ -373,13 +379,13 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
         return None
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
-        settled = settle(memory)
+        settled = sync_batch(memory)
         return settled if settled or only_if_moved else squash(memory)
 
 
 def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **allowed: bool) -> None:
     """Raise CommitPending if a file of a batch was edited by hand since, and must not be committed so."""
-    for path in set(paths) & batches.unlike_tip(memory, open_batch, {}).keys():
+    for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
         if found := manual_edits.objection(memory, path, **allowed):
             raise commits.CommitPending(*found)
 
@@ -398,18 +404,20 @@ def _render_all(memory: Memory) -> tuple[tuple[str, ...], str]:
 
 
 def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
-    """Raise CommitPending if one of some files, which Git says are as in HEAD, is only marked to be taken for that."""
+    """Raise CommitPending if a path only looks unchanged because Git was told to take it for unchanged."""
     for path, option in entry_state.hidden(memory, paths).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
-            f"Git is set to take {name} for unchanged ({option.replace('--no-', '--')})",
+            f"Git is told to treat {name} as unchanged ({option.replace('--no-', '--')})",
             f"`git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
         )
 
 
 def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
-    """Raise CommitPending if a file holds what looks like a credential and HEAD does not have: somebody may have put it
-    there since it was written."""
+    """Raise CommitPending if a file has what looks like a credential and HEAD does not have.
+
+    Somebody may have added it since the file was written.
+    """
     texts = ((path, journal.text_at(memory.folder, path)) for path in paths)
     for path, text in texts:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))

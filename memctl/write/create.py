@@ -28,7 +28,10 @@ TASK_ID = "task_id"  # in the front matter of a state: what a program calls the 
 
 
 class Draft(msgspec.Struct, kw_only=True):
-    """A record to be: its type, front matter values, content fields, and a body that precedes or replaces them."""
+    """The values for a new record: its type, front matter values, content fields, and a body.
+
+    The body comes before the content fields, or replaces them.
+    """
 
     kind: Kind
     values: dict[str, Any]
@@ -36,7 +39,7 @@ class Draft(msgspec.Struct, kw_only=True):
     body: str = ""
 
     def take(self, values: Mapping[str, Any]) -> None:
-        """Set front matter values and content fields by name; a value of None or () leaves the field as it is."""
+        """Set front matter values and content fields by name; None and () leave a field unchanged."""
         fields = {field.name for field in self.kind.fields}
         for name, value in values.items():
             if value is not None and value != ():
@@ -48,7 +51,7 @@ class Draft(msgspec.Struct, kw_only=True):
 
 
 def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
-    """Make one record of a draft that has a title, in one commit. Raises MemctlError for whatever is wrong with it."""
+    """Create a record from a draft, in one commit. Raises MemctlError for everything that is wrong with it."""
     refuse_stand_in(str(draft.values["title"]), "TITLE")
     refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section", TASK_ID))
 
@@ -59,12 +62,11 @@ def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
 
 
 def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft) -> Change:
-    """Return the Change that adds a record. `snapshot` is needed only where the draft refers to other records or a
-    section.
+    """Return the Change that adds a record. A `snapshot` is needed if the draft refers to other records or a section.
 
-    Raises MemctlError naming every value that is wrong.
+    Raises MemctlError naming every invalid value.
     """
-    values = complete(memory, draft)
+    values = complete_values(memory, draft)
     if snapshot is not None:
         if values.get(TASK_ID):
             given = values.get("supersedes") or []
@@ -77,7 +79,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     _refuse(draft.kind, values)
     identifier = sequence.take(draft.kind, values["timestamp"][:10])[0]
     values["id"], values["memory_id"] = identifier, memory.new_memory_id(identifier)
-    record, write = written(memory, values, draft)
+    record, write = record_and_file(memory, values, draft)
     others: tuple[Write, ...] = ()
     if snapshot is not None:
         others = links.counterparts(snapshot, record)
@@ -94,8 +96,8 @@ def _of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
                 yield record.id
 
 
-def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
-    """Return the values of a draft with what nobody gave filled in; times in canonical form."""
+def complete_values(memory: Memory, draft: Draft) -> dict[str, Any]:
+    """Return the front matter values of a draft with the missing ones set, and times in canonical form."""
     now = memory.now
     values = {name: value for name, value in draft.values.items() if value is not None and value != []}
     values.setdefault("timestamp", now)
@@ -117,8 +119,8 @@ def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
     return values
 
 
-def written(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Record, Write]:
-    """Return the record that complete values make, and its file."""
+def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Record, Write]:
+    """Return the record with some complete front matter values, and the Write of its file."""
     path = ids.path_of(values["id"], values["title"])
     ordered = {name: values[name] for name in ORDER if name in values}
     extra = {name: value for name, value in values.items() if name not in ordered}
@@ -131,8 +133,10 @@ def written(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Recor
 
 
 def body_of(draft: Draft, order: Iterable[str]) -> str:
-    """Return the body of a draft: its own text, then its content fields in the order of the given headings (a
-    template's)."""
+    """Return the body of a draft: its own text, then its content fields.
+
+    `order` are the headings of a template, in whose order the fields are.
+    """
     body = frontmatter.clean_newlines(draft.body).strip("\n")
     body = body + "\n" if body else ""
     places = {heading.casefold(): place for place, heading in enumerate(order)}
@@ -151,7 +155,7 @@ def body_of(draft: Draft, order: Iterable[str]) -> str:
 
 
 def template(memory: Memory, kind: Kind) -> list[str]:
-    """Return the headings of a type's template, the project's own if it has one."""
+    """Return the headings in the template of a record type, the project's own if it has one."""
     own = _own_template(memory, kind)
     if own is None:
         return [field.heading for field in kind.fields]
@@ -159,7 +163,7 @@ def template(memory: Memory, kind: Kind) -> list[str]:
 
 
 def template_text(memory: Memory, kind: Kind) -> str:
-    """Return the template of a type's body, the project's own if it has one, or else that of the type."""
+    """Return the template for bodies of a record type, the project's own if it has one."""
     own = _own_template(memory, kind)
     return kind.template if own is None else own
 
@@ -180,7 +184,7 @@ def _clean(value: str | list[str]) -> str | list[str]:
 
 
 def _refuse(kind: Kind, values: dict[str, Any]) -> None:
-    """Look for everything that is wrong before an id is taken."""
+    """Raise MemctlError for everything that is wrong with values, before an id is taken."""
     stand_in = {"id": ids.record_id(kind, "2000-01-01", 1), "memory_id": "00000000-0000-7000-8000-000000000000"}
     pages.refuse_line_zero(values.get("code_refs") or ())
     wrong = problems({**values, **stand_in})

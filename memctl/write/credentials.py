@@ -9,7 +9,7 @@ from itertools import chain
 from memctl.errors import CredentialFound
 from memctl.record import frontmatter
 from memctl.record.change import Change, Write
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.text import headings
 from memctl.text.credentials import Span, describe, find, is_in, lines
 
@@ -17,8 +17,8 @@ from memctl.text.credentials import Span, describe, find, is_in, lines
 def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
     """Raise CredentialFound, naming field, line and rule, if a change adds what looks like a credential.
 
-    What the commit says counts too. Lines that a file had `before` are not complained of again; that is asked only for
-    a file that has something of the sort.
+    The commit's message is checked, too. Lines that a file had before are not refused; `before` returns its old text,
+    and is called only if something was found.
     """
     for field, text, span in _found(change, before):
         raise CredentialFound(
@@ -50,15 +50,15 @@ def _new(text: str, old: str | None) -> Iterator[Span]:
     start = end = -1
     is_new = True
     for span in spans:
-        if span.end > end:  # else it is in the same lines as the one before
+        if span.end > end:  # otherwise it is in the lines of the span before
             start, end = text.rfind("\n", 0, span.start) + 1, (text + "\n").find("\n", span.end)
             is_new = not known.issuperset(text[start:end].split("\n"))
         if is_new:
             yield span
 
 
-def added(write: Write) -> Iterator[tuple[str, str]]:
-    """Yield the lines that a file did not have before, each with the field it belongs to."""
+def added_lines(write: Write) -> Iterator[tuple[str, str]]:
+    """Yield pairs of a field and a line that the file did not have before."""
     old = set(write.old.split("\n")) if write.old else set()
     for field, text in _fields(write):
         yield from ((field, line) for line in text.split("\n") if line not in old)
@@ -71,8 +71,7 @@ def _is_checkpoint(path: str) -> bool:
 
 
 def _fields(write: Write) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a file, each with its text: what a record's headings and keys, or a checkpoint's
-    keys, have."""
+    """Yield the fields of a file, each with its text: headings and keys of a record, keys of a checkpoint."""
     text = write.text
     if write.path.endswith(".json") and _is_checkpoint(write.path):
         import json
@@ -84,7 +83,7 @@ def _fields(write: Write) -> Iterator[tuple[str, str]]:
     try:
         blocks = frontmatter.blocks(text)
         rest = frontmatter.split(text)[1]
-    except Malformed:
+    except FrontMatterError:
         blocks, rest = (), text
     yield from ((block.key, block.text) for block in blocks)
     for section in headings.split(rest):

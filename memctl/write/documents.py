@@ -1,7 +1,7 @@
-"""Keeping `.memory/docs/` in step: which documents a change touches, and writing those that differ.
+"""Keeping `.memory/docs/` in step: which documents a change affects, and writing those that differ.
 
-Documents are derived: they are rendered when a change is committed, from what is then on the disk, and are part of
-its commit. A document edited by hand stays; `check` names it, and `render --force` overwrites it.
+Documents are derived: when a change is committed, they are rendered from what is then on the disk, and are part of its
+commit. A document edited by hand is left alone; `check` names it, and `render --force` overwrites it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
 TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"
 
 
-class Rendering(msgspec.Struct, frozen=True):
-    """Documents as paths below `.memory/`: those to be written with their texts (None: to be deleted), and all that
-    are then as they should be. `warning` is what somebody should know."""
+class RenderedDocuments(msgspec.Struct, frozen=True):
+    """Rendered documents by path below `.memory/`: the texts to write (None: delete the document).
+
+    `settled` are the documents that are then up to date, `warning` is a line for the user, "" for none.
+    """
 
     texts: dict[str, str | None] = {}
     settled: tuple[str, ...] = ()
@@ -47,9 +49,9 @@ class Rendering(msgspec.Struct, frozen=True):
 
 
 def belong_here(memory: Memory, config: Config) -> bool:
-    """Return whether the branch of HEAD has documents that follow the memory.
+    """Return whether documents belong on HEAD's branch.
 
-    With `docs: default-branch` that is the default branch alone, or the commit of it that a build has checked out.
+    With `docs: default-branch` they belong on the default branch alone, or on its commit that a build has checked out.
     """
     if config.docs != DEFAULT_BRANCH:
         return bool(config.docs)
@@ -61,7 +63,7 @@ def belong_here(memory: Memory, config: Config) -> bool:
 
 
 def missing_branch(memory: Memory) -> str:
-    """Return what to say where `docs: default-branch` is set and no default branch is known; "" if one is."""
+    """Return a warning if `docs: default-branch` is set and no default branch is known, else ""."""
     if memory.config.docs != DEFAULT_BRANCH or memory.default_branch:
         return ""
     return (
@@ -70,11 +72,11 @@ def missing_branch(memory: Memory) -> str:
     )
 
 
-def touched_by(memory: Memory, changes: Sequence[Change], written: Sequence[str]) -> Rendering:
-    """Return the documents that some changes on the disk touch, rendered; nothing is written. `written` are their
-    paths.
+def affected_by(memory: Memory, changes: Sequence[Change], written: Sequence[str]) -> RenderedDocuments:
+    """Return the rendered documents that some changes affect; nothing is written to the documents.
 
-    With `docs: default-branch` they are all documents: a merge on the hosting site may have left any behind.
+    `written` are the paths of the changes, which are on the disk. With `docs: default-branch` all documents are
+    affected: a merge on the hosting site may have left any outdated.
     """
     snapshot = load.disk(memory, written=written)
     making = renderer(memory, snapshot)
@@ -86,16 +88,16 @@ def touched_by(memory: Memory, changes: Sequence[Change], written: Sequence[str]
     else:
         names = (*making.names(), SOURCES)
         found = documents.compare(making)
-    texts, found = to_write(memory, making, found)
+    texts, found = render_differing(memory, making, found)
     done = (*up_to_date(names, found), *_gone(snapshot, changes))
-    return Rendering(texts, done, warning=_warning(memory, snapshot, places or (), found))
+    return RenderedDocuments(texts, done, warning=_warning(memory, snapshot, places or (), found))
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
-    """Return how all documents of a Snapshot differ from what they should be; with `docs: false`, those that are there.
+    """Return how the documents of a Snapshot differ from what they should be; with `docs: false`, those that exist.
 
-    Where they belong to another branch, none is stale. Raises MemctlError if that can't be told, since nobody trusts
-    the project's templates here.
+    If documents belong on another branch, none is stale. Raises MemctlError if the project's templates would be needed
+    and are not trusted here.
     """
     if why := unused_templates(memory, snapshot):
         raise MemctlError(f"the documents can't be compared: {why}", TRUST_HINT)
@@ -112,9 +114,9 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
 
 
 def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
-    """Render the documents of what is staged, and stage them if `stage`: for hooks.
+    """Render the documents of what is staged, and stage them if `stage`; return their paths. For Git's hooks.
 
-    A document on the disk that differs from the staged one is left as it is.
+    A document on the disk that differs from the staged one is left alone.
     """
     from memctl.git import index  # writes of records stage nothing
 
@@ -131,15 +133,14 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
     untouched = [path for path in texts if documents.current_text(snapshot, path) == on_disk(memory, path)]
     if stage:
         index.stage(memory.repository, {memory.tracked(path): text for path, text in texts.items()})
-    put(memory, {path: texts[path] for path in untouched})
+    write_documents(memory, {path: texts[path] for path in untouched})
     if stage:
         index.refresh(memory.repository)
     return tuple(texts)
 
 
 def attributes() -> str:
-    """Return the `.gitattributes` of a memory: what is rendered, and which of memctl's merge drivers is for which
-    files."""
+    """Return the text of a memory's `.gitattributes`: rendered files, and the merge driver of each kind of file."""
     first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
     records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
     return "\n".join([first, documents, *records, *others, ""])
@@ -150,15 +151,17 @@ def _merged_files(kind: Kind) -> str:
 
 
 def unused_templates(memory: Memory, snapshot: Snapshot) -> str:
-    """Return why templates of the project's own are not used; "" if they are, or if it has none."""
+    """Return why the project's own templates are not used; "" if they are, or if it has none."""
     if memory.is_trusted or not any(path.endswith(".j2") for path in snapshot.names("templates")):
         return ""
     return "this clone is not trusted, and the project's own templates are not used"
 
 
 def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
+    """Return the renderer of a memory's documents for a snapshot."""
+
     def estimate(text: str) -> float:
-        from memctl.tokens.families import markdown_estimator  # of pages alone it matters how long they are
+        from memctl.tokens.families import markdown_estimator  # only the length of pages matters
 
         return markdown_estimator(snapshot.config.model)(text)
 
@@ -166,18 +169,20 @@ def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
 
 
 def counter(memory: Memory) -> Counter:
+    """Return the token counter for the sizes that documents show."""
     from memctl.tokens.count import Counter  # only the page of the files counts
     from memctl.tokens.families import family_of
 
     return Counter(family_of(memory.config.model), load.open_cache(memory))
 
 
-def to_write(
+def render_differing(
     memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False
 ) -> tuple[dict[str, str | None], Comparison]:
-    """Return what a comparison found wanting, rendered; with `facts`, the document of the sources in any case.
+    """Return the rendered texts of the documents that a comparison found stale or missing, and the comparison.
 
-    Returns the comparison, too, with that document among the broken ones if its template is at fault.
+    With `facts` the document of the sources is rendered in any case; it is among the comparison's broken ones if its
+    template fails.
     """
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     path = f"{FOLDER}/{SOURCES}"
@@ -191,6 +196,7 @@ def to_write(
 
 
 def on_disk(memory: Memory, path: str) -> str | None:
+    """Return the text of a document in the worktree, None if it does not exist."""
     try:
         return files.read(memory.folder, path)
     except (FileNotFoundError, InvalidRecord):
@@ -198,37 +204,37 @@ def on_disk(memory: Memory, path: str) -> str | None:
 
 
 def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: Comparison) -> str:
-    """Return what whoever wrote should know: that a record belongs nowhere, that documents stay behind it."""
+    """Return a warning for the writer about markers that lead nowhere and documents that are not updated."""
     outline = snapshot.outline
     markers = [place for place in sorted(places) if place.startswith(("§2.", "§3."))] if outline.pages else []
     nowhere = [marker for marker in markers if outline.find(marker) is None and outline.fault_of(marker) is None]
     words = [f"there is no {' and no '.join(nowhere)}; `memctl index` shows the markers"] if nowhere else []
-    words += unread(memory, snapshot, found)
+    words += unreadable_remarks(memory, snapshot, found)
     if found.by_hand:
         names = ", ".join(memory.tracked(path) for path in found.by_hand)
-        words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` gives the edits up")
+        words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` overwrites the edits")
     words += [f"some documents are not rendered: {why}" for why in found.faults]
     return "; ".join(words)
 
 
-def unread(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
-    """Return what to say of records and pages that can't be read, and of documents that would lose them."""
+def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
+    """Return warnings about unreadable records and pages, and about documents that would lose their contents."""
     faults = (*snapshot.catalogue.faults(), *snapshot.outline.faults)
     words = [errors.summary(memory.prefix, faults)] if faults else []
     if found.showing_unreadable:
         names = ", ".join(memory.tracked(path) for path in found.showing_unreadable)
-        words.append(f"these documents stay as they are until that is fixed, for they show it: {names}")
+        words.append(f"these documents are not rendered until that is fixed, since they show it: {names}")
     return words
 
 
 def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
-    """Return the documents that are as they should be once what a comparison found wanting is written."""
+    """Return the documents that are up to date once those that a comparison found stale are written."""
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 
 
 def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
-    """Return the documents of pages that some changes delete, gone already: a change may have waited for its commit."""
+    """Return the documents of pages that some changes delete. They may be missing already."""
     deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
     paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)
     return [path for path in paths if documents.current_text(snapshot, path) is None]
@@ -251,15 +257,15 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
     return places
 
 
-def take_rule_out(memory: Memory) -> None:
-    """Delete the rule by which `docs: false` keeps documents out of Git, once the settings no longer say so."""
+def remove_ignore_rule(memory: Memory) -> None:
+    """Delete the ignore rule by which `docs: false` keeps documents out of Git, if the settings no longer say so."""
     rule = memory.folder / UNTRACKED
     if rule.is_file() and rule.read_bytes() == IGNORE_ALL.encode():
         rule.unlink()
 
 
-def put(memory: Memory, texts: Mapping[str, str | None]) -> None:
-    """Write documents, without waiting for the disk: they can be made again."""
+def write_documents(memory: Memory, texts: Mapping[str, str | None]) -> None:
+    """Write documents without waiting for the disk, since they can be rendered again; None deletes one."""
     for path, text in texts.items():
         file = files.locate(memory.folder, path)
         if text is None:
@@ -269,10 +275,9 @@ def put(memory: Memory, texts: Mapping[str, str | None]) -> None:
 
 
 def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str]:
-    """Render what some changes touch, on the disk: the paths that are to be committed with them, and what went wrong.
+    """Render the documents that some changes affect, on the disk; return the paths to commit with them, and a warning.
 
-    Neither a template at fault nor a folder that can't be written keeps anybody from recording: documents can be
-    rendered later.
+    A broken template or a folder that can't be written only gives a warning, since documents can be rendered later.
     """
     written = [path for change in changes for path in change.paths]
     if all(path.startswith(NEVER_SHOWN) for path in written):
@@ -281,26 +286,26 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
         return (), "; ".join(filter(None, (missing_branch(memory), _known_unreadable(memory))))
     kept_out = not memory.config.docs
     if kept_out and not (memory.folder / UNTRACKED).is_file():
-        return (), _known_unreadable(memory)  # nobody has rendered them here
+        return (), _known_unreadable(memory)  # no document was rendered here
     asked = memory.ask()
     memory.asked = asked
     try:
-        found = touched_by(memory, changes, written)
-        put(memory, found.texts)
+        found = affected_by(memory, changes, written)
+        write_documents(memory, found.texts)
     except MemctlError as error:
         return (), f"the documents are not rendered: {error.message}"
     except OSError as error:
         return (), f"the documents are not rendered: {error.filename}: {error.strerror}"
     if kept_out:
         return (), found.warning
-    take_rule_out(memory)
+    remove_ignore_rule(memory)
     differing = set(asked.differing())
     waiting = [path for path in found.settled if memory.tracked(path) in differing]
     return tuple(dict.fromkeys((*found.texts, *waiting))), found.warning
 
 
 def _known_unreadable(memory: Memory) -> str:
-    """Say which records can't be read, by what the cache knows: where nothing is rendered, nobody else does."""
+    """Return a warning about unreadable records, from the cache, for clones in which nothing is rendered."""
     from memctl.store.catalogue import StoredCatalogue
 
     return errors.summary(memory.prefix, StoredCatalogue(load.open_cache(memory)).faults())

@@ -1,4 +1,4 @@
-"""Changing a record: front matter values, content fields, or its whole text."""
+"""Changes of a record: front matter values, content fields, or its whole text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memctl.record import content_fields, frontmatter, handoff, pages, time_inpu
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
-from memctl.record.parser import found_allowed, parse, problems, refuse_transition
+from memctl.record.parser import disallowed, parse, problems, refuse_transition
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
@@ -32,7 +32,7 @@ _ELSEWHERE = {
 
 
 class Edits(msgspec.Struct, frozen=True):
-    """What to do with fields: pairs of field name and value to set, to add to a list, or to take out of one."""
+    """Changes of fields: pairs of a field and the value to set, to add to its list, or to remove from its list."""
 
     set: Sequence[tuple[str, str]] = ()
     add: Sequence[tuple[str, str]] = ()
@@ -40,7 +40,10 @@ class Edits(msgspec.Struct, frozen=True):
 
 
 def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_accepted: bool = False) -> Change:
-    """Change fields of a record; fields are front matter keys or content fields, named as in `show --json`."""
+    """Return the Change that edits fields of a record: front matter keys or content fields, as in `show --json`.
+
+    Raises MemctlError for an unknown field or value, and unless `allow_accepted` for the text of an accepted decision.
+    """
     record = snapshot.resolve(reference)
     text = snapshot.read(record.path)
     values: dict[str, Any] = {}
@@ -69,13 +72,13 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
 
 
 def _moved_importance(record: Record, severity: str) -> dict[str, int]:
-    """Return the importance that goes with another severity, for a record that has the one of its old severity."""
+    """Return the importance of the new severity if the record has the usual one of its old severity."""
     old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
     return {"importance": new} if new is not None and record.importance == old != new else {}
 
 
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
-    """Replace the whole text of a record, as an editor leaves it."""
+    """Return the Change that replaces the whole text of a record, as an editor leaves it."""
     old = snapshot.read(record.path)
     text = frontmatter.clean_newlines(text)
     try:
@@ -106,7 +109,7 @@ def rewrite(
     values: Mapping[str, Any],
     content: Mapping[str, str | list[str]] | None = None,
 ) -> Write:
-    """Return the file of a record with some front matter values and content fields changed, and nothing else."""
+    """Return the Write that changes some front matter values and content fields of a record, and nothing else."""
     old = snapshot.read(record.path)
     text = frontmatter.replace(old, values, ORDER) if values else old
     if content:
@@ -120,14 +123,14 @@ def rewrite(
 
 
 def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
-    """Resolve issues, or finish states."""
+    """Return the Change that resolves issues, or marks states as done."""
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
     for record in records:
         status = record.kind.resolved
         if not status:
             raise MemctlError(
-                f"{record.id} is a {record.memory_type}, and those are not resolved",
+                f"{record.id} is a {record.memory_type}, which can't be resolved",
                 "`memctl supersede OLD NEW`, or `memctl edit ID --status …`",
             )
         refuse_transition(record, status)
@@ -148,25 +151,25 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
 
 
 def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
-    """Open issues again that were resolved, and states that were done."""
+    """Return the Change that opens resolved issues, or states that are done, again."""
     records = [snapshot.resolve(reference) for reference in references]
     for record in records:
         if not record.kind.resolved:
             raise MemctlError(
-                f"{record.id} is a {record.memory_type}, and those are not reopened", "`memctl edit ID --status …`"
+                f"{record.id} is a {record.memory_type}, which can't be reopened", "`memctl edit ID --status …`"
             )
         refuse_transition(record, record.kind.statuses[0])
     writes = []
     for record in records:
         values: dict[str, Any] = {"status": record.kind.statuses[0]}
         if record.completion_percentage == 100:
-            values["completion_percentage"] = None  # whatever is left, it is not nothing
+            values["completion_percentage"] = None  # an open state can't be at 100 %
         writes.append(rewrite(snapshot, record, values))
     return _of_many("reopen", records, writes)
 
 
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
-    """Put records out of the way; they stay where they are, and `--archived` shows them."""
+    """Return the Change that archives records: they keep their paths, and only `--archived` lists them."""
     records = [snapshot.resolve(reference) for reference in references]
     refuse_offered(snapshot, records)
     writes = [
@@ -177,7 +180,7 @@ def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
 
 
 def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
-    """Take records out of the archive."""
+    """Return the Change that takes records out of the archive."""
     records = [snapshot.resolve(reference) for reference in references]
     writes = [
         rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
@@ -203,12 +206,15 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if one is a handoff that waits for its answer: its sections would stay the taker's for good."""
+    """Raise MemctlError if a record is an offered handoff.
+
+    Nobody could answer it after a change, and its sections would be the taker's for good.
+    """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:
             sections: tuple[str, ...] = ()
-            with suppress(MemctlError):  # what can't be read gives nothing
-                sections = handoff.of(snapshot, record).parties.sections
+            with suppress(MemctlError):  # an unreadable handoff names no sections
+                sections = handoff.from_record(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
                     f"{record.id} is offered with {', '.join(sections)}: nobody could answer it after that",
@@ -217,7 +223,8 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
 
 
 def _protect(record: Record, allowed: bool) -> None:
-    """A decision that others rely on is not reworded behind their backs, nor what somebody was given to work with."""
+    """Raise MemctlError, unless `allowed`, if the text of a record is final: that of a handoff or a decided
+    decision."""
     if record.memory_type == "handoff" and not allowed:
         raise MemctlError(
             f"{record.id} was given to another agent: its text can't be changed",
@@ -288,7 +295,7 @@ def _changed_list(current: Sequence[str], action: str, given: Sequence[str]) -> 
 
 
 def scalar(record: Record, name: str, value: str, now: str) -> Any:
-    """Turn what a person typed into the value of a front matter key; "" clears it."""
+    """Return the value of a front matter key for what a person typed; "" clears the key."""
     if name == "status":
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(
@@ -305,7 +312,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
         try:
             return int(value)
         except ValueError:
-            raise MemctlError(f"{name}: {found_allowed(value, 'a whole number')}") from None
+            raise MemctlError(f"{name}: {disallowed(value, 'a whole number')}") from None
     if name == "section":
         return section_marker(value)
     return " ".join(value.split()) if name == "title" else value

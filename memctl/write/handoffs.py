@@ -1,4 +1,4 @@
-"""Answering a handoff: it is accepted, declined or withdrawn, and ownership follows in the same step."""
+"""Answers to handoffs: accepting, declining and withdrawing, with the ownership of their sections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memctl.record import handoff, ids
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
-from memctl.record.required_text import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.store import load, objects
 from memctl.store.memory import Memory
@@ -21,32 +21,37 @@ from memctl.team import handoffs, remote_state
 from memctl.team.ref_state import Terms
 from memctl.text.characters import printable_line
 from memctl.write import edit, transaction, two_phase
-from memctl.write.two_phase import Done
+from memctl.write.two_phase import StepResult
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 
 
 class HandoffAnswer(msgspec.Struct, frozen=True):
-    """What became of an answer, the handoff as it was before and the memory that had it, and the ownerships that do not
-    go back since they went on, in words."""
+    """The result of an answer: the handoff as it was before, and the memory that had it.
 
-    done: Done
+    `stays` has a line for each ownership that does not go back, since it was passed on meanwhile.
+    """
+
+    done: StepResult
     handoff: Handoff
     snapshot: Snapshot
     stays: tuple[str, ...]
 
 
 def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool = True) -> tuple[Snapshot, Handoff]:
-    """Return the handoff that is meant, and the memory that has it: the snapshot, or `everywhere` that of any branch if
-    the whole id is given; raises MemctlError."""
+    """Return the handoff for what a person typed, and the memory that has it.
+
+    That is the snapshot or, with `everywhere` and a whole id, the memory of any branch. Raises MemctlError if there is
+    none.
+    """
     wanted = reference.strip().upper()
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
-        there = objects.anywhere(memory, [path for path in paths if ids.id_in_path(path) == wanted])
+        there = objects.newest_with(memory, [path for path in paths if ids.id_in_path(path) == wanted])
         if there and (record := there.find(wanted)):
-            return there, handoff.of(there, record)
-    return snapshot, handoff.of(snapshot, snapshot.resolve(reference))
+            return there, handoff.from_record(there, record)
+    return snapshot, handoff.from_record(snapshot, snapshot.resolve(reference))
 
 
 def answer(
@@ -60,10 +65,10 @@ def answer(
     force: bool = False,
     remote: str = "",
 ) -> HandoffAnswer:
-    """Accept a handoff (but for the `declined` sections), decline it, or withdraw it.
+    """Accept a handoff (except the `declined` sections), decline it, or withdraw it.
 
-    The taker accepts and declines, the giver withdraws; others need `force`, with a reason. One that lies on another
-    branch comes to this one with its answer. Raises MemctlError if the handoff is answered already.
+    The taker accepts and declines, the giver withdraws; anybody else needs `force`, with a reason. A handoff on another
+    branch is copied to this one with its answer. Raises MemctlError if the handoff is answered already.
     """
     two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     where, one = find(memory, load.disk(memory), reference)
@@ -82,7 +87,7 @@ def answer(
         here = load.disk(memory)
         is_here = here.find(one.record.id) is not None
         if is_here:
-            _refuse_answered(handoff.of(here, here.resolve(one.record.id)))
+            _refuse_answered(handoff.from_record(here, here.resolve(one.record.id)))
         writes = [edit.rewrite(here if is_here else where, one.record, values, {"answer": note} if note else {})]
         if not is_here:
             package = package_path(one.record.path)
@@ -97,14 +102,14 @@ def answer(
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """What settling handoffs has done, a line each, and what of this clone's state was replaced by a remote's."""
+    """The result of settling handoffs: a line for each step, and what a remote's state replaced in this clone's."""
 
     lines: list[str]
     lost: tuple[str, ...] = ()
 
 
 def settle(memory: Memory, remote: str = "") -> Settlement:
-    """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
+    """Set the owners of sections to what the answers of the worktree's handoffs say, here and at `remote` if given."""
     found = handoff.read_all(load.disk(memory))[0]
     plan = handoffs.settle(found, memory.now)
     outcome = remote_state.update(memory, remote or None, plan, Terms())
@@ -122,7 +127,7 @@ def _refuse(
             f"{one.record.id} is for {allowed} to {_OPS[status]}, not for you ({memory.actor})",
             f"set MEMCTL_AGENT if you are {allowed}, or act for {allowed} with --force --reason WHY",
         )
-    if memory.actor != allowed and not is_said(options.reason):
+    if memory.actor != allowed and not is_meaningful(options.reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
     if strange := [section for section in declined if section not in who.sections]:
         known = ", ".join(who.sections) or "no section"

@@ -1,4 +1,4 @@
-"""What to tell somebody who writes a record, of what `memctl check` would find in it."""
+"""Hints for the writer of a record or page: what `memctl check` would find in it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from memctl.record.task_state import key
 from memctl.store import files, load
 from memctl.store.memory import Memory
 
-_MOST = 5  # records of one change that are looked at; who writes more reads `memctl check`
+_MOST = 5  # the most records of a change for which hints are made; for more there is `memctl check`
 
 
-def of(memory: Memory, change: Change, *, with_advice: bool = True) -> tuple[str, ...]:
-    """Return a line for each record or page of which there is something to say that did not hold for its
-    text before."""
+def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tuple[str, ...]:
+    """Return a line for each record or page of a change that has faults which its old text did not have."""
     found = (_of_write(memory, write, with_advice) for write in change.writes[:_MOST])
     return tuple(filter(None, found))
 
@@ -78,7 +77,7 @@ def _same_task(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
         is_same = (key(other.title), other.section) == (key(record.title), record.section)
         if other.memory_type == STATE.name and other.id != record.id and is_same:
             yield (
-                f"{other.id} is of that title, too",
+                f"{other.id} has that title, too",
                 f"`memctl supersede {other.id} {record.id}` if it is the same task",
             )
 
@@ -104,7 +103,7 @@ def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, 
 
 
 def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the globs that cover no file."""
+    """Yield pairs of a glob that matches no file and a hint."""
     from memctl.pages import repository_paths
 
     names = load.disk(memory).files.names() if globs else frozenset()
@@ -114,9 +113,9 @@ def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the paths that are no file or folder here, each with the nearest, and the lines that a file does not have.
+    """Yield pairs of a reference to a missing file, folder or line and a hint, such as the nearest path.
 
-    The disk is asked: Git takes far longer.
+    The disk is read, which is far faster than asking Git.
     """
     top = memory.repository.top
     for reference in references:
@@ -128,8 +127,7 @@ def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[s
 
 
 def _line_count(path: Path, most: int) -> int:
-    """Return the number of lines of a file, `most` if it has more; of what is not a regular file `most`, for nothing is
-    known."""
+    """Return the number of lines of a file, at most `most`; `most` also for anything but a regular file."""
     if not path.is_file() or path.stat().st_size > files.MAX_BYTES:
         return most
     with path.open("rb") as stream:

@@ -1,9 +1,9 @@
-"""Which records, pages and headings go by one name, and what each is to be called from now on.
+"""Records, pages and headings that share a name (id, marker or number), and their new names.
 
-Of records the first keeps its id, by `memory_id`; another gets one that follows from its own `memory_id`, so that all
-clones that resolve the same collision get the same result, whatever else they hold. Pages have small numbers and no
-`memory_id`: the one written first keeps its number, the others get the next free ones. `sync` has another rule for who
-keeps a name, since it knows what is published (`sync/collisions.py`); new names are the same kind there.
+Of records the one with the earliest `memory_id` keeps the id. Another gets an id derived from its own `memory_id`, so
+that all clones that resolve a collision get the same result, whatever else they contain. Pages have small numbers and
+no `memory_id`: the one written first keeps its number, the others get the next free ones. `sync` decides otherwise who
+keeps a name, since it knows what is published (`sync/collisions.py`); it makes new names in the same way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
-    """A file of the memory, with the record that it is, if it is one; `apart` if only one side of a merge has it so."""
+    """A file of the memory, with its record if it is one; `apart` if only one side of a merge has the file so."""
 
     path: str
     text: str
@@ -36,15 +36,15 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """What tells it from another of the same path."""
+        """The memory_id of the record, which distinguishes two files of one path."""
         return self.record.memory_id if self.record else ""
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A record, page or heading that has or had a name: its file, where it got the name, and its name from now on.
+    """A record, page or heading that has or had a name: its file, the origin of the name, and its new name.
 
-    `now` equals `name` if it keeps the name. `memory_id` is that of a record after the change. Whoever knew the origin
-    in `until` knew that it no longer has the name.
+    `now` equals `name` if it keeps the name. `memory_id` is the record's after the change. A writer whose history has
+    the origin `until` knew that it no longer has the name.
     """
 
     name: str
@@ -55,22 +55,22 @@ class Holder(msgspec.Struct, frozen=True):
     record: Record | None = None
     memory_id: str = ""
     until: Origin | None = None
-    is_new: bool = True  # the collision is there now, and not only a trace of one that was resolved
+    is_new: bool = True  # the collision exists now; False for one that was resolved before
 
     @property
     def moves(self) -> bool:
-        """Whether this change gives it another name."""
+        """Whether this change renames it."""
         return self.is_new and self.now != self.name
 
 
 def packages(holders: Sequence[Holder]) -> dict[str, str]:
-    """Return where the packages of handoffs that are renamed lie, each with where it will."""
+    """Return the new paths of the packages of renamed handoffs, by their old paths."""
     moving = [one for one in holders if one.moves and one.record and one.record.memory_type == HANDOFF.name]
     return {package_path(one.path): package_path(new_path(one)) for one in moving}
 
 
 def of_records(records: Sequence[Record]) -> list[Holder]:
-    """Return the records that share an id, and those that once had the id which another has now."""
+    """Return the records that share an id, and those that formerly had an id which another record has now."""
     by_id: dict[str, list[Record]] = {}
     for record in records:
         by_id.setdefault(record.id, []).append(record)
@@ -89,7 +89,7 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
 
 
 def _rank(record: Record) -> tuple[str, str, int, str]:
-    """Return what comes first: by memory_id, which begins with a time; of copies the one with the plainer path."""
+    """Return a sort key of records: the memory_id, which begins with a time, then for copies the plainer path."""
     return record.memory_id, record.timestamp, len(record.path), record.path
 
 
@@ -98,18 +98,18 @@ def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holde
     known: set[str] = set()
     for record in sharing:
         memory_id = record.memory_id
-        if memory_id in known:  # a copied file: it is a record of its own from now on
-            memory_id = copied(record)
+        if memory_id in known:  # a copied file becomes a record of its own
+            memory_id = copy_memory_id(record)
         known.add(memory_id)
-        now = name if not found else ids.derived(name, memory_id, taken)
+        now = name if not found else ids.derive_id(name, memory_id, taken)
         taken.add(now)
         origin = Origin(record.path, mark=record.memory_id)
         found.append(Holder(name, now, record.path, origin, record.title, record, memory_id))
     return found
 
 
-def copied(record: Record) -> str:
-    """Return a memory_id for a copy of a record: of the same time, and the same in every clone."""
+def copy_memory_id(record: Record) -> str:
+    """Return a memory_id for a copied record: with the time of the original's, and equal in every clone."""
     from hashlib import blake2b
 
     entropy = blake2b(f"{record.memory_id}\0{record.path}".encode(), digest_size=10).digest()
@@ -117,7 +117,7 @@ def copied(record: Record) -> str:
 
 
 def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
-    """Return a record under the names that it once had and others have."""
+    """Return the former names of a record that other records have now."""
     found = []
     names = (*record.aliases, record.id)
     for alias, following in pairwise(names):
@@ -134,12 +134,12 @@ def _keeper(record: Record) -> Holder:
 
 
 def former_path(record: Record, alias: str) -> str:
-    """Return where a record was when it went by an alias: renumbering keeps the rest of its path."""
+    """Return the path of a record when it had the id `alias`: renumbering changes only the id in it."""
     return record.path.replace(record.id, alias)
 
 
 def former_paths(snapshot: Snapshot, path: str) -> list[str]:
-    """Return where the record at a path was under its earlier ids, but for paths that are another's now."""
+    """Return the paths of the record at `path` under its former ids, except those that another record has now."""
     taken = {record.path for record in snapshot.records}
     own = [record for record in snapshot.records if record.path == path]
     found = [former_path(record, alias) for record in own for alias in record.aliases]
@@ -147,14 +147,14 @@ def former_paths(snapshot: Snapshot, path: str) -> list[str]:
 
 
 def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
-    """Return the sections and pages of details that share a number, and those that once had the number of another."""
+    """Return the sections and pages of details that share a number, or had one that another page has now."""
     found: list[Holder] = []
     for kind, group in ((SECTION, snapshot.outline.sections), (DETAIL, snapshot.outline.details)):
         by_id: dict[str, list[Page]] = {}
         for page in group:
             by_id.setdefault(page.id, []).append(page)
         shared = {name: sharing for name, sharing in by_id.items() if len(sharing) > 1}
-        names = (*snapshot.names(kind.folder), *history.ever(kind.folder))
+        names = (*snapshot.names(kind.folder), *history.paths_ever(kind.folder))
         free = free_numbers(
             kind, (*map(pages.number_at, names), *(alias[1:] for page in group for alias in page.aliases))
         )
@@ -178,27 +178,27 @@ def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Hol
 
 
 def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
-    """Return a page under a number that it once had, until it got the one that followed."""
+    """Return a page's former number, which it had until it got the number `following`."""
     folder, _, file = page.path.rpartition("/")
     origin, until = (Origin(f"{folder}/{_NUMBER.sub(n[1:], file, count=1)}") for n in (name, following))
     return Holder(name, now, page.path, origin, page.title, until=until, is_new=False)
 
 
 def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
-    """Pages in the order in which they were first committed, those of one second by their paths."""
+    """Return pages by the time of their first commit, then by path."""
     origins = {page.path: Origin(page.path) for page in sharing}
-    added = history.added(list(origins.values()))
+    added = history.times_added(list(origins.values()))
     return sorted(sharing, key=lambda page: (added.get(origins[page.path], _NEVER), page.path))
 
 
 def free_numbers(kind: PageKind, given: Iterable[str]) -> Iterator[str]:
-    """Markers of a kind above all the numbers that were given out (`2.3`), to any kind."""
+    """Yield markers of a page kind (§2.4, §2.5, …) above all numbers ever given out, which `given` lists (`2.3`)."""
     highest = max((int(number[2:]) for number in given if number.startswith(f"{kind.level}.")), default=0)
     return (f"§{kind.level}.{number}" for number in count(highest + 1))
 
 
 def new_path(holder: Holder) -> str:
-    """Return where a record or page lives under the name that it gets; the rest of its file's name stays."""
+    """Return the path of a record or page under its new name; the rest of its file name is kept."""
     folder, _, name = holder.path.rpartition("/")
     old = holder.name if holder.record else holder.name[1:]
     new = holder.now if holder.record else holder.now[1:]
@@ -206,8 +206,10 @@ def new_path(holder: Holder) -> str:
 
 
 def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
-    """Return the headings that have one number within a page of details; those of pages that share theirs
-    come later."""
+    """Return the headings that share a number within a page of details.
+
+    Pages that share a number themselves are left out; their headings are renumbered after them.
+    """
     found: list[Holder] = []
     outline = snapshot.outline
     for page in outline.details:
@@ -215,12 +217,12 @@ def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
             continue
         text = snapshot.read(page.path)
         start = text.count("\n", 0, len(text) - len(page.body)) + 1
-        parts = pages.parts_of(page)
+        parts = pages.numbered_headings(page)
         free = count(max((int(part.id.rpartition(".")[2]) for part in parts), default=0) + 1)
         for name in dict.fromkeys(part.id for part in parts):
             sharing = {Origin(page.path, start + part.line - 1): part for part in parts if part.id == name}
             if len(sharing) > 1:
-                added = history.added(list(sharing))
+                added = history.times_added(list(sharing))
                 order = sorted(sharing, key=lambda o: (added.get(o, _NEVER), sharing[o].title, o.line))
                 for origin in order:
                     now = name if origin == order[0] else f"{page.id}.{next(free)}"

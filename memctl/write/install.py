@@ -1,12 +1,12 @@
 """Setting up a clone: Git's hooks and merge drivers, which no repository can bring along.
 
-The pre-commit framework's hook stays where it is, and ours takes the place (`.legacy`) of the hook that the framework
-runs before its own. There `pre-commit install` and `pre-commit uninstall` leave both working; if theirs were moved
-instead, a second `pre-commit install` would make it refuse every commit and lose a hook kept as `.legacy`.
+The pre-commit framework's hook keeps its place, and ours is installed as the hook `.legacy` that the framework runs
+before its own. There `pre-commit install` and `pre-commit uninstall` leave both working. If the framework's hook were
+moved instead, a second `pre-commit install` would make it refuse every commit, and lose a hook kept as `.legacy`.
 
-Maintenance every night is a text for crontab or CI that somebody puts where it belongs. In CI only those access counts
-are known that are in Git, and what it archives or deletes goes back by a push. Where people and agents read the memory
-in clones of their own, `maintain` there folds their counts in.
+Nightly maintenance is a text for crontab or CI that the user puts in its place. In CI only the retrieval counts that
+are in Git are known, and the results go back by a push. In other clones `maintain` adds their own counts to the
+records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memctl.git.hooks import Hook, HookChange
 from memctl.git.repository import Repository
 from memctl.store.memory import Memory
 
-_LEGACY = ".legacy"  # what the pre-commit framework puts at the end of the name of the hook that it found
+_LEGACY = ".legacy"  # the suffix that the pre-commit framework gives the hook that it found
 DRIVERS = {
     "record": "memctl: records, field by field",
     "docs": "memctl: rendered documents",
@@ -91,12 +91,12 @@ memory:
 
 
 class InstallStep(msgspec.Struct, frozen=True):
-    """One part of an installation: what becomes of it, and what has to be done for that.
+    """One part of an installation: its new state, and the steps to get there.
 
-    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. A `fault` keeps
-    the part from becoming what was asked for. `settings` of Git are set, or with None taken away, and so is a whole
-    `section`; of settings with several values one is `added` or `taken`. `lines` are for the user to add to the hook
-    `add_to`; they begin with `#!` if there is none yet.
+    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. With `fault` the
+    part could not get the state asked for. `settings` of Git are set (None: deleted), a whole `section` is deleted; of
+    settings with several values those in `added` are added and those in `taken` deleted. `lines` are for the user to
+    add to the hook `add_to`; they begin with `#!` if it does not exist.
     """
 
     part: str
@@ -113,8 +113,7 @@ class InstallStep(msgspec.Struct, frozen=True):
 
 
 def own_program(called: str, python: str) -> str:
-    """Return the absolute path of the memctl that runs, from the name it was called by and its Python; "" if it has
-    none."""
+    """Return the absolute path of the running memctl, from the name it was called by and its Python; "" if unknown."""
     beside = [Path(python).with_name(name) for name in ("memctl", "memctl.exe")] if python else []
     for file in (Path(called), *beside):
         if file.stem in ("memctl", "git-memctl") and file.is_file() and os.access(file, os.X_OK):
@@ -123,9 +122,10 @@ def own_program(called: str, python: str) -> str:
 
 
 def plan(memory: Memory, program: str) -> list[InstallStep]:
-    """Return what sets up this clone for a memory; `program` is used where the PATH has no memctl, if it is not "".
+    """Return the steps that set up this clone for a memory.
 
-    Raises MemctlError if that is impossible; what only the user can do is in the steps.
+    Hooks use `program` ("" for none) if no memctl is on the PATH. Raises MemctlError if that is impossible; what only
+    the user can do is in the steps.
     """
     repository, where = memory.repository, memory.folder.parent.relative_to(memory.repository.top).as_posix()
     place = hooks.folder(repository)
@@ -140,7 +140,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
     for name, hook in zip(hooks.HOOKS, found, strict=True):
         text = hooks.script(name, sorted({where, *hook.memories}), program, made)
         if hook.whose == "the user's" and hook.asks_for_its_name:
-            why = "the hook there asks for its own name and would not be the same under another"
+            why = "the hook there acts by the name of its file, so it can't be kept under another name"
             steps.append(_by_hand(repository, place, name, where, why))
         else:
             steps.append(_place(hook, place / (name + hooks.KEPT), f"hook {name}", text))
@@ -149,7 +149,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
 
 
 def plan_removal(repository: Repository) -> list[InstallStep]:
-    """Return what takes away from this clone all that `plan` has put there, and brings back what was there before."""
+    """Return the steps that remove from this clone all that memctl installed, and restore what was there before."""
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
     places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
@@ -158,17 +158,17 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
-            note = f"{_shown(repository, file)} calls memctl: take the lines out by hand"
+            note = f"{_shown(repository, file)} calls memctl: remove the lines by hand"
             steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
     return [*steps, *_unset_drivers(repository)]
 
 
 def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
-    """Do what the steps say, in their order; raises MemctlError where one fails, with those before it done."""
+    """Do the steps, in their order; raises MemctlError where one fails, with all before it done."""
     for step in steps:
         try:
             if step.files:
-                hooks.carry_out(step.files)
+                hooks.apply(step.files)
         except OSError as error:
             raise MemctlError(
                 f"{error.filename2 or error.filename} can't be changed: {error.strerror}",
@@ -186,10 +186,9 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
 
 
 def _ours_or_first(place: Path, name: str) -> Hook:
-    """Return the hook that is to be ours: the one that Git runs, or the one that the pre-commit framework runs before
-    it."""
-    hook = hooks.look(place / name)
-    return hooks.look(place / (name + _LEGACY)) if hook.is_framework else hook
+    """Return the hook that memctl installs: Git's own, or the one that the pre-commit framework runs first."""
+    hook = hooks.inspect(place / name)
+    return hooks.inspect(place / (name + _LEGACY)) if hook.is_framework else hook
 
 
 def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
@@ -217,8 +216,8 @@ def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
 
 def _take_away(place: Path, name: str) -> InstallStep:
     """Take our script away, from where other tools may have moved it too, and bring back the hook of before."""
-    part, hook, kept = f"hook {name}", hooks.look(place / name), place / (name + hooks.KEPT)
-    beside = [hooks.look(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
+    part, hook, kept = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.KEPT)
+    beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
     ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
     changed = [found.file for found in (hook, *beside) if found.whose == "ours, changed"]
     if changed:
@@ -247,7 +246,7 @@ def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: s
     shown = _shown(repository, file)
     if hooks.calls_memctl(file):
         return InstallStep(f"hook {name}", "unchanged", f"{shown} calls memctl")
-    lines = hooks.by_hand(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.by_hand(name, memory)}"
+    lines = hooks.manual_lines(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.manual_lines(name, memory)}"
     return InstallStep(f"hook {name}", "by hand", why, fault=True, add_to=shown, lines=lines)
 
 
@@ -298,7 +297,7 @@ def _unset_drivers(repository: Repository) -> list[InstallStep]:
             steps.append(InstallStep(part, "left", f"{section}.driver in Git's settings is not memctl's and stays"))
         elif set(present) <= ours:
             steps.append(InstallStep(part, "removed", section=section))
-        else:  # the user has set something more there
+        else:  # the user has added settings there
             steps.append(
                 InstallStep(part, "removed", settings=tuple((key, None) for key in sorted(ours & set(present))))
             )
@@ -323,7 +322,7 @@ def _is_ours(present: dict[str, str], what: str) -> bool:
 
 
 def plan_refspec(repository: Repository) -> list[InstallStep]:
-    """Return what adds it for the remote of the branch; nothing in a clone without a remote."""
+    """Return the steps that make the clone fetch memctl's refs from the branch's remote; none without a remote."""
     remote = fetched_remote(repository)
     if not remote:
         return []
@@ -333,23 +332,23 @@ def plan_refspec(repository: Repository) -> list[InstallStep]:
 
 
 def plan_refspec_removal(repository: Repository) -> list[InstallStep]:
-    """Return what takes it away, for all remotes that have it."""
+    """Return the steps that stop fetching memctl's refs, for all remotes that have that setting."""
     gone = tuple(_setting(remote) for remote in repository.remotes() if fetches_refs(repository, remote))
     return [InstallStep(PART, "removed", taken=gone)] if gone else []
 
 
 def fetched_remote(repository: Repository) -> str:
-    """Return the remote that the branch goes with, else origin or the only one; "" if there is none such."""
+    """Return the remote of the branch's upstream, else origin, else the only remote; "" if there is none of these."""
     branch = repository.branch()[0].removeprefix("refs/heads/")
     known = repository.remotes()
-    followed = repository.following.get(f"branch.{branch}.remote", "")
+    followed = repository.branch_settings.get(f"branch.{branch}.remote", "")
     if followed in known:
         return followed
     return "origin" if "origin" in known else known[0] if len(known) == 1 else ""
 
 
 def fetches_refs(repository: Repository, remote: str) -> bool:
-    """Return whether the clone fetches all refs of memctl's from a remote."""
+    """Return whether the clone fetches all of memctl's refs from a remote."""
     key, value = _setting(remote)
     return value in remotes.settings(repository, key)
 
@@ -359,10 +358,10 @@ def _setting(remote: str) -> tuple[str, str]:
 
 
 def schedule(memory: Memory, target: str, program: str) -> str:
-    """Return the line for crontab, or the job for a CI service; `program` is the absolute path of memctl, "" if
-    unknown.
+    """Return the line for crontab, or the job for a CI service (`target`), that runs maintenance every night.
 
-    Raises MemctlError for a folder that no such line can name.
+    `program` is the absolute path of memctl, "" if unknown. Raises MemctlError for a folder that such a line can't
+    name.
     """
     folder = str(memory.folder.parent)
     if not folder.isprintable():
@@ -384,10 +383,10 @@ def schedule(memory: Memory, target: str, program: str) -> str:
 
 
 def _origin() -> str:
-    """Return what pip can install this memctl from anywhere: the address of a repository or an archive, or of an index
-    the release; "" if it comes from a folder or file of this machine.
+    """Return what pip can install this memctl from on any machine, "" if it comes from a local folder or file.
 
-    The installed package says so (PEP 610, direct_url.json).
+    That is the address of a repository or archive, or a release from an index. The installed package says so (PEP 610,
+    direct_url.json).
     """
     from importlib import metadata
 

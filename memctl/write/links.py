@@ -1,4 +1,4 @@
-"""Links between records. Both ends carry a link, and both ends change in one commit."""
+"""Links between records. Both records have an end of each link, and both change in one commit."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.write.edit import rewrite
 
-PARENT = "parent"  # has one end only: the child names its parent's memory_id
+PARENT = "parent"  # this link has one end: the child has its parent's memory_id
 
 
 def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove: bool = False) -> Change:
-    """Link two records, or take a link away; linking what is linked changes nothing."""
+    """Return the Change that links two records, or removes the link; it is empty if nothing has to change.
+
+    Raises MemctlError for a link of a record to itself, and for one that closes a circle.
+    """
     one, other = snapshot.resolve(source), snapshot.resolve(target)
     if one.id == other.id:
         raise MemctlError(f"{one.id} can't be linked to itself")
@@ -38,7 +41,7 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
 
 
 def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
-    """Let one record take the place of another of its type; the older one's status becomes `superseded`."""
+    """Return the Change by which the record `new` supersedes `old`, which must be of its type."""
     before, after = snapshot.resolve(old), snapshot.resolve(new)
     if before.id == after.id:
         raise MemctlError(f"{before.id} can't supersede itself")
@@ -65,7 +68,10 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
 
 
 def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
-    """Replace what a person typed in the link fields of a draft by full ids, in place."""
+    """Replace references in the link fields of a draft's values by full ids, in place.
+
+    Raises MemctlError for an unknown or ambiguous reference.
+    """
     for name in OTHER_END:
         if name in values:
             values[name] = list(dict.fromkeys(snapshot.resolve(str(reference)).id for reference in values[name]))
@@ -74,7 +80,7 @@ def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
 
 
 def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
-    """Return the other ends of a new record's links."""
+    """Return the Writes that add the other ends of a new record's links."""
     targets: dict[str, dict[str, Any]] = {}
     for relation, other_end in OTHER_END.items():
         for identifier in getattr(record, relation):
@@ -86,7 +92,7 @@ def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
 
 
 def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
-    """Return the records that refer to a record in their front matter."""
+    """Return the records whose front matter links to a record."""
     return [
         other
         for other in snapshot.records
@@ -96,12 +102,15 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
 
 
 def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tuple[Write, ...]:
-    """Return the records with every link to `gone` taken out."""
-    return tuple(rewrite(snapshot, record, unlinked(record, {gone.id}, {gone.memory_id})) for record in records)
+    """Return the Writes of `records` with every link to the record `gone` removed."""
+    return tuple(rewrite(snapshot, record, without_links(record, {gone.id}, {gone.memory_id})) for record in records)
 
 
-def unlinked(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
-    """Return the link fields of a record without those records, by their ids and memory_ids; only what changes."""
+def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
+    """Return the changed link fields of a record without links to some records.
+
+    The records are given by their ids and memory_ids.
+    """
     values: dict[str, Any] = {}
     for name in OTHER_END:
         linked = getattr(record, name)
@@ -113,7 +122,7 @@ def unlinked(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str
 
 
 def end(record: Record, relation: str, other: str, *, remove: bool = False) -> dict[str, Any]:
-    """Return the values of a record with one end of a link to another, by its id, or without; only what changes."""
+    """Return the changed front matter values of a record that gets, or loses, one end of a link to the id `other`."""
     linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other]
     values: dict[str, Any] = {relation: linked if remove else [*linked, other]}
     if not remove and other in getattr(record, relation):

@@ -1,14 +1,14 @@
-"""Maintenance: what is due is archived and deleted, and access counts are folded in, in one commit.
+"""Maintenance: archiving and deleting what is due, and adding retrieval counts to the records, in one commit.
 
-Records are judged by the tables of rules.md#lifecycle. A superseded state is deleted by its age and not by how long it
-is archived. Age is counted from `timestamp`, for resolved issues too: a record does not say when it was resolved. An
-issue that nobody will fix (`wontfix`) is closed like a resolved one.
+The tables of rules.md#lifecycle decide. A superseded state is deleted by its age and not by how long it is archived.
+Age counts from `timestamp`, for resolved issues too, since a record does not say when it was resolved. An issue that
+nobody will fix (`wontfix`) counts as resolved.
 
-A link in the front matter keeps a record from being deleted, and so does its id in the text of a record or page: they
-would lead nowhere. Not so `supersedes`, for that a record is superseded is why it may go: that link is taken out.
+A record is not deleted while another's front matter links to it, or the text of a record or page has its id: these
+would lead nowhere. The link `supersedes` is removed instead, since being superseded is why a record may be deleted.
 
-Each checkpoint is whole, so of a workflow only the newest is needed to go on; the ones before it are for who wants to
-see how it went, or to go back. No document of the project's says how many: the numbers are settings.
+Each checkpoint is whole, so only a workflow's newest is needed to continue; earlier ones are for reading its course and
+for going back. No rule says how many to keep: the numbers are settings.
 """
 
 from __future__ import annotations
@@ -44,13 +44,15 @@ from memctl.write.edit import rewrite
 Action = Literal["archive", "delete", "date"]
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has uncommitted changes"
-_GIVES_WAY = "supersedes"  # the link that keeps nothing from being deleted
+_GIVES_WAY = "supersedes"  # the link that does not prevent deletion
 _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
-class Maintained(msgspec.Struct, frozen=True):
-    """What maintenance came to: the outcome of its change, the judgement that it carries out, the number of records
-    whose access counts were folded in, and the checkpoints that were due and are kept."""
+class MaintenanceResult(msgspec.Struct, frozen=True):
+    """The result of maintenance: its outcome, the judgement, the number of records that got retrieval counts.
+
+    `kept_checkpoints` are those that were due and had to be kept.
+    """
 
     outcome: Outcome
     judgement: DueChanges
@@ -59,7 +61,7 @@ class Maintained(msgspec.Struct, frozen=True):
 
 
 class _Folding(msgspec.Struct, frozen=True):
-    """Counts on their way into front matter: by memory_id how many and the new total, and the values by path."""
+    """Counts that are being written into front matter: by memory_id the count and the new total, and values by path."""
 
     counts: dict[str, tuple[int, int]] = {}
     values: Values = {}
@@ -69,11 +71,11 @@ class _Folding(msgspec.Struct, frozen=True):
         return {memory_id: total for memory_id, (_, total) in self.counts.items()}
 
 
-def maintain(memory: Memory, options: WriteOptions) -> Maintained:
-    """Do what is due at `memory.now`, in one commit. Records with changes that are in no commit are left alone, and so
-    are those in sections of others, unless `how` allows that.
+def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
+    """Archive and delete what is due at `memory.now`, in one commit.
 
-    Raises MemctlError, having written nothing, while a commit can't be made: during a merge or rebase, in a hook.
+    Records with uncommitted changes are left alone, and so are those in other agents' sections, unless `options` allow
+    them. Raises MemctlError, having written nothing, if no commit can be made: during a merge or rebase, in a hook.
     """
     judged, folding, old = DueChanges(), _Folding(), list[OldCheckpoint]()
 
@@ -94,13 +96,13 @@ def maintain(memory: Memory, options: WriteOptions) -> Maintained:
         access.finish_folding(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and _left(memory):
         outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` makes it")
-    return Maintained(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
+    return MaintenanceResult(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
 
 
 def _left(memory: Memory) -> bool:
-    """Return whether a change waits for its commit; under the lock, since what another process writes now does not."""
+    """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
     with lock.hold(memory.repository.shared / "lock"):
-        return any(entry.stage == PENDING and not entry.undone for entry in entry_state.outstanding(memory))
+        return any(entry.stage == PENDING and not entry.undone for entry in entry_state.open_entries(memory))
 
 
 def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
@@ -116,10 +118,9 @@ def change(
     more: Mapping[str, Mapping[str, Any]],
     old: Iterable[OldCheckpoint] = (),
 ) -> Change:
-    """Return the Change that carries out a judgement; `more` is front matter that changes besides, by path, and `old`
-    are checkpoints that go.
+    """Return the Change that carries out a judgement and deletes the checkpoints `old`.
 
-    Links to what is deleted are taken out of all other records.
+    `more` are further front matter values to change, by path. Links to deleted records are removed from all others.
     """
     checkpoints = list(old)
     values: Values = {path: dict(found) for path, found in more.items()}
@@ -142,7 +143,7 @@ def change(
 
 
 def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed]:
-    """Take the links to what is deleted out of the others."""
+    """Remove links to deleted records from all others, in `values`; return the deeds."""
     if not gone:
         return []
     paths = {record.path for record in gone}
@@ -150,7 +151,7 @@ def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed
     memory_ids = {record.memory_id: record.id for record in gone}
     deeds = []
     for record in snapshot.records:
-        changed = {} if record.path in paths else links.unlinked(record, names, memory_ids.keys())
+        changed = {} if record.path in paths else links.without_links(record, names, memory_ids.keys())
         if changed:
             values.setdefault(record.path, {}).update(changed)
             linked = {name for field in changed if field != "parent_memory_id" for name in getattr(record, field)}
@@ -161,8 +162,10 @@ def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed
 
 
 def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run: bool) -> _Folding:
-    """Return the counts of this clone that go into front matter, noted as on their way; those in the paths
-    `left` stay."""
+    """Note the counts of this clone that are to be written into front matter, and return them.
+
+    Counts of records at the paths `left` stay.
+    """
     shared = memory.repository.shared
     by_memory_id = {record.memory_id: record for record in reversed(snapshot.records)}
     if not dry_run:
@@ -183,7 +186,7 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
 
 
 def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Record]) -> None:
-    """Bring a folding to its end that was interrupted, now that the door has finished its writes."""
+    """Finish an interrupted folding, now that interrupted writes are finished."""
     begun = access.unfinished_folding(memory.repository.shared)
     known = {name: total for name, total in begun.items() if name in by_memory_id}
     written = {
@@ -218,9 +221,10 @@ def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
 
 
 class RetentionVerdict(msgspec.Struct, frozen=True):
-    """What is due for a record, and by which rule. To `date` is to note that an archived record is archived since now.
+    """What is due for a record, and by which rule.
 
-    That is for one archived by hand, without `archived_at`: nobody knows how long it has been, so it is not deleted.
+    The action `date` sets `archived_at` to now in a record archived by hand without it: nobody knows how long it has
+    been archived, so it is not deleted.
     """
 
     record: Record
@@ -228,32 +232,32 @@ class RetentionVerdict(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Spared(msgspec.Struct, frozen=True):
-    """A record for which something is due, and why it is not done."""
+class SparedRecord(msgspec.Struct, frozen=True):
+    """A record for which an action is due, and the reason why the action is not taken."""
 
     verdict: RetentionVerdict
     why: str
 
 
 class DueChanges(msgspec.Struct, frozen=True):
-    """What is due in a memory, and what is spared, in the order of the records' paths."""
+    """What is due in a memory, and the spared records, in the order of their paths."""
 
     due: tuple[RetentionVerdict, ...] = ()
-    spared: tuple[Spared, ...] = ()
+    spared: tuple[SparedRecord, ...] = ()
 
 
 def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> DueChanges:
-    """Judge all records of a memory. `untouchable` are the paths of files that must stay as they are, each with why.
+    """Return what is due in a memory. `untouchable` are paths of files that must not change, each with the reason.
 
-    A record is not deleted while one that stays open, or is kept for ever, or a page refers to it (`holders` says how);
-    it is archived instead. A second judgement after the first was carried out, at the same moment, finds nothing due.
+    A record is archived and not deleted while a record that stays open, or that is kept for ever, or a page refers to
+    it. A second judgement at the same time, after the first was carried out, finds nothing due.
     """
     rules, records = snapshot.config.lifecycle, snapshot.records
     untouchable = untouchable or {}
-    found = [verdict for record in records if (verdict := due(record, rules, now)) is not None]
+    found = [verdict for record in records if (verdict := verdict_of(record, rules, now)) is not None]
     latest = latest_states(records)
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
-    spared, kept = dict[str, Spared](), list[RetentionVerdict]()
+    spared, kept = dict[str, SparedRecord](), list[RetentionVerdict]()
     for verdict in found:
         why = _protected(verdict.record, rules, latest, verdict.action)
         if verdict.record.path in untouchable:
@@ -261,7 +265,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
         elif verdict.action == "delete" and verdict.record.id in twice:
             why = "another record has the same id"
         if why:
-            spared[verdict.record.path] = Spared(verdict, why)
+            spared[verdict.record.path] = SparedRecord(verdict, why)
         else:
             kept.append(verdict)
     going = [verdict.record for verdict in kept if verdict.action == "delete"]
@@ -276,8 +280,8 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     )
 
 
-def due(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
-    """Return what the tables say of a record, without regard to what protects it."""
+def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
+    """Return what the tables say of a record, whatever protects it; None if nothing is due."""
     if rules.delete and (reason := _delete_reason(record, rules, now)):
         return RetentionVerdict(record, "delete", reason)
     if not record.is_archived and (reason := _archive_reason(record, rules, now)):
@@ -288,7 +292,7 @@ def due(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
 
 
 def latest_states(records: Sequence[Record]) -> set[str]:
-    """Return the paths of the latest state, and of the latest that is still open."""
+    """Return the paths of the latest state and of the latest open one."""
     states = sorted((r for r in records if r.memory_type == "state"), key=lambda r: (r.timestamp, r.id))
     still_open = [state for state in states if state.is_open]
     return {found[-1].path for found in (states, still_open) if found}
@@ -303,7 +307,7 @@ def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
     if record.memory_type == "decision":
         is_due = record.importance <= rules.archive_decision_importance and age > rules.archive_decision_days
         return f"importance {record.importance}, {quantity(int(age), 'day')} old" if is_due else ""
-    if record.memory_type == "issue" and record.status in record.kind.closed:
+    if record.memory_type == "issue" and record.status in record.kind.closed_statuses:
         return f"{record.status}, {quantity(int(age), 'day')} old" if age > rules.archive_issue_days else ""
     if record.memory_type == "learning" and not record.access_count:
         return f"never retrieved, {quantity(int(age), 'day')} old" if age > rules.archive_learning_days else ""
@@ -326,18 +330,18 @@ def _delete_reason(record: Record, rules: Lifecycle, now: str) -> str:
 
 
 def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
-    """Return whether a record is of those that are deleted some time after they were archived."""
+    """Return whether the age at which a record is deleted counts from when it was archived."""
     if record.memory_type == "issue":
-        return record.status in record.kind.closed
+        return record.status in record.kind.closed_statuses
     return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
 
 
 def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
     """Return why an action may not be done to a record, "" if it may.
 
-    What has weight is kept for ever, which an archived issue still is: a closed one is archived whatever its severity.
+    A record of high importance is never deleted. A closed issue may be archived whatever its severity.
     """
-    is_issue, is_closed = record.memory_type == "issue", record.status in record.kind.closed
+    is_issue, is_closed = record.memory_type == "issue", record.status in record.kind.closed_statuses
     if record.importance >= rules.keep_importance and not (is_issue and is_closed and action == "archive"):
         return f"it has importance {record.importance}"
     if is_issue and not is_closed:
@@ -349,22 +353,22 @@ def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: C
     return (record.is_open and record.path not in closing) or bool(_protected(record, rules, latest))
 
 
-def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spared]) -> RetentionVerdict:
-    """Return a verdict, or if its record is held, to archive that at least; then it is among the spared."""
+def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
+    """Return a verdict, or if something refers to its record, at most that of archiving; then it is among the
+    spared."""
     holder = held.get(verdict.record.path)
     if holder is None or verdict.action != "delete":
         return verdict
-    spared[verdict.record.path] = Spared(verdict, f"{holder} refers to it")
+    spared[verdict.record.path] = SparedRecord(verdict, f"{holder} refers to it")
     return RetentionVerdict(verdict.record, "archive", verdict.reason)
 
 
 def find_backlinks(
     snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return what holds each of the wanted records, by their paths: the id of a lasting record, or the marker of a
-    page.
+    """Return what refers to each wanted record, by the record's path: a lasting record's id, or a page's marker.
 
-    From a file that is `untouchable` not even `supersedes` can be taken out.
+    A link `supersedes` does not count, except in a file that is `untouchable`.
     """
     paths = {name: record.path for record in wanted for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}
@@ -391,7 +395,7 @@ def _linked(record: Record, *, everything: bool) -> list[str]:
 
 
 class OldCheckpoint(msgspec.Struct, frozen=True):
-    """A checkpoint that is due to be deleted: its id, its files, the reason; and why it is kept all the same, or ""."""
+    """A checkpoint that is due to be deleted: its id, its files, the reason; and why it is kept nevertheless, or ""."""
 
     id: str
     paths: tuple[str, ...]
@@ -400,11 +404,11 @@ class OldCheckpoint(msgspec.Struct, frozen=True):
 
 
 def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
-    """Return the checkpoints that are due, workflow by workflow, oldest first.
+    """Return the checkpoints that are due to be deleted, by workflow, oldest first.
 
-    Kept are the newest of each workflow, the last few versions, and what is younger than some days; of a task that is
-    finished only the newest. One that can't be read is left to `check`. `untouchable` are paths that must
-    stay, each with why.
+    Not due are the newest of each workflow, the last few versions, and those younger than some days; of a finished task
+    only the newest. Unreadable ones are left to `check`. `untouchable` are paths that must not change, each with the
+    reason.
     """
     rules = snapshot.config.lifecycle
     if not rules.delete:

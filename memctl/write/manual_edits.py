@@ -1,4 +1,4 @@
-"""Files changed without memctl: which belong to the memory, and what speaks against committing one."""
+"""Files changed without memctl: which of them belong to the memory, and reasons not to commit one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
 
-PASSING = "take it out, or let it pass with `memctl commit --allow-secret`"  # a credential that waits for a commit
+PASSING = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
 
 
 def is_ours(path: str, code: str) -> bool:
-    """Return whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
+    """Return whether a file changed by hand belongs to the memory; `code` are its two letters of `git status`.
+
+    Other files in the folder are the user's to add.
+    """
     known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
     if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
         return True
@@ -30,8 +33,11 @@ def is_ours(path: str, code: str) -> bool:
 def objection(
     memory: Memory, path: str, *, allow_accepted: bool = False, allow_secret: bool = False, strict: bool = False
 ) -> tuple[str, str] | None:
-    """Return why a file that was changed by hand is not committed, with a hint: it is broken, no plain file, holds a
-    credential, or rewords what was decided, or if `strict` it lacks something. None if nothing speaks against it."""
+    """Return why a file changed by hand is not committed, with a hint; None if nothing speaks against it.
+
+    It is invalid or no regular file, has a credential (`allow_secret`), changes the text of an accepted decision
+    (`allow_accepted`), or with `strict` lacks something.
+    """
     why, hint = "", "fix the file first"
     try:
         if path.endswith("/"):
@@ -67,14 +73,14 @@ def objection(
 
 
 def advice(memory: Memory, path: str) -> str:
-    """Return what a record or page that was changed by hand lacks since, "" if nothing."""
+    """Return what a record or page lacks since it was changed by hand, "" if nothing."""
     from memctl.write import hints
 
     try:
         write = Write(path, files.read(memory.folder, path), text_in_head(memory, path))
     except (OSError, InvalidRecord):
         return ""
-    return "".join(hints.of(memory, Change(op="commit", title="", writes=(write,))))
+    return "".join(hints.hints_for(memory, Change(op="commit", title="", writes=(write,))))
 
 
 def _refuse_broken(text: str, path: str) -> None:
@@ -88,7 +94,7 @@ def _refuse_broken(text: str, path: str) -> None:
 
 
 def text_in_head(memory: Memory, path: str) -> str | None:
-    """Return the text that HEAD, or the open batch, has for a file, None if none."""
+    """Return the text of a file in HEAD or the open batch, None if it has none."""
     try:
         name = f"{batches.head(memory) or 'HEAD'}:{memory.tracked(path)}"
         return git.read(["show", name], memory.repository.top).decode(errors="replace")

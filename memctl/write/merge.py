@@ -1,7 +1,7 @@
 """Merging two versions of a record or page: key by key, section by section, list item by list item.
 
-Where both sides changed one thing and no rule decides, a person does, between Git's markers; or one side is preferred,
-and what gives way is named.
+If both sides changed one thing and no rule decides, it is put between Git's markers for a person; or one side is
+preferred, and the values of the other are reported.
 """
 
 from __future__ import annotations
@@ -15,54 +15,54 @@ import msgspec
 from memctl.git import tree_merge
 from memctl.git.tree_merge import Preference
 from memctl.record import frontmatter
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
 from memctl.record.record import ORDER
 from memctl.text import headings, timestamps
 
-WHOLE = "the text"  # what conflicts if the versions can't be taken apart
+WHOLE = "the text"  # the name of a conflict in versions that can't be parsed
 
-_APART = ("these are two records: `memctl renumber` takes them apart",)
+_APART = ("these are two records: `memctl renumber` gives one a new id",)
 
 
-class Merged(msgspec.Struct, frozen=True):
-    """What a merge came to: the text, the keys and headings that conflict in it, and what was decided for a person.
+class MergeResult(msgspec.Struct, frozen=True):
+    """The result of a merge: the text, the keys and headings in conflict, and what was decided for a person.
 
-    `lost` are values that gave way: a status to one further on, and if a side is preferred, whatever conflicted.
+    `lost` are values that gave way: a status to one further on and, if a side is preferred, everything in conflict.
     """
 
     text: str
     conflicts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostValue, ...] = ()
 
 
 class _Side(msgspec.Struct, frozen=True):
     """One version: the lines and the value of each key, and what follows the front matter."""
 
     lines: dict[str, str]
-    values: dict[str, Any]  # without those that say nothing: null and []
+    values: dict[str, Any]  # without null and []
     rest: str
 
 
-def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: bool = False) -> Merged:
-    """Merge two versions of a record or page that come from `base` ("" if both were added).
+def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: bool = False) -> MergeResult:
+    """Merge two versions of a record or page with the ancestor `base` ("" if both were added).
 
-    What conflicts is put between Git's markers, or as the side has it that is preferred. A version that can't be read
-    is merged as plain lines. Line ends are those of `ours`. `apart` says that no commit made both versions: what each
-    counted adds up, though they come to the same. Raises GitFailed for what Git takes for binary.
+    Conflicts are put between Git's markers, or resolved for the side `prefer`. Unreadable versions are merged as plain
+    lines. Line ends are those of `ours`. `apart` says that no commit has both versions, so their retrieval counts are
+    added even if they are equal. Raises GitFailed for what Git takes for binary.
     """
     if theirs == base or (ours == theirs and not apart):
-        return Merged(ours)
+        return MergeResult(ours)
     if ours == base:
-        return Merged(theirs)
+        return MergeResult(theirs)
     merged = _merge(*map(frontmatter.clean_newlines, (base, ours, theirs)), prefer=prefer)
     text = merged.text.replace("\n", "\r\n") if ours.partition("\n")[0].endswith("\r") else merged.text
     return msgspec.structs.replace(merged, text="\ufeff" * ours.startswith("\ufeff") + text)
 
 
-def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preference) -> Merged:
+def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preference) -> MergeResult:
     base, ours, theirs = map(_side, (base_text, ours_text, theirs_text))
     if ours is None or theirs is None:
         return _plain(base_text, ours_text, theirs_text, prefer)
@@ -70,7 +70,7 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
         # Two records that share their path, or of which Git took the one for the other, renamed: records are alike.
         return msgspec.structs.replace(_plain("", ours_text, theirs_text, prefer), notes=_APART)
     if base is None:  # both added it, or an inner merge of a criss-cross left its markers
-        # Of a count that was there before it is known only that it was no more than the smaller one.
+        # The count before both sides is unknown, but not more than the smaller one.
         count = {COUNT: min(side.values.get(COUNT, 0) for side in (ours, theirs))} if base_text else {}
         # Every handoff was offered first: of one that another branch brought over to answer it, that is the base.
         offered = (side for side in (ours, theirs) if side.values.get("status") == OFFERED)
@@ -85,8 +85,8 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
         return _plain(base_text, ours_text, theirs_text, prefer)
     notes = tuple(f"{one.key} is {one.kept}, no longer {one.lost}" for one in by_order)
     if prefer:
-        return Merged(text, (), notes, (*by_order, *found))
-    return Merged(text, tuple(one.key for one in found), notes, tuple(by_order))
+        return MergeResult(text, (), notes, (*by_order, *found))
+    return MergeResult(text, tuple(one.key for one in found), notes, tuple(by_order))
 
 
 def _side(text: str) -> _Side | None:
@@ -96,42 +96,44 @@ def _side(text: str) -> _Side | None:
         values, _ = frontmatter.read(text)
         lines = {block.key: block.text for block in frontmatter.blocks(text)}
         rest = frontmatter.split(text)[1]
-    except (Malformed, UnicodeEncodeError):
+    except (FrontMatterError, UnicodeEncodeError):
         return None
     return _Side(lines, {key: value for key, value in values.items() if value is not None and value != []}, rest)
 
 
-def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
+def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
     """Return a merge of lines; with a preferred side, of whole files, unless that side can't be read and
     the other can."""
-    text, count = tree_merge.texts(base, ours, theirs)
+    text, count = tree_merge.merge_texts(base, ours, theirs)
     # Lines that don't touch can still break each other: the same key twice is no conflict for Git.
     broken = _side(text) is None and _side(ours) is not None and _side(theirs) is not None
     if not (count or broken):
-        return Merged(text)
+        return MergeResult(text)
     if not prefer:
-        return Merged(text, (WHOLE,))
+        return MergeResult(text, (WHOLE,))
     winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
     if _side(winner) is None and _side(loser) is not None:
         winner, loser = loser, winner
-    return Merged(winner, lost=(Lost(WHOLE, loser, winner),))
+    return MergeResult(winner, lost=(LostValue(WHOLE, loser, winner),))
 
 
-def _merge_heads(base: _Side, ours: _Side, theirs: _Side, prefer: Preference) -> tuple[str, list[Lost], list[Lost]]:
+def _merge_heads(
+    base: _Side, ours: _Side, theirs: _Side, prefer: Preference
+) -> tuple[str, list[LostValue], list[LostValue]]:
     """Return the front matter of a merge, what conflicts in it (or gave way), and what gave way by the order of
     statuses."""
     head = ""
-    conflicts: list[Lost] = []
-    by_order: list[Lost] = []
-    for key in tree_merge.names(list(base.lines), list(ours.lines), list(theirs.lines), ORDER):
+    conflicts: list[LostValue] = []
+    by_order: list[LostValue] = []
+    for key in tree_merge.merge_names(list(base.lines), list(ours.lines), list(theirs.lines), ORDER):
         lines, value = _merge_key(key, base, ours, theirs)
         if value is CONFLICT:
             winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
             lines = winner.lines.get(key, "") if prefer else lines
-            conflicts.append(Lost(key, _said(loser.values.get(key)), _said(winner.values.get(key))))
+            conflicts.append(LostValue(key, _said(loser.values.get(key)), _said(winner.values.get(key))))
         elif key == "status":
             lost = [side.values.get(key) for side in (ours, theirs)]
-            by_order += [Lost(key, _said(v), _said(value)) for v in lost if v not in (value, base.values.get(key))]
+            by_order += [LostValue(key, _said(v), _said(value)) for v in lost if v not in (value, base.values.get(key))]
         head += lines
     return head, conflicts, by_order
 
@@ -152,13 +154,13 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
         return other, theirs.values.get(key)
     value = merge_values(key, base.values, ours.values, theirs.values)
     was, mine, yours = (side.values.get(key) for side in (base, ours, theirs))
-    # A side that changed lines but no value changed comments, and has the lines to keep.
-    swap = not one or (same(yours, was) and not same(mine, was))
+    # A side that changed lines and no value has changed comments: its lines are kept.
+    swap = not one or (equal_values(yours, was) and not equal_values(mine, was))
     kept, others, current = (other, one, yours) if swap else (one, other, mine)
-    if value is not CONFLICT and not same(value, current):
+    if value is not CONFLICT and not equal_values(value, current):
         try:
             kept = frontmatter.split(frontmatter.replace(f"---\n{kept}---\n", {key: value}, ()))[0]
-        except ValueError:  # a key that memctl itself would not write
+        except ValueError:  # memctl can't write this key
             value = CONFLICT
     if value is CONFLICT:
         return f"<<<<<<< ours\n{one}=======\n{other}>>>>>>> theirs\n", value
@@ -170,10 +172,10 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
 _ITEM = re.compile(r"[-*+][ \t]")
 
 
-class Lost(msgspec.Struct, frozen=True):
-    """What gave way in a merge: the key or heading that it stood under, its text, and that of what was kept.
+class LostValue(msgspec.Struct, frozen=True):
+    """A value that gave way in a merge: its key or heading, its text, and the text that was kept.
 
-    Texts are as a file has them, "" for nothing: one side took away what the other changed.
+    Texts are as a file has them; "" if a side removed the value.
     """
 
     key: str
@@ -183,10 +185,10 @@ class Lost(msgspec.Struct, frozen=True):
 
 def merge_bodies(
     base: str, ours: str, theirs: str, order: Sequence[str], prefer: Preference = ""
-) -> tuple[str, list[Lost]]:
-    """Return the body of a merge, and what is in conflict there, by headings; or gave way, if a side is preferred.
+) -> tuple[str, list[LostValue]]:
+    """Return the merged body, and by heading what is in conflict, or what gave way if a side is preferred.
 
-    New parts are in the given order of headings (in lower case).
+    `order` are headings in lower case, in whose order new parts are put.
     """
     if ours == theirs or theirs == base:
         return ours, []
@@ -194,8 +196,8 @@ def merge_bodies(
         return theirs, []
     before, one, other = map(_sections, (base, ours, theirs))
     parts: dict[str, str] = {}
-    conflicts: dict[str, Lost] = {}
-    for name in tree_merge.names(list(before), list(one), list(other), order):
+    conflicts: dict[str, LostValue] = {}
+    for name in tree_merge.merge_names(list(before), list(one), list(other), order):
         was, mine, yours = (sections.get(name, "").rstrip("\n") for sections in (before, one, other))
         parts[name], conflict = _merge_section(was, mine, yours, prefer)
         if conflict:
@@ -207,14 +209,14 @@ def merge_bodies(
     return text, list(conflicts.values())
 
 
-def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> Lost:
+def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> LostValue:
     """Return the lines that one side wrote under a heading and that are not in the result, and what the other wrote
     there."""
     loser, winner = (ours, theirs) if prefer == "theirs" else (theirs, ours)
     known, there = base.split("\n"), result.split("\n")
     gone = [line for line in loser.split("\n") if line.strip() and line not in there and line not in known]
     kept = [line for line in winner.split("\n") if line.strip() and line in there and line not in known]
-    return Lost(name, "\n".join(gone), "\n".join(kept))
+    return LostValue(name, "\n".join(gone), "\n".join(kept))
 
 
 def _sections(rest: str) -> dict[str, str]:
@@ -251,14 +253,14 @@ def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tup
         return theirs, False
     before, one, other = map(_listed, (base, ours, theirs))
     if before and one and other:
-        items = tree_merge.lists(before[1], one[1], other[1], key=lambda item: item[1:].strip())
+        items = tree_merge.merge_lists(before[1], one[1], other[1], key=lambda item: item[1:].strip())
         above = one[0] if one[1] else other[0]
         loose = any(item.endswith("\n\n") for item in one[1])
         return above + ("\n\n" if loose else "\n").join(item.rstrip("\n") for item in items) if items else "", False
     versions = [text + "\n" if text else "" for text in (base, ours, theirs)]
-    text, count = tree_merge.texts(*versions)
+    text, count = tree_merge.merge_texts(*versions)
     if count and prefer:
-        text, _ = tree_merge.texts(*versions, prefer=prefer)
+        text, _ = tree_merge.merge_texts(*versions, prefer=prefer)
     return text.rstrip("\n"), count > 0
 
 
@@ -287,23 +289,25 @@ CONFLICT = object()  # for a value that a person has to choose
 
 
 def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
-    """Return what becomes of the value of a key, None for nothing; CONFLICT if both sides changed it and no rule
-    decides."""
+    """Return the merged value of a front matter key, None for no value.
+
+    CONFLICT stands for a value that both sides changed and no rule decides.
+    """
     before, one, other = (values.get(key) for values in (base, ours, theirs))
-    if same(other, before) or (same(one, other) and key != COUNT):
+    if equal_values(other, before) or (equal_values(one, other) and key != COUNT):
         return one
-    if same(one, before):
+    if equal_values(one, before):
         return other
     if all(value is None or _is_list(value) for value in (before, one, other)):
         if key == "reviewed" and "memory_type" not in ours:
             return _stamps(base, ours, theirs)
-        return tree_merge.lists(before or [], one or [], other or [], key=lambda item: (type(item), item))
+        return tree_merge.merge_lists(before or [], one or [], other or [], key=lambda item: (type(item), item))
     rule = (_RECORD_RULES if "memory_type" in ours else _PAGE_RULES).get(key)
     return rule(key, base, ours, theirs) if rule else CONFLICT
 
 
-def same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal: 1 and true are not."""
+def equal_values(one: Any, other: Any) -> bool:
+    """Return whether two values have the same type and are equal: 1 and true are not."""
     return type(one) is type(other) and bool(one == other)
 
 
@@ -368,4 +372,4 @@ _RECORD_RULES: dict[str, _Rule] = {
     COUNT: _both_counts,
     "last_accessed": _later,
 }
-_PAGE_RULES: dict[str, _Rule] = {"timestamp": _later, "agent_id": _who_came_later}  # of the last change to a page
+_PAGE_RULES: dict[str, _Rule] = {"timestamp": _later, "agent_id": _who_came_later}  # from the last change of a page

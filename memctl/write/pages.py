@@ -22,7 +22,7 @@ from memctl.write import id_collisions
 
 
 class PageText(msgspec.Struct, frozen=True):
-    """What to say on a page: front matter values, content fields, or its whole body (None: as it was)."""
+    """What to set on a page: front matter values, content fields, or its whole body (None: unchanged)."""
 
     values: Mapping[str, Any] = {}
     content: Mapping[str, str | list[str]] = {}
@@ -30,14 +30,14 @@ class PageText(msgspec.Struct, frozen=True):
 
 
 class Author(msgspec.Struct, frozen=True):
-    """Who writes, and when."""
+    """The name of a page's writer, and the canonical time of writing."""
 
     name: str
     now: str
 
 
 def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
-    """Write `project.md`, or change what is given of it."""
+    """Return the Change that writes `project.md`, or changes the values given."""
     refuse_broken(snapshot, PROJECT_ID)
     page = snapshot.outline.project
     if page is None:
@@ -49,17 +49,17 @@ def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
     return Change(op="project", title=f"{PROJECT_ID} ({_told(text)})", ids=(PROJECT_ID,), writes=(write,))
 
 
-def former(memory: Memory, kind: PageKind) -> list[str]:
-    """Return the files of pages that any branch of this clone ever had."""
+def former_files(memory: Memory, kind: PageKind) -> list[str]:
+    """Return the paths of all pages of a kind that any branch of this clone ever had."""
     paths = history.paths_ever(memory.repository, memory.tracked(kind.folder), everywhere=True)
     return [path.removeprefix(f"{memory.prefix}/") for path in paths]
 
 
 def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, former: Iterable[str] = ()) -> Change:
-    """Add a section or a page of details under the next free number, or the one given as `id`.
+    """Return the Change that adds a section or a page of details, with the next free number or that of `id`.
 
-    The number of a page that is among the `former` files is not given again: references to it would change their
-    meaning, and another branch may still have it.
+    A number of the `former` files is not given again: references to it would change their meaning, and another branch
+    may still have the page.
     """
     title = str(text.values.get("title", "")).strip()
     if not title:
@@ -81,7 +81,7 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
 
 
 def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author: Author) -> Change:
-    """Change a section or a page of details; what is not named stays as it is, to the letter."""
+    """Return the Change that edits a section or a page of details; what is not given is unchanged."""
     page = find(snapshot, marker, kind)
     if "section" in text.values:
         _refuse_unknown_section(snapshot, text.values["section"])
@@ -91,7 +91,7 @@ def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author
 
 
 def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
-    """Take a page away; Git keeps it. Refused for a section that has details or records."""
+    """Return the Change that deletes a page; Git keeps it. Raises MemctlError for a section with details or records."""
     page = find(snapshot, marker, kind)
     if details := snapshot.outline.details_of(page.id):
         raise MemctlError(
@@ -109,7 +109,7 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
 
 
 def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change:
-    """Stamp pages as agreeing with the files they refer to, as those are now."""
+    """Return the Change that marks pages as agreeing with the present contents of the files they refer to."""
     found = list({page.path: page for page in (find(snapshot, marker) for marker in markers)}.values())
     writes = []
     for page in found:
@@ -120,7 +120,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
                 f"fix {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
             )
         values = {"reviewed": freshness.stamps(snapshot, page)}
-        is_overview = page.kind is PROJECT and page.timestamp != author.now  # which refers to no file
+        is_overview = page.kind is PROJECT and page.timestamp != author.now  # the project's page refers to no file
         if values["reviewed"] != page.reviewed or is_overview:
             writes.append(_rewritten(snapshot, page, {**values, "timestamp": author.now, "agent_id": author.name}))
     named = tuple(page.id for page in found)
@@ -128,7 +128,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
 
 
 def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
-    """Return the page with a marker, with or without its §; raises MemctlError with near ones."""
+    """Return the page with a marker, with or without its §; raises MemctlError naming near ones."""
     wanted = "§" + marker.strip().removeprefix("§")
     known = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
     refuse_doubled(snapshot, wanted)
@@ -143,7 +143,7 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
 
 
 def with_content(kind: PageKind, body: str, text: PageText) -> str:
-    """Return a body with the content fields that are given; an empty one takes its heading along."""
+    """Return a body with the given content fields set; an empty one removes its heading, too."""
     for field in kind.fields:
         if (value := text.content.get(field.name)) is not None:
             clean = frontmatter.clean_newlines

@@ -1,4 +1,4 @@
-"""Finishing what was killed, and noting what became of the changes that wait, before anything else is written."""
+"""Finishing interrupted writes, and updating the state of pending changes, before anything else is written."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memctl.store.memory import Memory
 
 
 def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
-    """Finish what was killed: a move of the worktree; a write, whose files get their new text unless they were edited
-    since; and a commit that was made and whose change waits still. Raises MemctlError if a move can't be finished.
+    """Finish what was interrupted, and return the changes that are still pending, oldest first.
 
-    Returns the changes that still wait, oldest first. What was undone outside memctl is noted, and remarked once where
-    somebody reads that. Without `remark` the caller says it.
+    Finished are a move of the worktree, a write (its files get their new text unless they were edited since), and a
+    commit that was made without deleting its journal entry. Changes undone outside memctl are marked, and with `remark`
+    reported once. Raises MemctlError if a move can't be finished.
     """
     if (memory.repository.private / journal.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed
@@ -20,7 +20,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
         checkout_log.finish(memory)
     files.remove_leftovers(memory.pending)
     entries = journal.entries(memory.pending)
-    if not entries:  # whoever is killed leaves one, before it writes anything else
+    if not entries:  # a killed process leaves an entry, since it writes that first
         return []
     files.remove_leftovers(memory.folder)
     if any(entry.stage == WRITING for entry in entries):
@@ -42,8 +42,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
 
 
 def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
-    """Forget what was undone where a later change that is written has it too, or deletes the record; returns the
-    rest."""
+    """Delete undone entries that a later written change replaces; return the rest."""
     rest = []
     for number, entry in enumerate(entries):
         later = (one.change for one in entries[number + 1 :] if not one.undone)
@@ -61,7 +60,7 @@ def _finish(memory: Memory, entry: PendingEntry) -> PendingEntry | None:
     rest = journal.remaining_change(memory.folder, entry)
     prepared = files.prepare(memory.folder, rest.writes)
     files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
-    change = journal.as_written(memory.folder, entry.change)
+    change = journal.as_on_disk(memory.folder, entry.change)
     if change != entry.change:
         entry = journal.update(entry, change=change)
     if change.paths:

@@ -1,4 +1,4 @@
-"""Taking secrets that got into the memory out of it, and out of everything else that memctl keeps in this clone."""
+"""Removing secrets from the memory, and from everything else that memctl keeps in this clone."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from memctl.write import manual_edits, redact_file, transaction
 from memctl.write.commit import Outcome
 from memctl.write.redact_file import GIVEN, Secrets
 
-_SHORTEST = 6  # characters of a text that is given: shorter ones are parts of words that are no secret
+_SHORTEST = 6  # characters of a given text; shorter ones also occur in words that are no secret
 _REASON = "a credential is taken out"
 
 
 class Redaction(msgspec.Struct, frozen=True):
-    """What was taken out: the `secrets`, and from where.
+    """The result of a redaction: the `secrets`, and the places they were removed from.
 
-    `counts` says how many stood in each file of the memory, by path; files in `loose` are in no commit, since Git does
-    not have them, and the names of those in `named` were made of a secret. `erased` is what lay in the Git directory,
-    `staged` the files (below the worktree's top) of which Git's index still has a text with it, `coordination` the
-    commit that took it out of the state that agents share, or why none could.
+    `counts` is their number in each file of the memory, by path. Files in `loose` are not in Git, so in no commit;
+    names of files in `named` were made of a secret. `erased` are files in the Git directory, `staged` files (relative
+    to the worktree's top) of which Git's index still has a text with a secret. `coordination` is the commit that
+    removed it from the state that agents share; `coordination_failed` says why none could.
     """
 
     secrets: Secrets
@@ -52,6 +52,7 @@ class Redaction(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
+        """Whether no secret was found anywhere."""
         return not (self.counts or self.erased.files or self.coordination)
 
 
@@ -76,11 +77,10 @@ def redact(
     start: Path = Path(),
     folders: Iterable[Path] = (),
 ) -> Redaction:
-    """Redact the secrets in what `references` name (records, pages, checkpoints, sessions, files below `.memory/`), and
-    the `given` texts, wherever this clone has them; one commit takes them out of the memory.
+    """Redact secrets in the files of `references`, and the `given` texts wherever this clone has them, in one commit.
 
-    Paths are relative to `start`, or to the memory. `folders` are looked through besides those that memctl has in the
-    Git directory. Raises MemctlError.
+    References are records, pages, checkpoints, sessions or files below `.memory/`; paths are relative to `start` or to
+    the memory. `folders` are searched besides memctl's own in the Git directory. Raises MemctlError.
     """
     for text in given:
         if len(text) < _SHORTEST:
@@ -95,8 +95,8 @@ def redact(
     agreed, failed = _redact_coordination(memory, plan.secrets, options)
     with lock.hold(held := memory.repository.shared / "lock"):
         if not options.dry_run:
-            load.current_cache(memory)  # or the cache would still have the text of before
-        erased = _erase(plan, held, options)  # what the write itself has left
+            load.current_cache(memory)  # otherwise the cache would keep the old text
+        erased = _erase(plan, held, options)  # copies that the write itself made
     gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
     erased = Erasure(gone, erased.failed)
     counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
@@ -126,7 +126,7 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
     if options.no_commit:
         _refuse_on_the_ref(memory, plan.writes)
-    if not options.dry_run:  # before the write: if that is killed, the file still tells what is to be redacted
+    if not options.dry_run:  # before the write: after a kill the file still shows what to redact
         _redact_waiting(memory, plan.secrets)
         plan.erased = _erase(plan, memory.repository.shared / "lock", options)
     named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]
@@ -141,8 +141,10 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
 
 
 def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) -> list[str]:
-    """Return the files below `.memory/` that a person means by an id, a § marker or a path; raises MemctlError for
-    none."""
+    """Return the files below `.memory/` for what a person typed: an id, a § marker or a path.
+
+    Raises MemctlError if there is no such file.
+    """
     wanted = reference.strip()
     known = set(snapshot.names(""))
     if version := checkpoint.version_in(wanted):

@@ -1,4 +1,4 @@
-"""Redact the secrets in the text of one file of the memory; whoever can read the file still can afterwards."""
+"""Redacting secrets in the text of one file, which every reader of the file can still parse afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, config, frontmatter, pages, session_page
 from memctl.record.change import Change, Write
-from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
 from memctl.store import files
@@ -24,20 +24,20 @@ from memctl.text.credentials import values as credentials_values
 
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
 _AROUND = " \t\n\"'`"  # what may surround a secret: YAML needs its quotes
-_PASSES = 8  # of taking secrets out of one text
-_TELLING = 10  # characters by which a name is known to have a secret in it; records' names are cut
+_PASSES = 8  # passes over one text
+_TELLING = 10  # characters of a secret that must be in a file name; names of records are cut
 GIVEN = credentials.GIVEN
 
 
 def find(path: str, text: str) -> Secrets:
-    """Return the secrets in a file's text. Pages that nobody reads before they are committed are searched strictly."""
+    """Return the secrets in a file's text. Files that nobody reads before they are committed are searched strictly."""
     strict = session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
     texts = [text]
     if checkpoint.is_json(path):
         try:
             texts = [*_strings(json.loads(text))]
         except (ValueError, RecursionError):
-            strict = False  # what is not JSON is shown to nobody as a checkpoint
+            strict = False  # a file that is not JSON is shown to nobody as a checkpoint
     found = {one[span.start : span.end]: span.rule for one in texts for span in credentials.find(one, strict=strict)}
     return {bare: rule for secret, rule in found.items() if (bare := secret.strip(_AROUND))}
 
@@ -58,7 +58,7 @@ def redact(path: str, text: str, secrets: Secrets) -> str:
 
 
 def redact_text(text: str, secrets: Secrets) -> str:
-    """Return a text with each secret replaced by `[redacted: RULE]`, as it is and as JSON writes it.
+    """Return a text with each secret, plain or escaped as in JSON, replaced by `[redacted: RULE]`.
 
     A secret that is a common word is replaced only where a rule finds it.
     """
@@ -70,7 +70,7 @@ def redact_text(text: str, secrets: Secrets) -> str:
 
 
 def is_common(secret: str) -> bool:
-    """Tell whether a secret is a word that may mean something else in another place: `sommer` and `session` may."""
+    """Return whether a secret is a word that may mean something else elsewhere, such as `session`."""
     return secret.isalpha() and not credentials_values.is_random(secret)
 
 
@@ -83,7 +83,7 @@ def _redact_where_found(text: str, words: Collection[str]) -> str:
 
 
 def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
-    """Return a value of JSON or YAML with all texts in it, keys too, replaced by what a function makes of them."""
+    """Return a JSON or YAML value with all texts in it, including keys, replaced by the results of `mapped`."""
     if isinstance(value, str):
         return mapped(value)
     if isinstance(value, Mapping):
@@ -92,20 +92,19 @@ def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """Return the forms of a secret in a file: as it is, escaped as JSON does (both kinds), and as the
-    rendered documents have it."""
+    """Return the forms of a secret in files: plain, escaped as in JSON (both ways), and as in documents."""
     escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
     return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
 
 
 def is_in_name(path: str, secrets: Secrets) -> bool:
-    """Tell whether a file's name was made of a secret: in small letters, with dashes between words."""
+    """Return whether a file's name contains a secret in the form of names: small letters, dashes between words."""
     slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_TELLING] for secret in secrets)
     return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
 
 
 def redact_change(change: Change, secrets: Secrets) -> Change:
-    """Return a change with each secret replaced in its texts and in what its commit says."""
+    """Return a change with each secret replaced in its texts and in its commit message."""
     plain = map_texts(msgspec.to_builtins(change), lambda text: redact_text(text, secrets))
     writes = tuple(
         msgspec.structs.replace(
@@ -121,10 +120,10 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
 
 
 def without_credentials(change: Change) -> Change:
-    """Return a change whose new texts have no credential, nor its commit's message; what a file had before stays.
+    """Return a change with all credentials replaced in its new texts and its commit message.
 
-    A file keeps its name: it is part of a checkpoint's id. Raises MemctlError for a text that
-    would be unreadable without its credentials.
+    What a file had before is not changed, and neither is a file's name, which is part of a checkpoint's id. Raises
+    MemctlError for a text that would be unreadable without its credentials.
     """
     writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)
     words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}
@@ -134,7 +133,7 @@ def without_credentials(change: Change) -> Change:
 def _without_credentials(write: Write) -> str:
     """Return the text of a file without credentials: all at once or, if that leaves it unreadable, one by one."""
     text = write.text
-    for _ in range(_PASSES):  # a mark may uncover what stood too near to another credential
+    for _ in range(_PASSES):  # a replacement may reveal a credential that was next to another
         found = _new(write, text)
         if not found:
             return text
@@ -182,7 +181,7 @@ def _with_values(text: str, changed: Callable[[str], str]) -> str:
 
 
 def is_readable(path: str, text: str) -> bool:
-    """Tell whether memctl can read a text as what the file at a path is to be; any text will do for most files."""
+    """Return whether memctl can parse a text as the kind of file expected at a path; most files may be any text."""
     try:
         if files.is_record_path(path, BY_FOLDER):
             parse(text, path)
@@ -203,7 +202,7 @@ def _redact_head(text: str, secrets: Secrets) -> str:
     """Redact the values of a front matter; what can't be read as one is left to be redacted as any other text."""
     try:
         values, _ = frontmatter.read(text)
-    except Malformed:
+    except FrontMatterError:
         return text
     redacted = {key: map_texts(value, lambda one: redact_text(one, secrets)) for key, value in values.items()}
     changed = {key: value for key, value in redacted.items() if value != values[key]}

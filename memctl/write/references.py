@@ -1,4 +1,4 @@
-"""References to names that several go by: where they are, which of them each means, and writing the right name."""
+"""References to names that several things share: finding them, what each means, and writing the new names."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import msgspec
 
 from memctl.git.authorship import History, Origin
 from memctl.record import frontmatter, handoff, pages
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
 from memctl.record.record import ORDER, Record
 from memctl.write import id_collisions
 from memctl.write.id_collisions import Holder, MemoryFile
 
-_OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
+_OWN = ("id", "memory_id", "aliases")  # keys with the file's own names
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s<>()\[\]\"'`|]+")
 _PERHAPS, _SURELY = 1, 2
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A shared name in a file: its line there, and its place in the text, or the `key` of the links that have it."""
+    """A shared name in a file: its line, and its start and end in the text, or the `key` of the link field with it."""
 
     name: str
     line: int
@@ -32,8 +32,8 @@ class Reference(msgspec.Struct, frozen=True):
     key: str = ""
 
 
-class Unclear(msgspec.Struct, frozen=True):
-    """A reference that may mean several: file and line, the name, and what it will be taken for."""
+class UnclearReference(msgspec.Struct, frozen=True):
+    """A reference that may mean several things: file, line and name, and which of them it is taken for."""
 
     path: str
     line: int
@@ -42,14 +42,16 @@ class Unclear(msgspec.Struct, frozen=True):
 
 
 class Rewriting:
-    """Finds references to names that two things share, and rewrites those whose target gets a new name.
+    """Finds references to shared names, and rewrites those whose target gets a new name.
 
-    `unclear` lists the references that may mean either.
+    `unclear` lists the references whose target is uncertain.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
         self._by_name: dict[str, list[Holder]] = {}
-        for holder in sorted(holders, key=lambda holder: holder.now != holder.name):  # who keeps the name comes first
+        for holder in sorted(
+            holders, key=lambda holder: holder.now != holder.name
+        ):  # the holder that keeps the name comes first
             self._by_name.setdefault(holder.name, []).append(holder)
         self._of_file = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
         self._moving = {key: holder for key, holder in self._of_file.items() if holder.moves}
@@ -59,7 +61,7 @@ class Rewriting:
         self._found = {(file.path, file.mark): list(self._references(file)) for file in files}
         self._near = self._look(history)
         self._renamed = _file_names(self._moving.values())
-        self.unclear: list[Unclear] = []
+        self.unclear: list[UnclearReference] = []
 
     def _look(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
         """Whom the writer of a name can have meant, by the text around it: those who were there before it.
@@ -73,19 +75,21 @@ class Rewriting:
             return {}
         holders = [holder for sharing in self._by_name.values() for holder in sharing]
         things = [holder.origin for holder in holders]
-        knew = history.knew({writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)})
+        knew = history.known_to(
+            {writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)}
+        )
         near = {
             (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in asked
         }
         early = {writer for (writer, _), known in near.items() if not known}
         if early:
-            later = history.knew(things, early)
+            later = history.known_to(things, early)
             for writer, name in (key for key, known in near.items() if not known):
                 near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
         return near
 
     def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
-        """Yield the files with what renames them, and what their texts come to."""
+        """Yield each changed file, the Holder that renames the file (or None), and its new text."""
         for file in self._files:
             moving = self._moving.get((file.path, file.mark))
             yield file, moving, self._rewritten(file, moving)
@@ -169,7 +173,7 @@ class Rewriting:
             kept = next(holder for holder in sharing if holder.now == holder.name)
             moving = self._moving.get((file.path, file.mark))
             path = id_collisions.new_path(moving) if moving else file.path
-            one = Unclear(path, found.line, found.name, kept.title)
+            one = UnclearReference(path, found.line, found.name, kept.title)
             self.unclear += [one] if one not in self.unclear else []
         return meant
 
@@ -216,7 +220,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
     if file.record is None and pages.kind_at(file.path) is None:
         return found
     keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
-    with suppress(Malformed):  # then nothing in it is a name of its own
+    with suppress(FrontMatterError):  # the file then has no names of its own
         for block in frontmatter.blocks(file.text):
             found += [(start, start + len(block.text))] if block.key in keys else []
             start += len(block.text)
@@ -227,7 +231,7 @@ def _line_of(text: str, key: str, name: str) -> int:
     """Return the line of a name in a list of the front matter."""
     try:
         block = next(block for block in frontmatter.blocks(text) if block.key == key)
-    except (Malformed, StopIteration):
+    except (FrontMatterError, StopIteration):
         return 1
     return block.line + next((n for n, line in enumerate(block.text.split("\n")) if name in line), 0)
 

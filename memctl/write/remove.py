@@ -1,4 +1,4 @@
-"""Deleting records, and bringing back what was deleted or how it was."""
+"""Deleting records, and restoring deleted records and earlier versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from memctl.write.edit import refuse_offered
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
-    """Take records out of the memory; Git keeps them. A record that others refer to goes only with `unlink`."""
+    """Return the Change that deletes records; Git keeps them.
+
+    Raises MemctlError for a record that others refer to, unless `unlink` removes those links.
+    """
     records = [snapshot.resolve(reference) for reference in references]
     if len({record.id for record in records}) < len(records):
         raise MemctlError("the same record is named twice")
@@ -42,7 +45,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
         if users and not unlink:
             raise MemctlError(
                 f"{record.id} is referred to by {', '.join(user.id for user in users)}",
-                "archive it instead, or take those links out in the same commit with --unlink",
+                "archive it instead, or remove those links in the same commit with --unlink",
             )
         for write in links.without(snapshot, users, record):
             if write.path in writes:
@@ -69,7 +72,7 @@ def _is_there(snapshot: Snapshot, path: str) -> bool:
 
 
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
-    """Bring a deleted record or checkpoint back as it last was, or a record to what it was at a revision."""
+    """Return the Change that restores a deleted record or checkpoint, or a record's version at a revision."""
     if version := checkpoint.version_in(reference.strip()):
         return _restore_checkpoint(memory, version, revision)
     if checkpoint.is_begun(reference.strip()):
@@ -84,7 +87,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     except (FileNotFoundError, NotADirectoryError):
         current = None
     except InvalidRecord:
-        current = ""  # broken on disk; what is brought back replaces it
+        current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
         asked = reference.strip().upper()
         there = f"{asked} is {identifier} now, and" if ids.kind_of(asked) and asked != identifier else identifier
@@ -117,10 +120,9 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 
 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
-    """Return where a record lives, or lived before it was deleted; raises MemctlError if it never existed.
+    """Return the present or last path of a record; raises MemctlError if it never existed.
 
-    A record that has an id comes before a deleted one that had it, and that before one which once had it and is called
-    otherwise now.
+    A record that has the id wins over a deleted one that had it, and that over one with the id as an alias.
     """
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)
@@ -135,7 +137,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
         if ids.id_in_path(fault.path) == wanted:
             return fault.path
     snapshot.withheld.refuse_record(wanted)
-    renamed = {record.memory_id for record in snapshot.once_called(wanted)}
+    renamed = {record.memory_id for record in snapshot.with_former_id(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
     for tracked in history.paths_gone(memory.repository, folder, batches.latest(memory)):
         path = tracked[len(memory.prefix) + 1 :]
@@ -166,7 +168,7 @@ def _memory_id(memory: Memory, path: str) -> str:
 
 
 def text_at(memory: Memory, path: str, revision: str | None) -> str:
-    """Return the text of a record at a revision, or where Git last had it; raises MemctlError if it was none there."""
+    """Return the text of a record at a revision, or the last in Git; raises MemctlError if it did not exist there."""
     text = _file_at(memory, path, revision)
     try:
         parse(text, path)
@@ -180,7 +182,7 @@ def _beside(memory: Memory, path: str, revision: str | None = None) -> str:
     last one of the branch's batches; "" if there is none."""
     if not path.startswith(sessions_ref.FOLDERS):
         return "" if revision else batches.latest(memory)
-    return sessions_ref.as_of(memory, revision) if revision else sessions_ref.now(memory)
+    return sessions_ref.as_of(memory, revision) if revision else sessions_ref.head(memory)
 
 
 def _file_at(memory: Memory, path: str, revision: str | None) -> str:
@@ -213,10 +215,10 @@ _SHOWN = 200  # lines of a difference that a message shows
 
 
 def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
-    """Write what was undone and commit it, each change with its own message; of the ids `wanted`, or all of it.
+    """Write undone changes of some ids (none: all) again and commit each with its own message; return the outcomes.
 
-    Where a file has another text by now, both are merged. Raises MemctlError with both texts if one of the changes
-    can't be merged; then none is written.
+    If a file has another text now, both are merged. Raises MemctlError with both texts if a change can't be merged;
+    then nothing is written.
     """
     entries = _chosen(memory, wanted, dry_run=dry_run)
     texts: dict[str, str | None] = {}
@@ -225,7 +227,7 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
         return [Outcome(change) for change in changes]
     outcomes = []
     for entry in entries:
-        # What was let pass when it was written first is not asked about again.
+        # Credentials that were allowed in the first write are allowed again.
         options = WriteOptions(allow_secret=True, discard=True)
         outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), options))  # type: ignore[misc]
         journal.drop(entry)
@@ -233,7 +235,7 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
 
 
 def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Change]:
-    """Forget what was undone, of the ids `wanted`, or all of it; returns the changes that are forgotten."""
+    """Delete the entries of undone changes of some ids (none: all), and return the changes."""
     entries = _chosen(memory, wanted, dry_run=dry_run)
     for entry in () if dry_run else entries:
         journal.drop(entry)
@@ -245,7 +247,7 @@ def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[Pen
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recovery.recover(memory, remark=False)
-        undone = [entry for entry in entry_state.outstanding(memory) if entry.undone]
+        undone = [entry for entry in entry_state.open_entries(memory) if entry.undone]
     for one in wanted:
         if not any(_is_of(entry, one) for entry in undone):
             raise MemctlError(f"no change of {one} was undone outside memctl", "`memctl status` lists those that were")
@@ -282,10 +284,10 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
             texts[delete.path] = None
     if clashes:
         first = entry.change.ids[0] if entry.change.ids else entry.change.title
-        what = f"{entry_state.describe(entry)} can't be written again, its files have other texts by now:"
+        what = f"{entry_state.describe(entry)} can't be written again, since its files have changed:"
         raise MemctlError(
             "\n".join([what, *clashes]),
-            f"make of it what you want (`memctl edit`, `memctl delete`), then `memctl commit --drop {first}`",
+            f"make the changes you want (`memctl edit`, `memctl delete`), then `memctl commit --drop {first}`",
         )
     return msgspec.structs.replace(entry.change, writes=tuple(writes), deletes=tuple(deletes))
 

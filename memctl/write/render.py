@@ -1,4 +1,4 @@
-"""`memctl render`: all documents rendered and committed, and the merge commit that they belong to made again."""
+"""`memctl render`: rendering and committing all documents, and completing a merge commit with them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from memctl.write import commit, documents, manual_edits, recovery
 from memctl.write.commit import Outcome
 
 _ATTRIBUTES = ".gitattributes"
-# What the first memories had lines for in their .gitattributes; lines for anything else are added to theirs.
+# Patterns in the .gitattributes of the first memories; lines for other patterns are added.
 _FIRST = ("docs", "decisions", "issues", "states", "learnings", "sections", "details", "project.md")
 
 
 def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> tuple[Outcome, Comparison]:
-    """Render all documents, that of the sources with fresh figures, and commit what changed.
+    """Render all documents, the sources' with new figures, and commit what changed; return the outcome and comparison.
 
-    With `force` what was edited by hand is given up. With `docs: false` in the settings nothing is committed, and
-    documents that Git has are taken out of it. Raises MemctlError on a branch that has none of its own.
+    With `force` documents edited by hand are overwritten. With `docs: false` nothing is committed, and documents in Git
+    are removed from it. Raises MemctlError on a branch that has no documents.
     """
     if memory.config.docs and not documents.belong_here(memory, memory.config):
         raise MemctlError(
@@ -36,22 +36,22 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         )
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
-        commit.settle(memory)
-        files.remove_leftovers(memory.folder)  # of a rendering that was killed
+        commit.sync_batch(memory)
+        files.remove_leftovers(memory.folder)  # those of a killed rendering
         snapshot = load.disk(memory)
         making = documents.renderer(memory, snapshot)
         found = compare(making, force=force)
-        memory.remarks += [f"warning: {line}" for line in documents.unread(memory, snapshot, found)]
+        memory.remarks += [f"warning: {line}" for line in documents.unreadable_remarks(memory, snapshot, found)]
         change = commit.with_author(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:
             outcome = _take_out_of_git(memory, change, making, force=force)
-            texts, found = documents.to_write(memory, making, compare(making, force=force), facts=True)
-            documents.put(memory, texts)
+            texts, found = documents.render_differing(memory, making, compare(making, force=force), facts=True)
+            documents.write_documents(memory, texts)
             files.replace(files.locate(memory.folder, UNTRACKED), documents.IGNORE_ALL)
             return outcome, found
-        texts, found = documents.to_write(memory, making, found, facts=True)
-        documents.put(memory, texts)
-        documents.take_rule_out(memory)
+        texts, found = documents.render_differing(memory, making, found, facts=True)
+        documents.write_documents(memory, texts)
+        documents.remove_ignore_rule(memory)
         changed = tuple(texts)
         dirty = entry_state.uncommitted(memory)
         if (text := _attributes_to_be(memory, dirty)) is not None:
@@ -74,12 +74,12 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
 
 
 def complete_merge(memory: Memory) -> str:
-    """Put the documents that `render_index` has staged into the merge commit that Git has just made.
+    """Add the documents that `render_index` has staged to the merge commit that Git has just made.
 
-    Git makes the tree of a merge before its hooks run (builtin/merge.c), so the commit is made again with the same
-    parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing was to be done.
+    Git makes the tree of a merge before its hooks run (builtin/merge.c), so the commit is replaced by one with the same
+    parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing had to be done.
     """
-    staged = differences.changed(memory.repository, ".", "HEAD", staged=True)
+    staged = differences.changed_below(memory.repository, ".", "HEAD", staged=True)
     if not staged or not all(f"/{place.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
         return ""
     return index.remake_merge(memory.repository)
@@ -103,7 +103,7 @@ def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force:
     paths = [p for p in tracked if p in ours or is_intact(current_text(making.snapshot, p) or "")]
     if not paths:
         return Outcome(change)
-    documents.put(memory, dict.fromkeys(paths))
+    documents.write_documents(memory, dict.fromkeys(paths))
     return _committed(memory, change, paths)
 
 

@@ -1,14 +1,13 @@
-"""`renumber`: giving every record, page and heading a name of its own again, and mending the references.
+"""`renumber`: giving every record, page and heading that shares its name a new one, and correcting the references.
 
-A reference means the one that its writer could know: whoever wrote it did not have the other in the history. A link
-between records says more, since both ends have it. What stays unclear is named and left: it then means the one
-that kept the name.
+A reference means the thing that its writer could know: the other one was not in the writer's history. A link between
+records says more, since both ends have it. References that stay unclear are reported and left unchanged; they then mean
+the thing that kept the name.
 
-What a renumbering within a merge wrote goes into the index, so that `git commit` concludes the merge with it. The
-index is the user's. What a merge brought is in it already, and the renumbering only says the same in other words:
-its files are staged if each of them had on disk what was staged of it (or was in conflict). If one had not, somebody
-works on it, and nothing is staged. The merge's commit is then that of the renumbering too, so it waits for none of its
-own; `git merge --abort` takes both back.
+What a renumbering within a merge wrote is staged, so that `git commit` concludes the merge with it, provided that each
+of its files was on disk as it was staged (or in conflict). Otherwise somebody is working on a file, and nothing is
+staged. The merge's commit then contains the renumbering, which needs no commit of its own; `git merge --abort` takes
+both back.
 """
 
 from __future__ import annotations
@@ -37,17 +36,18 @@ from memctl.store.memory import Memory
 from memctl.write import documents, handoffs, id_collisions, merge, transaction
 from memctl.write.commit import Outcome
 from memctl.write.id_collisions import Holder, MemoryFile
-from memctl.write.merge import Lost
-from memctl.write.references import Rewriting, Unclear
+from memctl.write.merge import LostValue
+from memctl.write.references import Rewriting, UnclearReference
 
 _SHOWN = 3  # of those renamed, in the subject of the commit
 
 
-class Apart(msgspec.Struct, frozen=True):
-    """A record that no file has, because a merge found another one in its path: that path, and its text.
+class SeparateRecord(msgspec.Struct, frozen=True):
+    """A record without a file, because a merge found another record at its path: that path, and its text.
 
-    `package` is that of a handoff, which has no file of its own then either. With `base` the record has a file, and Git
-    took another for it: the text is what one side made of what it was, which is to be merged into that file.
+    `package` is the text of a handoff's package, which has no file then either. With `base` the record has a file, and
+    Git merged another record into it: the text is one side's version, which is to be merged into the file with this
+    ancestor.
     """
 
     path: str
@@ -57,25 +57,25 @@ class Apart(msgspec.Struct, frozen=True):
 
 
 class Renumbering(msgspec.Struct, frozen=True):
-    """A planned renumbering: the change, the things that it renames, and the references that may mean either of two.
+    """A planned renumbering: the change, the things that it renames, and the unclear references.
 
-    `returned` are pairs of a path and an id: a merge brought back a record's file under its old name, and the record
-    has that id now. Only a person can tell which of the two files is better. `lost` are pairs of a path and a value
-    that was replaced there: Git had merged changes of that record into the file of another.
+    `returned` are pairs of a path and an id: a merge brought back the record's file under its old name, and the record
+    has that id now; only a person can say which file is better. `lost` are pairs of a path and a replaced value there:
+    Git had merged changes of that record into another's file.
     """
 
     change: Change
     renamed: tuple[Holder, ...] = ()
-    unclear: tuple[Unclear, ...] = ()
+    unclear: tuple[UnclearReference, ...] = ()
     returned: tuple[tuple[str, str], ...] = ()
-    lost: tuple[tuple[str, Lost], ...] = ()
+    lost: tuple[tuple[str, LostValue], ...] = ()
 
 
-def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) -> Renumbering:
-    """Rename all but one of those that share a name, and rewrite the references to them.
+def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecord] = ()) -> Renumbering:
+    """Rename all but one of the things that share a name, and rewrite the references to them.
 
-    It also fixes references that another clone made, under the old name, to what was renamed before. What `apart` has
-    is put into files; of several with one path that goes to the record whose memory_id is first.
+    References that other clones made to former names are corrected, too. Records `apart` get files; of several with one
+    path the record with the earliest memory_id keeps it.
     """
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
@@ -106,7 +106,9 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
     return Renumbering(change, renamed, tuple(rewriting.unclear), tuple(returned.items()), lost)
 
 
-def _bring_home(snapshot: Snapshot, strayed: Sequence[Apart], new: dict[str, str]) -> Iterator[tuple[str, Lost]]:
+def _bring_home(
+    snapshot: Snapshot, strayed: Sequence[SeparateRecord], new: dict[str, str]
+) -> Iterator[tuple[str, LostValue]]:
     """Merge what one side made of records into their own files; what of it was replaced by what those say."""
     paths = {record.memory_id: record.path for record in snapshot.records}
     for item in strayed:
@@ -123,17 +125,17 @@ def _returned(snapshot: Snapshot) -> dict[str, str]:
     return {path: identifier for path, identifier in pairs if identifier}
 
 
-def conflicting(memory: Memory, snapshot: Snapshot) -> list[Apart]:
-    """Return the records of both sides in files where a merge under way found two different records in one path.
+def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateRecord]:
+    """Return the records that have no file of their own because a merge found two different records at one path.
 
-    Git may have taken the one for the other, renamed. Then what both sides come from is the same record as one of
-    theirs, and that one has a file elsewhere.
+    Git may have taken one for the other, renamed. Then the common ancestor is the same record as one of theirs, which
+    has a file elsewhere.
     """
     homes = {record.memory_id for record in snapshot.records}
     unmerged = index.unmerged(memory.repository, memory.prefix)
     wanted = {blob for sides in unmerged.values() for blob in (sides.base, sides.ours, sides.theirs) if blob}
     contents = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
-    found: list[Apart] = []
+    found: list[SeparateRecord] = []
     for tracked, sides in unmerged.items():
         path = tracked[len(memory.prefix) + 1 :]
         if not files.is_record_path(path, BY_FOLDER):
@@ -151,7 +153,7 @@ def conflicting(memory: Memory, snapshot: Snapshot) -> list[Apart]:
                 continue  # one side deleted it, and only a person can tell whether it is to stay
             packages = _packages_of_both(memory, unmerged, contents, path)
             for text, memory_id, package in zip(texts, known, packages, strict=True):
-                found.append(Apart(path, text or "", package, base if memory_id == before else None))
+                found.append(SeparateRecord(path, text or "", package, base if memory_id == before else None))
     return found
 
 
@@ -170,7 +172,7 @@ def _packages_of_both(
     return text, text
 
 
-def _packages(apart: Sequence[Apart], holders: Sequence[Holder]) -> dict[str, str]:
+def _packages(apart: Sequence[SeparateRecord], holders: Sequence[Holder]) -> dict[str, str]:
     """Return the packages of handoffs that had one path, each beside its own record, with the id that it has now."""
     found = {}
     for item in apart:
@@ -184,7 +186,7 @@ def _packages(apart: Sequence[Apart], holders: Sequence[Holder]) -> dict[str, st
     return found
 
 
-def _records(snapshot: Snapshot, apart: Sequence[Apart]) -> Iterator[MemoryFile]:
+def _records(snapshot: Snapshot, apart: Sequence[SeparateRecord]) -> Iterator[MemoryFile]:
     gone = {item.path for item in apart}
     for record in snapshot.records:
         if record.path not in gone:
@@ -199,7 +201,7 @@ def _others(snapshot: Snapshot) -> Iterator[MemoryFile]:
         yield MemoryFile(page.path, snapshot.read(page.path))
     packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
     for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER), *packages):
-        with suppress(InvalidRecord, OSError):  # `check` says what it is
+        with suppress(InvalidRecord, OSError):  # `check` reports the fault
             yield MemoryFile(path, snapshot.read(path))
 
 
@@ -220,7 +222,7 @@ def _told(holders: Sequence[Holder]) -> Change:
         meant = ", ".join(dict.fromkeys(holder.now for holder in holders if holder.now != holder.name))
         title = f"references to {meant}" if meant else "records that a merge had put into one file"
     deeds = tuple(
-        Deed(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} alone now")
+        Deed(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} now")
         for holder in renamed
     )
     named = [*(holder.now for holder in renamed), *(holder.name for holder in renamed)]
@@ -228,8 +230,10 @@ def _told(holders: Sequence[Holder]) -> Change:
 
 
 class StagedMerge(msgspec.Struct, frozen=True):
-    """What became of a renumbering within a merge: the paths below `.memory/` that were `staged` (none if `why` says
-    something), and the paths from the top that are in conflict still. `warning` is about the documents."""
+    """The result of a renumbering within a merge: the `staged` paths below `.memory/`, none if `why` says why.
+
+    `conflicts` are paths, relative to the worktree's top, that are still in conflict; `warning` is about the documents.
+    """
 
     staged: tuple[str, ...] = ()
     why: str = ""
@@ -238,9 +242,9 @@ class StagedMerge(msgspec.Struct, frozen=True):
 
 
 def stage_merge(memory: Memory) -> StagedMerge | None:
-    """Stage what renumberings have written that wait for the merge under way; None if there is nothing of that."""
+    """Stage the files of pending renumberings during a merge; None if there is no merge or no such renumbering."""
     with lock.hold(memory.repository.shared / "lock"):
-        waiting = [one for one in entry_state.outstanding(memory) if one.stage == PENDING and not one.undone]
+        waiting = [one for one in entry_state.open_entries(memory) if one.stage == PENDING and not one.undone]
         entries = [one for one in waiting if one.change.op == RENUMBER]
         if not entries or not memory.repository.is_merging():
             return None
@@ -290,7 +294,7 @@ def _on_disk(memory: Memory, path: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except InvalidRecord:
-        return ""  # somebody has put something else there
+        return ""  # another file is there now
 
 
 def _render(memory: Memory) -> str:
@@ -302,9 +306,12 @@ def _render(memory: Memory) -> str:
         return f"the documents are not rendered: {error.message}"
 
 
-class Renumbered(msgspec.Struct, frozen=True):
-    """What renumbering came to: what was renamed, its write, what became of a merge under way (None: there is none, or
-    no commit was asked for), and a line for each ownership whose reason has the new ids."""
+class RenumberingResult(msgspec.Struct, frozen=True):
+    """The result of a renumbering: what was renamed, its outcome, and what was done for an unfinished merge.
+
+    `within` is None without a merge, or if no commit was asked for. `settled` has a line for each ownership whose
+    reason has the new ids.
+    """
 
     made: Renumbering
     outcome: Outcome
@@ -312,19 +319,19 @@ class Renumbered(msgspec.Struct, frozen=True):
     settled: tuple[str, ...]
 
 
-def carry_out(memory: Memory, options: WriteOptions) -> Renumbered:
-    """Give records and pages that share an id one each, and rewrite the references. Raises MemctlError."""
+def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
+    """Give records and pages that share an id new ids, and rewrite the references. Raises MemctlError."""
     made: list[Renumbering] = []
 
     def plan(_: object) -> Change:
         history = Authorship(memory.repository, memory.prefix)
         snapshot = load.disk(memory)
-        made.append(renumber(snapshot, history, conflicting(memory, snapshot)))
+        made.append(renumber(snapshot, history, conflicting_records(memory, snapshot)))
         return made[0].change
 
     outcome = transaction.carry_out(memory, plan, options)
     within = None if options.dry_run or options.no_commit else stage_merge(memory)
-    return Renumbered(made[0], outcome, within, () if options.dry_run else tuple(_settled(memory, made[0])))
+    return RenumberingResult(made[0], outcome, within, () if options.dry_run else tuple(_settled(memory, made[0])))
 
 
 def _settled(memory: Memory, made: Renumbering) -> list[str]:
@@ -334,4 +341,4 @@ def _settled(memory: Memory, made: Renumbering) -> list[str]:
     try:
         return [f"ownership: {line}" for line in handoffs.settle(memory).lines]
     except MemctlError as error:
-        return [f"warning: ownership has the old ids still: {error.message}"]
+        return [f"warning: ownership still has the old ids: {error.message}"]

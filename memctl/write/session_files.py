@@ -1,4 +1,4 @@
-"""Write files of sessions to their ref (`store.sessions_ref`) where they do not belong on the branch."""
+"""Writing pages of sessions and checkpoints to their ref (`store.sessions_ref`) if they don't belong on the branch."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from memctl.store import commit_message, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.sessions_ref import FOLDERS, REF
 
-_TRIES = 5  # to move the ref; only something else than memctl is faster, for who moves it holds the lock
+_TRIES = 5  # tries to move the ref; only programs other than memctl interfere, since memctl holds the lock
 
 
 def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Change, Change]:
-    """Return the parts of a change that belong on the branch and on the ref.
+    """Split a change into the part for the branch and the part for the sessions' ref.
 
-    A file stays where it is; a new page or checkpoint goes where memctl.hookCommits says, but on the disk if it
-    `keeps` all there. What is deleted goes in both places. Raises UnknownValue.
+    An existing file stays where it is. A new page or checkpoint goes where memctl.hookCommits says; with `keeps` all
+    new ones stay on the disk. Deletions are in both parts. Raises UnknownValue for a wrong setting.
     """
     paths = [path for path in change.paths if path.startswith(FOLDERS)]
-    tip = sessions_ref.now(memory)
+    tip = sessions_ref.head(memory)
     items = memory.repository.objects.read([f"{tip}:{memory.tracked(path)}" for path in paths]) if tip else []
     there = {path for path, item in zip(paths, items, strict=bool(tip)) if item is not None}
     is_new_there = not keeps and hook_commits.mode(memory.repository) == hook_commits.RECORDS
@@ -62,8 +62,8 @@ def commit(memory: Memory, change: Change) -> str:
         memory.tracked(write.path): Leaf("100644", blob) for write, blob in zip(change.writes, blobs, strict=True)
     }
     for _ in range(_TRIES):
-        parent = sessions_ref.now(memory)
-        tree = tree_merge.edited(repository, tree_merge.tree_at(repository, parent) if parent else "", leaves)
+        parent = sessions_ref.head(memory)
+        tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, parent) if parent else "", leaves)
         text = commit_message.compose([change])
         made = refs.commit_tree(repository, tree, [parent] if parent else [], text, memory.commit_moment)
         if refs.swap(repository, REF, made, parent):

@@ -20,7 +20,7 @@ from memctl.write import documents
 
 
 def make_repository(folder: Path) -> None:
-    """Make a Git repository in a folder, and the folder if need be. Raises MemctlError in a bare one."""
+    """Create a Git repository in a folder, and the folder if it is missing. Raises MemctlError in a bare one."""
     refuse_bare(folder)
     folder.mkdir(parents=True, exist_ok=True)
     git.write(["init", "--quiet"], folder)
@@ -29,11 +29,10 @@ def make_repository(folder: Path) -> None:
 def plan(
     start: Path, environ: Mapping[str, str], project: str | None, *, here: bool = False, docs: str = ""
 ) -> tuple[Memory, Change]:
-    """Return the memory to be in the worktree's root (with `here`: in `start`), and the Change that makes it.
+    """Return the future memory in the worktree's root (with `here`: in `start`), and the Change that creates it.
 
-    `docs` is that of config.yaml, "" for the default.
-
-    Raises MemctlError if there is one, or if the folder is another tool's.
+    `docs` is that setting of config.yaml, "" for the default. Raises MemctlError if there is a memory already, or if
+    the folder is another tool's.
     """
     repository = open_repository(start)
     parent = start.resolve() if here else repository.top
@@ -113,7 +112,7 @@ def _config_text(project: str) -> str:
     )
 
 
-# What last changed when: the memory says so of its sources. Everything else of the shop is in the first commit.
+# The commits of source files whose dates the memory shows; all other files are in the first commit.
 _HISTORY = (
     ("2025-09-19T10:00:00Z", "catalogue", ("src/lantern/catalogue", "migrations/0011_normalised_skus.sql")),
     ("2025-10-10T09:00:00Z", "carts", ("src/lantern/checkout/cart_store.py", "migrations/0017_carts.sql", "tools")),
@@ -122,7 +121,7 @@ _HISTORY = (
     ("2025-11-04T10:00:00Z", "restore", ("deploy/backup", "docs")),
 )
 _FIRST, _LAST = "2025-09-05T09:00:00Z", "2025-11-04T14:00:00Z"
-# The example is the same everywhere: nothing of the user's settings, hooks or templates has a say in its commits.
+# The user's settings, hooks and templates are disabled, so that the example is the same everywhere.
 _SETTINGS = {
     "user.name": "Mira",
     "user.email": "mira@lantern.example",
@@ -133,7 +132,7 @@ _SETTINGS = {
 
 
 def build_example(folder: Path) -> None:
-    """Make the repository in a folder that is not there yet, or is empty. Raises MemctlError for any other."""
+    """Create the example repository in a folder that is missing or empty. Raises MemctlError for any other folder."""
     refuse_used_folder(folder)
     shop, memory = _sources()
     ours = shutil.ignore_patterns("__pycache__", "conftest.py")
@@ -149,7 +148,7 @@ def build_example(folder: Path) -> None:
 
 
 def refuse_used_folder(folder: Path) -> None:
-    """Raise MemctlError for a folder that has anything in it."""
+    """Raise MemctlError if a folder is not empty."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise MemctlError(f"{folder} already exists", "name a new folder, such as `memctl demo lantern`")
 

@@ -20,7 +20,7 @@ from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
 from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, STATE
-from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
+from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, type_errors
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, Step, TaskState
 from memctl.store import event_stream, load
@@ -67,7 +67,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     given = progress.normalise(given)
     if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in given.steps
                  if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
-        raise Wrong(_NOT_KEPT, unfit, _FITTING)
+        raise InvalidFields(_NOT_KEPT, unfit, _FITTING)
     workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
     options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
     found = versions.read(snapshot, workflow)
@@ -78,13 +78,13 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
         other = versions.on_any_branch(memory, snapshot, named, workflow)
         last = other if other and options.base in (other.checkpoint_id, str(other.version)) else last
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
-    if not is_said(given.goal or (last.goal if last else "")):
+    if not is_meaningful(given.goal or (last.goal if last else "")):
         wrong = (
             f"{given.goal!r} is only a placeholder"
             if given.goal
             else "is missing: the first checkpoint of a workflow needs it"
         )
-        raise Wrong("this checkpoint is incomplete:", [("goal", wrong)], "say what the task is", USAGE)
+        raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], "say what the task is", USAGE)
     number = _number(memory, snapshot, options, last, found.checkpoints)
     events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
     if not given.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
@@ -274,8 +274,8 @@ def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Chec
     }
     mark = blake2b(msgspec.json.encode(values, order="deterministic"), digest_size=3).hexdigest()
     values["checkpoint_id"] = msgspec.structs.replace(number, mark=mark).id
-    if wrong := list(misfits(values, Checkpoint)):
-        raise Wrong(_NOT_KEPT, wrong, _FITTING)
+    if wrong := list(type_errors(values, Checkpoint)):
+        raise InvalidFields(_NOT_KEPT, wrong, _FITTING)
     return msgspec.convert(values, Checkpoint)
 
 

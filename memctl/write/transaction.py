@@ -1,7 +1,8 @@
 """The one write path: the function that changes the memory and makes commits.
 
-Under the lock: finish what was interrupted, let the operation look at the memory and return a Change, note it, write
-the files, commit exactly those. If the commit can't be made, the files stay and the change waits with its message.
+Under the lock it finishes what was interrupted, lets the operation read the memory and return a Change, notes that in
+the journal, writes the files, and commits exactly those. If the commit can't be made, the files stay, and the change is
+pending with its message.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ Plan = Callable[[Sequence], Change]
 
 
 def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Make the change that `plan` returns; it is called under the lock, with the sequence that ids come from.
+    """Write and commit the Change that `plan` returns; `plan` is called under the lock with the sequence of new ids.
 
-    What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
+    What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing is written.
     """
     if not options.dry_run and any((memory.private / journal.STEPS).glob("*.json")):
         from memctl.write import two_phase  # most memories have no such step
@@ -46,7 +47,10 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Make a change without finishing interrupted handoffs first; for `two_phase`, which finishes them."""
+    """Write and commit a change without finishing interrupted handoffs first.
+
+    `two_phase`, which finishes them, uses it for the records of handoffs.
+    """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
         closing(Variables(memory.repository, memory.commit_moment)) as variables,
@@ -61,7 +65,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         sequence = Sequence(memory)
         change = commit.with_author(memory, plan(sequence), options.reason)
         if options.redact:
-            from memctl.write import redact_file  # which only hooks and summaries need
+            from memctl.write import redact_file  # only hooks and summaries need it
 
             change = redact_file.without_credentials(change)
         change = guard.permit(memory, change, options.allow_owned)
@@ -69,7 +73,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
             return Outcome(change, advice=advice)
-        batches.mode(memory)  # raises MemctlError if a setting says neither
+        batches.mode(memory)  # raises MemctlError for an unknown value
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
             from memctl.write import session_files
@@ -96,16 +100,16 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             memory.asked = asked
             try:
                 outcome = replace(_committed(memory, waiting, options, variables), advice=advice)
-                done.append(outcome.described)
+                done.append(outcome.description)
                 memory.written += done
             finally:
-                memory.asked = None  # from before the write: whoever reads next has to ask anew
+                memory.asked = None  # Git's answer is from before the write: the next reader has to ask again
         return outcome
 
 
 def _settle(memory: Memory) -> None:
     """Bring a batch in step with HEAD before the write; what keeps it from a commit keeps nobody from recording."""
-    settled = commit.settle(memory)
+    settled = commit.sync_batch(memory)
     if settled and settled.pending:
         memory.remarks += [
             f"warning: earlier changes wait for their commit: {settled.pending}",
@@ -125,20 +129,22 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
 def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
     """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
     for write in change.writes:
-        # A credential goes even if the mark for it is longer than it was, and the record too large for it.
+        # A credential is redacted even if the mark makes the record too large.
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:
             raise MemctlError(
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
                 "keep the long part elsewhere and link it",
             )
-        if files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT:  # which leaves it as readable as it was
+        if (
+            files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT
+        ):  # a redaction leaves the file as valid as it was
             try:
                 parse(write.text, write.path)
             except InvalidRecord as error:
                 raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
     _refuse_controls(change)
     if not options.allow_secret:
-        # What somebody put on the disk by hand is in no commit yet, and would come in with this one.
+        # Uncommitted edits by hand would become part of this commit.
         credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
     if (change.deletes or change.op == "restore") and change.op != RENUMBER and not options.discard:
         _keep_what_git_lacks(memory, change)
@@ -149,9 +155,9 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
     `strict`."""
     if options.strict is None:
         return ()
-    from memctl.write import hints  # for whoever writes in person
+    from memctl.write import hints  # for a person who writes
 
-    found = hints.of(memory, change, with_advice=not options.strict)
+    found = hints.hints_for(memory, change, with_advice=not options.strict)
     if found and options.strict:
         raise MemctlError("\n".join(found), "--strict refuses that, and nothing was written")
     return found
@@ -181,7 +187,7 @@ def _refuse_controls(change: Change) -> None:
             continue
         if not files.is_record_path(write.path, BY_FOLDER) and kind_at(write.path) is None:
             continue
-        for field, line in credentials.added(write):
+        for field, line in credentials.added_lines(write):
             if found := characters.first_control_character(line):
                 raise MemctlError(
                     f"{write.path}: {field}: a line has the control character {found!r}",

@@ -1,9 +1,9 @@
 """Steps that move ownership and write a record: both happen or neither, even if the process dies in between.
 
-Two refs can't be moved at once where hooks have a say in one of them. So the step is noted, then ownership moves by
-compare-and-swap (with a remote: by a push with a lease, first), which decides every race before anything is written;
-then the record is committed. Killed in between, the next write finishes it. If Git refuses the commit, ownership moves
-back and the record goes.
+Two refs can't be moved at once if hooks can refuse one of them. So the step is noted; then ownership moves by
+compare-and-swap (at a remote first, by a push with a lease), which decides every race before anything is written; then
+the record is committed. After a kill in between, the next write finishes the step. If Git refuses the commit, ownership
+moves back and the record is deleted.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from memctl.write import merge, recovery
 from memctl.write.commit import Outcome
 
 Make = Callable[[ref_state.StateOutcome], Change]
-# How a change is written: `transaction.write`. It is passed in, for it has interrupted steps finished first.
+# The function that writes a change, `transaction.write`; it is passed in, since `transaction` imports this module.
 Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome]
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A step under way: the commit that moves ownership ("" if none has to), the remote that it goes to, the record.
+    """An unfinished step: the commit that moves ownership ("" for none), the remote to push it to, and the change.
 
-    The ownership moves first, so whether it has moved decides: then the record is still to be written; else nothing has
-    happened. `back` says that it is being taken back.
+    Ownership moves first. If it has moved, the record is still to be written; otherwise nothing has happened. `back`
+    says that the step is being undone.
     """
 
     commit: str
@@ -44,18 +44,20 @@ class Intent(msgspec.Struct, frozen=True):
     back: bool = False
 
 
-class Done(msgspec.Struct, frozen=True):
-    """What became of a step: the write of its record, and the change of the shared state."""
+class StepResult(msgspec.Struct, frozen=True):
+    """The result of a step: the outcome of its record, and of the change of the shared state."""
 
     written: Outcome
     agreed: ref_state.StateOutcome
 
 
-def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = "") -> Done:
-    """Do both: the change of the shared state that `plan` makes, and that of the memory which `make` returns.
+def carry_out(
+    memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = ""
+) -> StepResult:
+    """Make a change of the shared state and one of the memory: both or none.
 
-    `make` is asked once for each state that the plan was tried on. Raises MemctlError if either is refused; then
-    nothing has changed.
+    `plan` returns the first; `make` returns the second, and is called once for each state that the plan was tried on.
+    Raises MemctlError if either is refused; then nothing has changed.
     """
     _refuse_unsafe(memory)
     terms = Terms(options.reason, options.dry_run)
@@ -76,43 +78,43 @@ def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: W
         with lock.hold_interrupts(memory.remarks) as done:
             try:
                 agreed = remote_state.update_locked(memory, remote or None, plan, terms, prepare)
-            except remote_state.Unfinished as error:  # what is noted stays: the remote has it, or may have it
+            except remote_state.Unfinished as error:  # the note stays, since the remote has the step or may have it
                 hint = f"`memctl handoff recover` asks {remote}, and finishes or undoes it"
                 raise remote_state.Unfinished(error.message, hint) from None
             except MemctlError:
                 _forget(noted)
                 raise
             if options.dry_run:
-                return Done(tried[0], agreed)
+                return StepResult(tried[0], agreed)
             file, intent = noted[0]
             written = _write(memory, write, file, intent, options)
             file.unlink(missing_ok=True)
-            done.append(written.described)
-        return Done(written, agreed)
+            done.append(written.description)
+        return StepResult(written, agreed)
 
 
 def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list[str]:
-    """Finish or undo the steps that were interrupted in this worktree, and say which of the two, a line each.
+    """Finish or undo the interrupted steps of this worktree; return a line for each that says which.
 
-    Whether a remote has taken one is only asked with `ask_remote`; raises MemctlError if it can't be reached.
+    Steps that go to a remote are left alone unless `ask_remote`. Raises MemctlError if the remote can't be reached.
     """
-    if not unfinished(memory):
+    if not unfinished_steps(memory):
         return []
     with ref_state.locked(memory):
         return _recover(memory, write, ask_remote=ask_remote)
 
 
-def interrupted(memory: Memory) -> list[str]:
+def interrupted_steps(memory: Memory) -> list[str]:
     """Return a line for each step that is not finished."""
     lines = []
-    for _, one in unfinished(memory):
+    for _, one in unfinished_steps(memory):
         how = f"`memctl handoff recover` asks {one.remote}" if one.remote else "the next write finishes it"
         lines.append(f"{one.change.op} {one.change.title} (interrupted, {how})")
     return lines
 
 
-def unfinished(memory: Memory) -> list[tuple[Path, Intent]]:
-    """Return the steps under way or interrupted in this worktree, oldest first, each with its file."""
+def unfinished_steps(memory: Memory) -> list[tuple[Path, Intent]]:
+    """Return the unfinished steps of this worktree, oldest first, each with its file."""
     return journal.entries_of_kind(_folder(memory), Intent)
 
 
@@ -154,7 +156,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
 
 def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
     lines = []
-    for file, intent in unfinished(memory):
+    for file, intent in unfinished_steps(memory):
         if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
             continue
         if intent.back:
@@ -180,7 +182,7 @@ def _has_moved(memory: Memory, intent: Intent) -> bool:
     """Return whether the shared state has the step in its history; a step that changes nothing there always has."""
     if not intent.commit:
         return True
-    return refs.has(memory.repository, memory.repository.tip(coordination_ref.ref(memory)), intent.commit)
+    return refs.contains(memory.repository, memory.repository.tip(coordination_ref.ref(memory)), intent.commit)
 
 
 def _take_back(memory: Memory, intent: Intent) -> None:

@@ -1,4 +1,4 @@
-"""Undoing a change: what its commit did to the memory is taken back, as a change of its own."""
+"""Undoing a change: a new change takes back what its commit did to the memory."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from memctl.store.place import CONFIG
 from memctl.write import merge
 
 UNDO, SYNC = "undo", "sync"
-# Their work is not in the files of the memory alone: a credential would come back, ownership would stay as it is.
+# Operations that an undo of files would not revert: a credential would come back, ownership would not change.
 _ELSEWHERE = {REDACT: "it took a credential out", "handoff": "sections have changed hands with it", SYNC: "it merged"}
 _RENDERED = "docs/"
-_SHORT = 10  # digits by which an undo names the commit that it takes back
-_FEW = 20  # commits among which the latest that is not undone mostly is
+_SHORT = 10  # digits of the commit id by which an undo names it
+_FEW = 20  # commits that are searched first for the latest one not undone
 _OTHER = "`memctl undo COMMIT` undoes another that `memctl log` lists"
 
 
 def undo(memory: Memory, revision: str | None) -> Change:
-    """Return the Change that takes a commit of the memory back: the latest that is not undone yet, or the one named.
+    """Return the Change that undoes a commit of the memory: `revision`, or the latest that is not undone yet.
 
-    What was changed since in the same files stays. Raises MemctlError if both changed the same place, or if
-    the commit did more than change files of the memory.
+    Later changes of the same files are kept. Raises MemctlError if they changed the same places, or if the commit did
+    more than change files of the memory.
     """
-    if waiting := [entry for entry in entry_state.outstanding(memory) if not entry.undone]:
+    if waiting := [entry for entry in entry_state.open_entries(memory) if not entry.undone]:
         name = entry_state.describe(waiting[-1])
         raise MemctlError(f"{name} waits for its commit", "`memctl commit` makes it, then it can be undone")
     commit = _named(memory, revision) if revision else _latest(memory)
@@ -67,8 +67,10 @@ def _named(memory: Memory, revision: str) -> Commit:
 
 
 def _latest(memory: Memory) -> Commit:
-    """Return the latest change of the memory that is not undone: each undo goes one further back. A sync's merge is
-    none: what it brought are changes of their own."""
+    """Return the latest change of the memory that is not undone: each undo goes one further back.
+
+    A sync's merge is none: what it brought are changes of their own.
+    """
     for most in (_FEW, None):
         undone: set[str] = set()
         for commit in batches.commits(memory, [memory.prefix], limit=most):

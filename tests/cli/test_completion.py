@@ -58,3 +58,26 @@ def test_powershell_gets_values_with_their_help(repo: Path, memctl: Memctl, monk
         [sys.executable, "-m", "memctl"], cwd=repo, capture_output=True, text=True, env={**os.environ, **told}
     )
     assert printed.stdout == f"{made}\tLook at the pool\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("help rec", "plain,recording"),
+        ("help redac", "plain,redact"),
+        ("decide --file ", "file,"),
+        ("why src/", "file,src/"),
+        ("import adr docs", "file,docs"),
+        ("check --select MEM30", "plain,MEM301"),
+        ("edit LRN --set sev", "plain,severity="),
+    ],
+)
+def test_bash_is_told_subjects_files_and_fixed_values(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, words: str, wanted: str
+) -> None:
+    line = f"memctl {words}"
+    told = {"_MEMCTL_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    printed = subprocess.run(
+        [sys.executable, "-m", "memctl"], cwd=repo, capture_output=True, text=True, env={**os.environ, **told}
+    )
+    assert printed.stdout.splitlines()[:1] == [wanted]

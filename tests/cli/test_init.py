@@ -45,6 +45,15 @@ def test_yes_does_them(project: Path, memctl: Memctl) -> None:
     assert (project / ".git" / "hooks" / "pre-commit").exists()
 
 
+def test_yes_does_them_in_a_memory_that_is_there_already(project: Path, memctl: Memctl) -> None:
+    memctl("init", where=project)
+    for _ in range(2):
+        memctl("init", "--yes", where=project)
+        assert memctl("list", "--json", where=project).data["total"] == 1
+        assert (project / ".claude" / "settings.json").exists()
+    assert "already has a memory" in memctl("init", "--yes", "--project", "other", where=project, code=1).err
+
+
 def test_sections_are_proposed_from_the_tree_and_added_once(project: Path, memctl: Memctl) -> None:
     memctl("init", where=project)
     proposed = memctl("init", "--sections", where=project).out.splitlines()

@@ -177,7 +177,7 @@ def test_a_system_prompt_has_an_open_state_in_focus(memctl: Memctl) -> None:
 
 def test_what_the_memory_holds_does_not_depend_on_what_is_asked_for(memctl: Memctl) -> None:
     memctl("learn", "Of this section")
-    said = "The memory has 1 learning."
+    said = "Records: 1 learning."
     assert said in memctl("rehydrate").out
     assert said in memctl("rehydrate", "--agent", "nobody").out
     assert said in memctl("rehydrate", "--since", "2026-01-01").out

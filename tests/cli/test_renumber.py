@@ -116,7 +116,7 @@ def test_the_first_keeps_the_id_and_the_other_has_it_as_an_alias(clones: tuple[C
     assert memctl("show", new, where=one.folder).err == ""
     log = memctl("log", new, where=one.folder).out
     assert f"decide {FIRST} Sell maps" in log  # from when it had the other id
-    assert f"renumber: 'Sell maps' was {FIRST}, which is 'Sell books' alone now" in log
+    assert f"renumber: 'Sell maps' was {FIRST}, which is 'Sell books' now" in log
 
 
 def test_references_mean_what_their_writers_could_know(clones: tuple[Clone, ...]) -> None:

@@ -216,7 +216,7 @@ def test_two_records_that_git_has_put_together_are_no_merge(tmp_path: Path, memc
         (tmp_path / name).write_text(texts[name])
     files = [str(tmp_path / name) for name in texts]
     result = memctl("merge-file", "record", *files, "path.md", code=1)
-    assert "note: path.md: these are two records: `memctl renumber` takes them apart" in result.err
+    assert "note: path.md: these are two records: `memctl renumber` gives one a new id" in result.err
     assert "<<<<<<<" in (tmp_path / "ours").read_text()
 
 

@@ -11,7 +11,7 @@ from memctl.exchange import adr_text
 from memctl.exchange.adr_status import statement_of, updated_origin
 from memctl.exchange.adr_text import KEY, AdrOrigin
 from memctl.record import frontmatter
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import DECISION
 from memctl.record.record import Record
 from memctl.text import timestamps
@@ -132,7 +132,7 @@ def test_a_file_has_a_title_or_is_refused_with_a_line(lines: list[str]) -> None:
         origin, _ = adr_text.parse_file("0007-odd.md", text)
         head = adr_text.head_of(origin)
         title = head.title_text
-    except Malformed as error:
+    except FrontMatterError as error:
         line = error.line
     assert title.strip()
     assert 1 <= line <= text.count("\n") + 1

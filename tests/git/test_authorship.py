@@ -40,12 +40,12 @@ def history(repo: Path, revision: str = "") -> Authorship:
 
 @pytest.mark.parametrize("revision", ["", "main"])
 def test_a_writer_knew_what_was_in_the_history_of_its_commit(sides: Path, revision: str) -> None:
-    knew = history(sides, revision).knew([LINE, LATER, ONE, TWO], [ONE, TWO])
+    knew = history(sides, revision).known_to([LINE, LATER, ONE, TWO], [ONE, TWO])
     assert knew == {LINE: {TWO}, LATER: {ONE, TWO}, ONE: {ONE}, TWO: {TWO}}
 
 
 def test_files_are_dated_by_the_first_commit_that_has_them_so(sides: Path) -> None:
-    added = history(sides).added([ONE, TWO, LINE, NEW])
+    added = history(sides).times_added([ONE, TWO, LINE, NEW])
     assert added[ONE] - added[TWO] == 1
     assert added[LINE] - added[TWO] == 2
     assert NEW not in added
@@ -55,24 +55,24 @@ def test_what_no_commit_has_knows_all_and_is_known_to_none_but_itself(sides: Pat
     (sides / ".memory" / "new.md").write_text("new\n")
     (sides / ".memory" / "notes.md").write_text("of two\nof both\nnow\n")
     last = Origin("notes.md", 3)
-    knew = history(sides).knew([last, LINE, NEW], [ONE, NEW])
+    knew = history(sides).known_to([last, LINE, NEW], [ONE, NEW])
     assert knew == {last: {ONE, NEW}, LINE: frozenset(), NEW: {ONE, NEW}}
 
 
 def test_during_a_merge_both_sides_are_looked_at(sides: Path) -> None:
     git(sides, "reset", "-q", "--hard", "main~1^1")
     git(sides, "merge", "-q", "--no-commit", "side", "-X", "ours")
-    assert history(sides).knew([LINE], [ONE, TWO]) == {LINE: {TWO}}
+    assert history(sides).known_to([LINE], [ONE, TWO]) == {LINE: {TWO}}
 
 
 def test_every_path_that_a_history_had(sides: Path) -> None:
     git(sides, "rm", "-q", ".memory/x.md")
     git(sides, "commit", "-qm", "gone")
-    assert {"x.md", "notes.md"} <= set(history(sides).ever(""))
+    assert {"x.md", "notes.md"} <= set(history(sides).paths_ever(""))
 
 
 def test_without_any_commit_nothing_is_known(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
-    assert history(tmp_path).knew([LINE], [ONE]) == {LINE: {ONE}}
-    assert history(tmp_path).added([LINE, ONE]) == {}
-    assert history(tmp_path).ever("details") == set()
+    assert history(tmp_path).known_to([LINE], [ONE]) == {LINE: {ONE}}
+    assert history(tmp_path).times_added([LINE, ONE]) == {}
+    assert history(tmp_path).paths_ever("details") == set()

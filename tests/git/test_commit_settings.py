@@ -13,5 +13,5 @@ def test_one_ignored_path_among_many_is_found(repo: Path) -> None:
     repository = open_repository(repo)
     variables = Variables(repository)
     paths = [*(f"file{number}" for number in range(150)), "last"]
-    assert Preparation(repository, paths, variables).ignored() == ".gitignore:1:last\tlast"
-    assert Preparation(repository, paths[:-1], variables).ignored() == ""
+    assert Preparation(repository, paths, variables).ignored_path() == ".gitignore:1:last\tlast"
+    assert Preparation(repository, paths[:-1], variables).ignored_path() == ""

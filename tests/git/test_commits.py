@@ -354,7 +354,7 @@ def test_a_branch_that_moves_meanwhile_is_never_rewound(repo: Path) -> None:
     tip = git(repo, "rev-parse", "HEAD")
     identity = "Ada <ada@example.org> 1762266720 +0000"
     importer = Importer(repository)
-    importer.give(branch, parent, {".memory/x.md": b"x"}, "late", [identity] * 2)
+    importer.write_commit(branch, parent, {".memory/x.md": b"x"}, "late", [identity] * 2)
     with pytest.raises(plumbing.GitFailed):
         importer.finish()
     assert git(repo, "rev-parse", "HEAD") == tip

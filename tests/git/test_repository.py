@@ -58,4 +58,4 @@ def test_remotes_are_those_that_git_lists(repo: Path) -> None:
     git(repo, "config", "branch.Ma=in.remote", "a.b")
     repository = open_repository(repo)
     assert repository.remotes() == git(repo, "remote").split()
-    assert repository.following["branch.Ma=in.remote"] == "a.b"
+    assert repository.branch_settings["branch.Ma=in.remote"] == "a.b"

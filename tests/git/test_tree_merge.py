@@ -30,7 +30,7 @@ def commit(repo: Path, **files: str) -> str:
 def test_a_tree_with_files_put_in_and_taken_out(repo: Path, repository: Repository) -> None:
     (blob,) = tree_merge.store(repository, [b"new\r\n"])
     before = git(repo, "status", "--porcelain"), git(repo, "ls-files", "-s")
-    tree = tree_merge.edited(
+    tree = tree_merge.edit_tree(
         repository, tree_merge.tree_at(repository, "HEAD"), {"a/b.txt": Leaf("100755", blob), "app.py": None}
     )
     assert tree_merge.leaves(repository, tree, "a") == {"b.txt": Leaf("100755", blob)}
@@ -41,12 +41,12 @@ def test_a_tree_with_files_put_in_and_taken_out(repo: Path, repository: Reposito
 def test_a_folder_becomes_a_file_and_the_other_way_round(repo: Path, repository: Repository) -> None:
     (blob,) = tree_merge.store(repository, [b"x"])
     leaf = Leaf("100644", blob)
-    folder = tree_merge.edited(repository, "", {"a/b": leaf})
-    assert tree_merge.edited(repository, folder, {"a": leaf, "a/b": None}) == tree_merge.edited(
+    folder = tree_merge.edit_tree(repository, "", {"a/b": leaf})
+    assert tree_merge.edit_tree(repository, folder, {"a": leaf, "a/b": None}) == tree_merge.edit_tree(
         repository, "", {"a": leaf}
     )
-    file = tree_merge.edited(repository, "", {"a": leaf})
-    assert tree_merge.edited(repository, file, {"a/b": leaf, "a": None}) == folder
+    file = tree_merge.edit_tree(repository, "", {"a": leaf})
+    assert tree_merge.edit_tree(repository, file, {"a/b": leaf, "a": None}) == folder
 
 
 @pytest.mark.parametrize("folder", [".memory", "deep/er/.memory"])
@@ -55,15 +55,15 @@ def test_a_folder_is_grafted_and_cut_off_again(repo: Path, repository: Repositor
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
     (rest,) = tree_merge.without(repository, [whole], ".memory")
     assert tree_merge.tree_at(repository, rest, ".memory") == ""
-    grafted = tree_merge.edited(repository, rest, {folder: Leaf(FOLDER, memory)})
+    grafted = tree_merge.edit_tree(repository, rest, {folder: Leaf(FOLDER, memory)})
     assert tree_merge.tree_at(repository, grafted, folder) == memory
     assert tree_merge.without(repository, [grafted, "HEAD"], folder) == [rest, rest if folder == ".memory" else whole]
-    assert tree_merge.edited(repository, rest, {".memory": Leaf(FOLDER, memory)}) == whole
+    assert tree_merge.edit_tree(repository, rest, {".memory": Leaf(FOLDER, memory)}) == whole
 
 
 def test_of_a_tree_without_its_only_folder_nothing_is_left(repo: Path, repository: Repository) -> None:
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
-    tree = tree_merge.edited(repository, "", {"deep/er": Leaf(FOLDER, memory)})
+    tree = tree_merge.edit_tree(repository, "", {"deep/er": Leaf(FOLDER, memory)})
     assert tree_merge.without(repository, [tree], "deep/er") == [git(repo, "mktree", stdin="").strip()]
     assert tree_merge.tree_at(repository, tree, "app.py") == ""
 
@@ -71,7 +71,7 @@ def test_of_a_tree_without_its_only_folder_nothing_is_left(repo: Path, repositor
 def test_a_folder_is_put_in_with_changes_in_it(repo: Path, repository: Repository) -> None:
     (blob,) = tree_merge.store(repository, [b"x"])
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
-    tree = tree_merge.edited(
+    tree = tree_merge.edit_tree(
         repository, "", {"m": Leaf(FOLDER, memory), "m/config.yaml": None, "m/ne w/é\n": Leaf("100644", blob)}
     )
     files = tree_merge.leaves(repository, "HEAD", ".memory")
@@ -86,15 +86,15 @@ def test_a_link_and_a_submodule_stay_what_they_are(repo: Path, repository: Repos
     git(repo, "update-index", "--add", "--cacheinfo", f"160000,{commit},sub")
     tree = git(repo, "write-tree").strip()
     (blob,) = tree_merge.store(repository, [b"x"])
-    edited = tree_merge.edited(repository, tree, {"new": Leaf("100644", blob)})
-    assert tree_merge.edited(repository, edited, {"new": None}) == tree
+    edited = tree_merge.edit_tree(repository, tree, {"new": Leaf("100644", blob)})
+    assert tree_merge.edit_tree(repository, edited, {"new": None}) == tree
 
 
 def test_a_tree_of_what_git_does_not_have_is_refused_in_its_words(repository: Repository) -> None:
     with pytest.raises(GitFailed, match="1111"):
-        tree_merge.edited(repository, "", {"a": Leaf("100644", "1" * 40)})
+        tree_merge.edit_tree(repository, "", {"a": Leaf("100644", "1" * 40)})
     with pytest.raises(MemctlError, match="1111"):
-        tree_merge.edited(repository, "1" * 40, {"a": None})
+        tree_merge.edit_tree(repository, "1" * 40, {"a": None})
 
 
 def test_trees_merge_as_git_merges_them_and_conflicts_are_named(repo: Path, repository: Repository) -> None:
@@ -124,9 +124,9 @@ def test_a_checkout_that_stopped_half_way_is_settled(repo: Path, repository: Rep
     (repo / "c").write_text("c of new\n")
     (repo / "edited").write_text("by hand\n")
     (repo / "gone").unlink()
-    checkout.settle(repository, old, new)
+    checkout.finish_interrupted(repository, old, new)
     assert git(repo, "status", "--porcelain").splitlines() == ["M  a", " D b", "A  c", " M edited", "D  gone"]
-    assert checkout.in_the_way(repository, old, new) == ["edited"]
+    assert checkout.blocking_files(repository, old, new) == ["edited"]
     with pytest.raises(GitFailed):
         checkout.follow(repository, new)
     assert (repo / "edited").read_text() == "by hand\n"

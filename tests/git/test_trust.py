@@ -14,7 +14,7 @@ from tests.conftest import Memctl, Once, commits, git
 
 
 def look(folder: Path, **environ: str) -> str:
-    return trust.look(open_repository(folder), environ)
+    return trust.state(open_repository(folder), environ)
 
 
 def setting(folder: Path, name: str) -> str:
@@ -231,7 +231,7 @@ def test_a_history_that_came_commit_by_commit_trusts_nothing_though_it_bears_our
 def test_trust_is_read_without_git_where_it_is_set(repo: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from memctl.git import trust, repository;"
-        f"assert trust.look(repository.open_repository(Path({str(repo)!r})), {{}}) == 'trusted';"
+        f"assert trust.state(repository.open_repository(Path({str(repo)!r})), {{}}) == 'trusted';"
         "sys.exit('subprocess' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -267,7 +267,7 @@ def test_patterns_of_the_user_are_asked_before_the_reflogs(
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     git(tmp_path, "config", "--global", "--add", "memctl.trust", f"{tmp_path}/*")
-    monkeypatch.setattr("memctl.git.earlier_use.was_at_work", lambda _: pytest.fail("the reflogs were read"))
+    monkeypatch.setattr("memctl.git.earlier_use.was_in_use", lambda _: pytest.fail("the reflogs were read"))
     assert look(foreign) == trust.TRUSTED
 
 

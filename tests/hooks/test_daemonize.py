@@ -83,7 +83,7 @@ def test_what_waits_for_killed_sessions_is_in_the_time_of_the_start(
         return real(20, make)
 
     session.folder.path.mkdir(parents=True)
-    job_queue.leave(session.folder, {"what": "dance"})
+    job_queue.add(session.folder, {"what": "dance"})
     monkeypatch.setattr(daemonize, "within", watch)
     monkeypatch.setenv(daemonize.SETTING, "2")
     session.said("SessionStart", source="startup")

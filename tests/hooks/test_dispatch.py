@@ -136,6 +136,9 @@ def test_where_nothing_can_be_written_the_model_gets_all_the_same(session: Sessi
     assert "Memory of shop" in session.said("SessionStart", source="startup")
     assert "Memory of shop" in session.said("SessionStart", source="compact")
     assert session.send("PreCompact", trigger="auto").startswith("Keep in the summary")
+    event = session.event("SessionStart", source="resume")  # which two files of settings have a hook for
+    answers = [dispatch.answer(CLAUDE_CODE, event, dict(os.environ)) for _ in range(2)]
+    assert ["Memory of shop" in answer for answer in answers] == [True, False]
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "link", "pipe", "relative", "nul", "device"])
@@ -255,7 +258,7 @@ def test_the_state_comes_back_though_what_was_left_undone_cant_be_done(
     compress(gemini.transcript)
     gemini.said("AfterTool")
     compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
-    job_queue.leave(gemini.folder, {"what": "stop"})
+    job_queue.add(gemini.folder, {"what": "stop"})
     lock = gemini.folder.path / "lock"
     lock.unlink()
     lock.mkdir()  # what can't be opened as a file

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks.hosts import CODEX, GEMINI
+from memctl.text import phrases
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 
@@ -154,9 +155,9 @@ def test_a_reason_that_begins_with_the_title_is_said_alone_and_without_code(sess
     assert "is about app.py: `app.py` prints in UTF-8, always. (" in at(session, "Read", "app.py")
 
 
-def test_a_title_that_cuts_a_command_is_followed_by_all_that_failed(session: Session, memctl: Memctl) -> None:
-    text = "`ruff check ./...` failed: app.py:3:1: F401 os is imported and not used"
-    memctl("issue", "ruff check ./... failed:…", "--severity", "medium", "--description", text, "--code", "app.py")
+def test_a_title_that_cuts_a_text_is_followed_by_all_of_it(session: Session, memctl: Memctl) -> None:
+    text = "`ruff check ./...` finds app.py:3:1: F401 os is imported and not used"
+    memctl("issue", "ruff check ./... finds…", "--severity", "medium", "--description", text, "--code", "app.py")
     assert f"is about app.py: {text}. (" in at(session, "Read", "app.py")
 
 
@@ -205,3 +206,34 @@ def test_a_guard_keeps_an_unread_file_from_being_written_once(session: Session, 
     git(session.repo, "config", "--unset", "memctl.guard")
     memctl("install", "claude-code", "--yes")
     assert "PreToolUse" not in json.loads((session.repo / ".claude" / "settings.json").read_text())["hooks"]
+
+
+def test_an_issue_that_only_says_how_a_command_failed_is_silent_at_its_file(session: Session, memctl: Memctl) -> None:
+    (session.repo / "queue.py").write_text("JOBS = []\n")
+    text = phrases.failure("make lint", "queue.py:1: error")
+    memctl("issue", "Lint fails", "--severity", "medium", "--description", text, "--code", "queue.py")
+    memctl("list")
+    assert at(session, "Read", "queue.py") == ""
+    made = memctl(
+        "issue", "Jobs are lost", "--severity", "medium", "--description", "On a crash.", "--code", "queue.py"
+    )
+    memctl("list")
+    assert made.id in at(session, "Edit", "queue.py")
+
+
+def test_a_proposal_is_silent_at_its_file_after_a_week(
+    session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (session.repo / "queue.py").write_text("JOBS = []\n")
+    given = ("--rationale", "One service fewer.", "--code", "queue.py", "--status", "proposed")
+    made = memctl("decide", "Queue in PostgreSQL", *given)
+    memctl("list")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-11T14:32:01Z")
+    assert at(session, "Read", "queue.py") == ""
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-10T14:32:01Z")
+    assert made.id in at(session, "Read", "queue.py")
+
+
+def test_a_record_that_a_prompt_has_brought_is_given_by_its_id(session: Session, decided: str) -> None:
+    assert decided in session.said("UserPromptSubmit", prompt="Why is the Queue in PostgreSQL?")
+    assert at(session, "Read", "queue.py").split("\n")[0] == f"{decided}, given before, is about queue.py, too."

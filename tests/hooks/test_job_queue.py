@@ -281,7 +281,7 @@ def test_a_note_that_nobody_can_read_is_noted_as_a_fault_and_goes(session: Sessi
 def test_what_cannot_be_done_is_given_up_in_the_end(session: Session) -> None:
     begun(session)
     memory, elsewhere = session.repo / ".memory", session.repo / "elsewhere"
-    job_queue.leave(session.folder, entry_of_a_compaction(session))
+    job_queue.add(session.folder, entry_of_a_compaction(session))
     memory.rename(elsewhere)
     for _ in range(job_queue.MOST_TRIES):
         assert len(job_queue.notes(session.root)) == 1
@@ -327,7 +327,7 @@ def test_what_a_full_disk_keeps_waiting_is_done_once_there_is_room(session: Sess
         "import os, resource, sys; from pathlib import Path; from memctl.hooks import jobs;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); jobs.settle_all(Path(sys.argv[1]), os.environ)"
     )
-    job_queue.leave(session.folder, entry_of_a_compaction(session))
+    job_queue.add(session.folder, entry_of_a_compaction(session))
     for _ in range(job_queue.MOST_TRIES + 2):
         subprocess.run([sys.executable, "-c", code, str(session.root)], check=True)
     assert len(job_queue.notes(session.root)) == 1
@@ -361,27 +361,27 @@ def test_where_its_lock_cannot_be_had_commands_work_all_the_same(session: Sessio
 
 
 def test_what_can_not_be_done_for_one_session_stops_no_other(session: Session, repo: Path, memctl: Memctl) -> None:
-    job_queue.leave(session.folder, {"what": "dance"})
+    job_queue.add(session.folder, {"what": "dance"})
     (session.folder.path / "lock").mkdir(parents=True)
     others = [Session(repo, session.file, name) for name in ("one", "two")]
     for other in others:
-        job_queue.leave(other.folder, {"what": "dance"})
+        job_queue.add(other.folder, {"what": "dance"})
     assert jobs.settle_all(session.root, os.environ) is False
     assert [note.key for note in job_queue.notes(session.root)] == [session.name]
     faults = {fault["session"]: fault["fault"] for fault in session.faults()}
     assert faults.keys() == {session.name, "one", "two"}
     assert faults[session.name].startswith("IsADirectoryError: ")
-    job_queue.leave(others[0].folder, {"what": "dance"})
+    job_queue.add(others[0].folder, {"what": "dance"})
     memctl("learn", "Retries hide an exhausted pool")  # a command that writes does it as well
     assert [note.key for note in job_queue.notes(session.root)] == [session.name]
 
 
 def test_a_note_that_can_not_be_read_stops_no_other_of_its_session(session: Session) -> None:
     (session.root / "undone" / f"{0:020d}-0-{session.name}.json").mkdir(parents=True)
-    job_queue.leave(session.folder, {"what": "dance"})
+    job_queue.add(session.folder, {"what": "dance"})
     done: list[object] = []
     faults: list[Exception] = []
-    is_done = job_queue.settle(session.folder, lambda entry: not done.append(entry), fault=faults.append)
+    is_done = job_queue.run_jobs(session.folder, lambda entry: not done.append(entry), fault=faults.append)
     assert not is_done
     assert done == [{"what": "dance"}]
     assert [type(fault) for fault in faults] == [IsADirectoryError]
@@ -403,11 +403,11 @@ def test_a_session_that_can_not_be_ended_keeps_no_other_from_its_end(session: Se
 
 def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -> None:
     """A process that is killed never comes to say that it did not get done."""
-    job_queue.leave(session.folder, {})
+    job_queue.add(session.folder, {})
     fatal = "import os; from pathlib import Path; from memctl.store import job_queue\n"
     fatal += "from memctl.store.session_dir import SessionDir\n"
     fatal += f"folder = SessionDir(Path({str(session.root)!r}), {session.name!r})\n"
-    fatal += "job_queue.settle(folder, lambda _: os._exit(9), fault=print)"
+    fatal += "job_queue.run_jobs(folder, lambda _: os._exit(9), fault=print)"
     command = [sys.executable, "-c", fatal]
     runs = [subprocess.run(command, capture_output=True, text=True) for _ in range(job_queue.MOST_TRIES + 1)]
     assert [run.returncode for run in runs] == [9] * job_queue.MOST_TRIES + [0]
@@ -419,18 +419,18 @@ def test_what_is_noted_while_the_lock_is_let_go_of_is_done_too(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever notes something and finds the lock taken goes on: so the holder looks again when it is free."""
-    held = job_queue.take(session.folder)
+    held = job_queue.acquire_lock(session.folder)
     assert held is not None
     close, done = os.close, []
 
     def note_before(descriptor: int) -> None:
         if descriptor == held and not done:
-            job_queue.leave(session.folder, {"said": 1})
-            assert job_queue.take(session.folder) is None
+            job_queue.add(session.folder, {"said": 1})
+            assert job_queue.acquire_lock(session.folder) is None
         close(descriptor)
 
     monkeypatch.setattr(os, "close", note_before)
-    assert job_queue.settle(session.folder, lambda entry: bool(done.append(entry)) or True, held=held)
+    assert job_queue.run_jobs(session.folder, lambda entry: bool(done.append(entry)) or True, held=held)
     assert done == [{"said": 1}]
 
 
@@ -454,7 +454,7 @@ def test_of_a_note_that_a_full_disk_has_no_room_for_nothing_stays(session: Sessi
     resource.setrlimit(resource.RLIMIT_FSIZE, (5, limits[1]))
     try:
         with pytest.raises(OSError, match="large"):
-            job_queue.leave(session.folder, {"what": "stop"})
+            job_queue.add(session.folder, {"what": "stop"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list((session.root / "undone").iterdir()) == []
@@ -464,7 +464,7 @@ def test_a_command_that_looks_in_for_a_moment_does_not_keep_the_work_from_being_
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`job_queue.wait` has the lock as long as it takes to see that it is free."""
-    held = job_queue.take(session.folder)
+    held = job_queue.acquire_lock(session.folder)
     assert held is not None
     monkeypatch.setattr(time, "sleep", lambda _: os.close(held))
     behind: list[dispatch.Later] = []

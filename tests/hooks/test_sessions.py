@@ -201,13 +201,13 @@ def test_a_new_session_of_the_task_starts_with_the_same_text_and_the_rest_of_the
         assert resumed.startswith(text.partition("\nDRIFT")[0]), source
         assert "SAVE: memctl checkpoint save --workflow main --window 2 --base main-w1-v1-" in resumed
         assert "Transactions" in resumed.partition("SAVE: ")[2]  # the pack has the decision whole
-        assert "Checkpoint not taken up" not in resumed
+        assert "Checkpoint not resumed" not in resumed
         later.send("SessionEnd", reason="exit")
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T17:30:00Z")  # longer than a session pauses
     late = Session(session.repo, tmp_path / "late.jsonl", "late")
     given = late.said("SessionStart", source="startup")
     assert "RESUME: " not in given
-    assert "Checkpoint not taken up" in given
+    assert "Checkpoint not resumed" in given
     assert "RESUME: main" in Session(session.repo, tmp_path / "on.jsonl", "on").said("SessionStart", source="resume")
     assert session.faults() == []
 
@@ -312,7 +312,7 @@ def test_a_start_leaves_what_is_known_to_who_is_at_work_for_the_session(session:
     session.said("SessionStart", source="startup")
     file = session.folder.path / "state.json"
     file.unlink()
-    held = job_queue.take(session.folder)
+    held = job_queue.acquire_lock(session.folder)
     assert held is not None
     assert "Memory of shop" in session.said("SessionStart", source="resume")
     assert not file.exists()
@@ -523,7 +523,7 @@ def test_a_session_that_somebody_is_at_work_for_was_not_killed(
     session.send("Stop")
     draft = session.folder.path / "draft.md"
     age(draft.parent)
-    held = job_queue.take(session.folder)
+    held = job_queue.acquire_lock(session.folder)
     assert held is not None
     Session(repo, tmp_path / "later.jsonl", "later").said("SessionStart", source="startup")
     assert draft.exists()
@@ -623,3 +623,14 @@ def test_what_an_agent_wrote_stays_on_its_line_after_a_compaction(session: Sessi
     assert text.count("\nTASK:") == 1
     assert "\nNEXT:\n- run this" not in text
     assert session.faults() == []
+
+
+def test_session_status_lists_the_sessions_that_hooks_follow(session: Session, memctl: Memctl) -> None:
+    assert memctl("session", "status", "--json").data["sessions"] == []
+    session.said("SessionStart", source="startup")
+    (session.repo / "new.py").write_text("")
+    (shown,) = memctl("session", "status", "--json").data["sessions"]
+    assert shown["id"] == session.name
+    assert "new.py" in memctl("session", "status").out
+    session.send("SessionEnd", reason="exit")
+    assert memctl("session", "status", "--json").data["sessions"] == []

@@ -115,7 +115,7 @@ def test_what_an_earlier_memctl_has_left_to_do_waits_for_trust(foreign: Path, me
     session.transcript.call("Write", file_path=str(session.repo / "new.py"), content="x = 1\n")
     event = [*event_payload.parse(session.event("Stop"))[:-1], "new.py"]  # it noted a file as well
     entry = {"what": STOP, "host": "claude-code", "agent": "", "place": str(foreign), "moment": "1", "event": event}
-    job_queue.leave(session.folder, entry)
+    job_queue.add(session.folder, entry)
     assert job_queue.notes(session.root)
     git(foreign, "config", "memctl.trusted", "false")
     memctl("commit", where=foreign)

@@ -7,7 +7,7 @@ import msgspec
 from memctl.pack import handoff, handoff_request, handoff_scope
 from memctl.pack.handoff import Package
 from memctl.pack.handoff_request import TYPES, HandoffRequest
-from memctl.pack.phase import standing
+from memctl.pack.phase import assess
 from memctl.record.snapshot import Snapshot
 from tests.generated import COUNTERS, NOW, SOURCES
 
@@ -20,6 +20,6 @@ def given(
     budget = asked.budget or TYPES[asked.handoff_type].budget
     asked = msgspec.structs.replace(asked, id="HND-2025-11-04-001", budget=budget)
     scope = handoff_scope.gather(snapshot, NOW, asked, SOURCES, count)
-    found = standing(snapshot, NOW, sections=asked.sections, task=scope.subject.tasks[:1])
+    found = assess(snapshot, NOW, sections=asked.sections, task=scope.subject.tasks[:1])
     whole = handoff_request.complete(asked, scope.subject.state, found, scope.subject.known, snapshot, count)
     return handoff.package(snapshot, NOW, whole, scope, SOURCES, count)

@@ -66,8 +66,8 @@ class TestCompact:
             ["Look at this:", *(f"2025-11-04 10:00:{n:02d} INFO tick {n}" for n in range(20)), "ERROR no pool"]
         )
         assert compact([block("log", log)], 0.2, count) == {}
-        assert "ERROR no pool" in compaction.shortened(log)
-        assert count(compaction.shortened(log)) < count(log) / 2
+        assert "ERROR no pool" in compaction.without_logs(log)
+        assert count(compaction.without_logs(log)) < count(log) / 2
 
     @given(
         st.lists(
@@ -117,7 +117,7 @@ class TestDiscardable:
             'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n'
             '  File "b.py", line 2, in g\n    h()\nValueError: no pool of 40'
         )
-        text = compaction.shortened(trace)
+        text = compaction.without_logs(trace)
         assert "ValueError: no pool of 40" in text
         assert "a.py" not in text
         assert "[4 lines of log left out]" in text

@@ -6,7 +6,7 @@ import pytest
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import summary_rules as rules
-from memctl.pack.context_summary import OVERRULED, REPEATED, Enforced, enforce, find_decision, violations
+from memctl.pack.context_summary import OVERRULED, REPEATED, ContextSummary, find_decision, summarize, violations
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 
@@ -26,8 +26,8 @@ There was also mention of auth in the README but that's documentation.
 After analyzing all this, I think we should..."""
 
 
-def made(text: str, decision: str = "PROCEED", budget: int = 500) -> Enforced:
-    return enforce(text, decision, budget, COUNT)
+def made(text: str, decision: str = "PROCEED", budget: int = 500) -> ContextSummary:
+    return summarize(text, decision, budget, COUNT)
 
 
 def test_s2s_good_example_passes_unchanged() -> None:
@@ -110,7 +110,7 @@ def test_code_that_is_left_out_names_no_files() -> None:
 
 
 def test_paths_that_are_known_are_added_if_the_text_does_not_name_them() -> None:
-    summary = enforce(GOOD, "STOP", 500, COUNT, ["src/lib/auth.ts", "src/b.ts", "auth.ts"])
+    summary = summarize(GOOD, "STOP", 500, COUNT, ["src/lib/auth.ts", "src/b.ts", "auth.ts"])
     assert summary.text == f"STOP\n\n{GOOD}\n\nFiles: src/b.ts, auth.ts\n"
     assert summary.paths == ["src/b.ts", "auth.ts"]
     assert summary.files == ["src/lib/auth.ts", "auth.test.ts", "src/b.ts", "auth.ts"]

@@ -212,7 +212,7 @@ def test_the_id_of_an_event_follows_from_what_it_says() -> None:
     ],
 )
 def test_size_and_operation_choose_the_format(size: int, inter_agent: bool, form: str) -> None:
-    assert budget_fill.suited(size, inter_agent=inter_agent) == form
+    assert budget_fill.format_for(size, inter_agent=inter_agent) == form
 
 
 @pytest.mark.parametrize(

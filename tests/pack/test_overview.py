@@ -15,8 +15,8 @@ from tests.generated import NOW, memory
 def test_it_counts_what_is_current() -> None:
     issue, state = {"memory_type": "issue"}, {"memory_type": "state"}
     made = memory((issue, ""), (issue, ""), (state, ""))
-    assert rehydrate.count_by_type(made.records) == "The memory has 2 open issues, 1 state."
-    assert rehydrate.count_by_type([]) == "The memory has no open records."
+    assert rehydrate.count_by_type(made.records) == "2 open issues, 1 state."
+    assert rehydrate.count_by_type([]) == "none open."
 
 
 def test_the_project_is_what_its_page_says() -> None:
@@ -77,5 +77,5 @@ def test_a_gap_is_told_in_its_largest_unit(earlier: str, said: str) -> None:
 def test_a_pause_of_more_than_two_hours_ends_a_session(hours: list[float], count: int) -> None:
     times = [f"2025-11-04T{int(hour):02d}:{round(hour % 1 * 60):02d}:00Z" for hour in hours]
     found = memory(*((recorded(time), "") for time in times)).snapshot
-    assert rehydrate.sessions(found.catalogue.recorded(), found.config.session_pause_hours) == count
-    assert rehydrate.sessions(found.catalogue.recorded(), 12) == min(count, 1)
+    assert rehydrate.sessions(found.catalogue.recording_times(), found.config.session_pause_hours) == count
+    assert rehydrate.sessions(found.catalogue.recording_times(), 12) == min(count, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.pack.phase import Standing, standing, summary
+from memctl.pack.phase import PhaseStatus, assess, summary
 from tests.conftest import Memctl
 from tests.generated import COUNTERS, NOW, memory
 
@@ -26,12 +26,12 @@ ISSUE = {"memory_type": "issue", "title": "Slow", "severity": "high"}
     ],
 )
 def test_the_memory_decides(files: list[tuple[dict[str, object], str]], decision: str, why: str) -> None:
-    found = standing(memory(*files).snapshot, NOW)
+    found = assess(memory(*files).snapshot, NOW)
     assert (found.decision, found.why) == (decision, why)
 
 
 def test_what_blocks_all_agents_is_to_be_cleared_up() -> None:
-    found = standing(memory((STATE, "")).snapshot, NOW, blockers=("Staging is down",))
+    found = assess(memory((STATE, "")).snapshot, NOW, blockers=("Staging is down",))
     assert (found.decision, found.why) == ("CLARIFY", "all agents are blocked, see `memctl coordination show`")
     assert "Blocked for all agents: Staging is down" in found.lines
 
@@ -39,7 +39,7 @@ def test_what_blocks_all_agents_is_to_be_cleared_up() -> None:
 @pytest.mark.parametrize(("section", "decision"), [("§2.1", "STOP"), ("§2.2", "CLARIFY"), ("§2.3", "PROCEED")])
 def test_a_verdict_is_of_the_sections_in_question(section: str, decision: str) -> None:
     made = memory(({**ISSUE, "severity": "critical", "section": "§2.1"}, ""), ({**ISSUE, "section": "§2.2"}, ""))
-    assert standing(made.snapshot, NOW, sections=(section,)).decision == decision
+    assert assess(made.snapshot, NOW, sections=(section,)).decision == decision
 
 
 def test_what_does_not_weigh_in_a_verdict_is_named() -> None:
@@ -47,7 +47,7 @@ def test_what_does_not_weigh_in_a_verdict_is_named() -> None:
         ({**ISSUE, "severity": "critical", "section": "§2.1"}, ""),
         ({**ISSUE, "severity": "low", "section": "§2.2"}, ""),
     )
-    found = standing(made.snapshot, NOW, sections=("§2.2",))
+    found = assess(made.snapshot, NOW, sections=("§2.2",))
     assert (found.decision, found.lines[0]) == (
         "PROCEED",
         "Not considered for the decision: 1 open issue below high severity (ISS-2025-11-04-002)"
@@ -57,8 +57,8 @@ def test_what_does_not_weigh_in_a_verdict_is_named() -> None:
 
 def test_a_section_with_records_of_little_weight_is_summed_up_by_them() -> None:
     made = memory(({"title": "Minor", "importance": 3, "section": "§2.1"}, ""), ({**STATE, "section": "§2.2"}, ""))
-    assert standing(made.snapshot, NOW, sections=("§2.1",)).lines == ("Decision: Minor [DEC-2025-11-04-001].",)
-    assert standing(made.snapshot, NOW, sections=("§2.3",)).lines == ("No open record belongs to §2.3.",)
+    assert assess(made.snapshot, NOW, sections=("§2.1",)).lines == ("Decision: Minor [DEC-2025-11-04-001].",)
+    assert assess(made.snapshot, NOW, sections=("§2.3",)).lines == ("No open record belongs to §2.3.",)
 
 
 def test_it_says_what_the_next_phase_needs() -> None:
@@ -68,7 +68,7 @@ def test_it_says_what_the_next_phase_needs() -> None:
         ({"title": "Use PostgreSQL", "importance": 7}, "## Decision\n\nOne database. No other.\n"),
         ({"title": "Minor", "importance": 6}, ""),
     )
-    assert summary(standing(made.snapshot, NOW), 500, COUNTERS["claude"].tokens) == (
+    assert summary(assess(made.snapshot, NOW), 500, COUNTERS["claude"].tokens) == (
         "CLARIFY: high and open: ISS-2025-11-04-002\n\n"
         "- Refunds, 40 % done [STA-2025-11-04-001].\n"
         "- Next: Write the endpoint\n"
@@ -81,14 +81,14 @@ def test_it_says_what_the_next_phase_needs() -> None:
 @pytest.mark.parametrize("budget", [3, 5, 8, 20, 50, 500])
 def test_it_keeps_its_budget_and_its_lines_whole(budget: int) -> None:
     lines = tuple(f"Line {number} says something of use." for number in range(60))
-    text = summary(Standing("PROCEED", "it is so", lines, ("a.py",)), budget, COUNTERS["gpt"].tokens)
+    text = summary(PhaseStatus("PROCEED", "it is so", lines, ("a.py",)), budget, COUNTERS["gpt"].tokens)
     assert 0 < COUNTERS["gpt"].tokens(text) <= budget
     assert set(text.split("\n")[2:]) <= {f"- {line}" for line in (*lines, "File: a.py")} | {""}
 
 
 def test_no_room_for_the_decision_is_refused() -> None:
     with pytest.raises(MemctlError):
-        summary(Standing("PROCEED", "", (), ()), 0, COUNTERS["gpt"].tokens)
+        summary(PhaseStatus("PROCEED", "", (), ()), 0, COUNTERS["gpt"].tokens)
 
 
 @pytest.mark.usefixtures("example")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.pack.context_summary import AgentResult, enforce, parse
+from memctl.pack.context_summary import AgentResult, parse, summarize
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 
@@ -55,7 +55,7 @@ def test_more_than_95_percent_of_a_returned_object_is_saved() -> None:
     found = parsed(**RETURNED)
     sizes = [COUNT(text, "json") for text in found.discarded.values()]
     assert sizes == pytest.approx([2000, 500, 800, 400], rel=0.25)
-    summary = enforce(found.text, found.decision, 500, COUNT, found.paths)
+    summary = summarize(found.text, found.decision, 500, COUNT, found.paths)
     assert summary.tokens <= 150
     assert 1 - summary.tokens / sum(sizes) > 0.96
 

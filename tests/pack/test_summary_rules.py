@@ -6,7 +6,7 @@ import pytest
 
 from memctl.pack import summary_rules as rules
 from memctl.pack.names_in_text import paths
-from memctl.pack.summary_rules import UnitVerdict, judge, leans
+from memctl.pack.summary_rules import UnitVerdict, judge, needs_context
 from memctl.statements.units import units
 
 
@@ -140,9 +140,9 @@ def test_paths_are_found_exactly_as_they_are_written(text: str, found: list[str]
 
 
 def test_a_sentence_may_lean_on_the_one_before() -> None:
-    assert leans("It uses JWT.")
-    assert leans("The file exports two functions.")
-    assert not leans("Items are sorted.")
+    assert needs_context("It uses JWT.")
+    assert needs_context("The file exports two functions.")
+    assert not needs_context("Items are sorted.")
 
 
 @pytest.mark.parametrize(

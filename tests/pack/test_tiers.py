@@ -221,7 +221,7 @@ class TestTasksUnderWay:
     def test_two_of_the_same_title_stay_until_somebody_says_that_they_are_one(self, memctl: Memctl) -> None:
         old = memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01").id
         made = memctl("state", "Order API", "--completion", "40", "--timestamp", "2025-10-02")
-        assert f"hint: {old} is of that title, too: `memctl supersede {old} {made.id}`" in made.err
+        assert f"hint: {old} has that title, too: `memctl supersede {old} {made.id}`" in made.err
         assert len(memctl("rehydrate", "--json").data["parts"]["state"]) == 2
         memctl("supersede", old, made.id)
         assert memctl("rehydrate", "--json").data["parts"]["state"] == [made.id]
@@ -322,10 +322,10 @@ class TestLastSession:
 def test_a_checkpoint_that_nobody_took_up_is_named(memctl: Memctl) -> None:
     memctl("checkpoint", "save", "--task", "Refunds by card", "--planned", "Endpoint", "--next", "Write the endpoint")
     data = memctl("rehydrate", "--json").data
-    assert "### Checkpoint not taken up: Refunds by card" in data["text"]
+    assert "### Checkpoint not resumed: Refunds by card" in data["text"]
     assert "Write the endpoint" in data["text"]
     memctl("checkpoint", "save", "--done", "Endpoint", "--next", "none")
-    assert "Checkpoint not taken up" not in memctl("rehydrate").out
+    assert "Checkpoint not resumed" not in memctl("rehydrate").out
 
 
 class TestPages:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.pack import budget_fill, items, rehydrate
 from memctl.pack.budget_fill import TOO_LARGE, fill
-from memctl.pack.draft import NOTICED, REST, PackPart, harmless
+from memctl.pack.draft import NOTICED, REST, PackPart, sanitize
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.record.config import Config
@@ -73,7 +73,7 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
 @given(memories, budgets, families, tasks)
 def test_every_record_of_a_pack_stands_in_it_whole(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task)
-    assert all(f"\n{harmless(whole(made, identifier))}\n" in pack.text for identifier in pack.included())
+    assert all(f"\n{sanitize(whole(made, identifier))}\n" in pack.text for identifier in pack.included())
 
 
 @given(memories, budgets, families, tasks)
@@ -105,7 +105,7 @@ def test_an_xml_pack_parses_and_its_records_are_its_own(
         assert element.get("title") == " ".join(made.item(element.get("id", "")).title.split())
         shown = ["".join(child.itertext()) for child in element]
         told = [field.value if isinstance(field.value, str) else "".join(field.value) for field in fields]
-        assert shown == [harmless(as_xml(text)) for text in told]
+        assert shown == [sanitize(as_xml(text)) for text in told]
 
 
 def as_xml(text: str) -> str:
@@ -123,7 +123,7 @@ def test_a_yaml_pack_parses_and_its_records_are_its_own(made: Memory, budget: in
         item = made.item(next(iter(entry)))
         told = [field.value if isinstance(field.value, str) else list(field.value) for field in item.fields()]
         assert list(entry.values())[2:] == [
-            harmless(text) if isinstance(text, str) else [harmless(each) for each in text] for text in told
+            sanitize(text) if isinstance(text, str) else [sanitize(each) for each in text] for text in told
         ]
 
 
@@ -283,4 +283,4 @@ def test_the_title_of_what_weighs_most_stands_before_records_without_a_text() ->
 def test_no_character_of_a_pack_steers(made: Memory, budget: int, family: str, task: str, form: str) -> None:
     text = made.pack(budget, family, task, form).text
     assert text.splitlines() == text.split("\n")[:-1]
-    assert harmless(text) == text
+    assert sanitize(text) == text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memctl.pack.context_summary import DECISIONS, enforce, violations
+from memctl.pack.context_summary import DECISIONS, summarize, violations
 from memctl.statements.units import units
 from memctl.text.headings import close_fence
 from memctl.tokens.count import Counter
@@ -76,7 +76,7 @@ def bare(text: str) -> str:
 def test_a_summary_keeps_to_its_budget_and_begins_with_the_decision(
     text: str, decision: str, budget: int, family: str, paths: list[str]
 ) -> None:
-    summary = enforce(text, decision, budget, COUNTERS[family], paths)
+    summary = summarize(text, decision, budget, COUNTERS[family], paths)
     assert COUNTERS[family](summary.text) == summary.tokens <= budget
     assert summary.text.split("\n")[0] == decision
 
@@ -86,16 +86,16 @@ def test_a_summary_keeps_to_its_budget_and_begins_with_the_decision(
 def test_a_summary_is_not_empty_while_anything_that_the_rules_keep_fits(
     text: str, decision: str, budget: int, family: str
 ) -> None:
-    everything = enforce(text, decision, 10**9, COUNTERS[family]).kept
+    everything = summarize(text, decision, 10**9, COUNTERS[family]).kept
     fits = any(COUNTERS[family](f"{decision}\n\n- {one.text}\n") <= budget for one in everything)
-    assert enforce(text, decision, budget, COUNTERS[family]).kept or not fits
+    assert summarize(text, decision, budget, COUNTERS[family]).kept or not fits
 
 
 @QUICK
 @given(texts, decisions, budgets)
 def test_every_unit_is_kept_or_dropped_and_once_only(text: str, decision: str, budget: int) -> None:
-    summary = enforce(text, decision, budget, COUNTERS["gpt"])
-    whole = enforce(text, decision, 10**9, COUNTERS["gpt"])
+    summary = summarize(text, decision, budget, COUNTERS["gpt"])
+    whole = summarize(text, decision, 10**9, COUNTERS["gpt"])
     lines = sorted([one.line for one in summary.kept] + [one.line for one in summary.dropped if one.line])
     again = sorted([one.line for one in whole.kept] + [one.line for one in whole.dropped if one.line])
     headings = {unit.line for unit in units(text) if unit.form == "heading"}
@@ -105,7 +105,7 @@ def test_every_unit_is_kept_or_dropped_and_once_only(text: str, decision: str, b
 @QUICK
 @given(texts, decisions, budgets)
 def test_every_sentence_kept_is_the_texts_own(text: str, decision: str, budget: int) -> None:
-    summary = enforce(text, decision, budget, COUNTERS["gpt"])
+    summary = summarize(text, decision, budget, COUNTERS["gpt"])
     assert all(bare(one.text) in bare(close_fence(text)) for one in summary.kept)
     assert all(bare(one.text) in bare(summary.text) for one in summary.kept)
 
@@ -117,9 +117,9 @@ def test_every_sentence_kept_is_the_texts_own(text: str, decision: str, budget: 
 @example("- - x\n- \n- ", "PROCEED", 500)
 def test_a_summary_obeys_the_rules_and_is_its_own_summary(text: str, decision: str, budget: int) -> None:
     count = COUNTERS["gpt"]
-    summary = enforce(text, decision, budget, count)
+    summary = summarize(text, decision, budget, count)
     if summary.kept:
-        assert enforce(summary.text, decision, budget, count).text == summary.text
+        assert summarize(summary.text, decision, budget, count).text == summary.text
         found = violations(summary.text, decision, budget, count)
         assert {one.message for one in found if not any(kept.warning for kept in summary.kept)} <= {
             "nothing that the next phase can act on"

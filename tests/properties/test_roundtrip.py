@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memctl.git import message
 from memctl.record import content_fields, frontmatter, strict_yaml
 from memctl.record.change import Change
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import KINDS, Field, Kind
 from memctl.record.parser import parse, problems
 from memctl.record.record import LISTS, ORDER, TIMES
@@ -242,7 +242,7 @@ CHANGES: dict[str, Any] = {
 def readable(text: str) -> bool:
     try:
         frontmatter.read(text)
-    except Malformed:
+    except FrontMatterError:
         return False
     return True
 

@@ -10,7 +10,7 @@ import pytest
 from memctl.record import checkpoint
 from memctl.record.checkpoint import Version
 from memctl.record.errors import InvalidRecord
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import RecordReference, TouchedFile
 from tests.checkpoints import made, saved
 
@@ -44,8 +44,8 @@ def spoilt(**values: Any) -> str:
         (spoilt(workflow_id="other"), "checkpoint_id", "don't agree"),
         (spoilt(checkpoint_id="x"), "checkpoint_id", "don't agree"),
         (spoilt(version=-1), "version", ">= 0"),
-        (spoilt(saved_at="yesterday"), "saved_at", "on no calendar"),
-        (spoilt(saved_at="2025-02-31T00:00:00Z"), "saved_at", "on no calendar"),
+        (spoilt(saved_at="yesterday"), "saved_at", "is not a date"),
+        (spoilt(saved_at="2025-02-31T00:00:00Z"), "saved_at", "is not a date"),
         (spoilt(environment={"head": "--output=x"}), "environment", "regex"),
         (spoilt(environment={"head": "main"}), "environment", "regex"),
         (spoilt(files=[{"path": "../../etc/passwd"}]), "files", "leads out of the repository"),
@@ -118,9 +118,9 @@ def test_a_file_with_another_name_is_not_a_checkpoint(path: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "…", "TBD", "n/a", "N/A.", "todo", "to be determined", "???"])
 def test_a_stand_in_says_nothing(text: str) -> None:
-    assert not is_said(text)
+    assert not is_meaningful(text)
 
 
 @pytest.mark.parametrize("text", ["none", "Todo list of the app", "no new dependencies", "7", "日本語"])
 def test_anything_else_says_something(text: str) -> None:
-    assert is_said(text)
+    assert is_meaningful(text)

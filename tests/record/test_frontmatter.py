@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memctl.record import frontmatter
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 
 HAND = """---
 # written by hand
@@ -42,8 +42,8 @@ def head(*lines: str) -> str:
     return "---\n" + "".join(line + "\n" for line in lines) + "---\n"
 
 
-def complaint(*lines: str) -> Malformed:
-    with pytest.raises(Malformed) as caught:
+def complaint(*lines: str) -> FrontMatterError:
+    with pytest.raises(FrontMatterError) as caught:
         frontmatter.read(head(*lines))
     return caught.value
 
@@ -70,30 +70,30 @@ def test_the_closing_fence_may_end_the_file() -> None:
 
 @pytest.mark.parametrize("text", ["", "# Title\n", " ---\na: 1\n---\n", "----\n"])
 def test_a_file_without_front_matter_is_refused(text: str) -> None:
-    with pytest.raises(Malformed, match="does not begin with front matter"):
+    with pytest.raises(FrontMatterError, match="does not begin with front matter"):
         frontmatter.split(text)
 
 
 @pytest.mark.parametrize("text", ["---\n", "---\na: 1\n", "---\na: 1\n --- \n", "---\na: 1\n----\n"])
 def test_front_matter_that_is_not_closed_is_refused(text: str) -> None:
-    with pytest.raises(Malformed, match="not closed"):
+    with pytest.raises(FrontMatterError, match="not closed"):
         frontmatter.split(text)
 
 
 def test_a_huge_front_matter_is_refused() -> None:
-    with pytest.raises(Malformed, match="at most 65,536"):
+    with pytest.raises(FrontMatterError, match="at most 65,536"):
         frontmatter.split(head("a: " + "x" * frontmatter.MAX_HEAD))
 
 
 @pytest.mark.parametrize("label", ["", " HEAD"])
 def test_conflict_markers_are_named_with_their_line(label: str) -> None:
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(FrontMatterError) as caught:
         frontmatter.split(head("a: 1", f"<<<<<<<{label}", "b: 1", "=======", "b: 2", f">>>>>>>{label}"))
     assert (caught.value.line, caught.value.message) == (3, "a merge conflict is not resolved here")
 
 
 def test_a_conflict_in_the_body_is_refused_as_well() -> None:
-    with pytest.raises(Malformed, match="merge conflict"):
+    with pytest.raises(FrontMatterError, match="merge conflict"):
         frontmatter.read("---\na: 1\n---\n\n<<<<<<< ours\nx\n=======\ny\n>>>>>>> theirs\n")
 
 
@@ -335,7 +335,7 @@ def test_replace_is_not_misled_by_a_key_inside_of_a_quoted_text() -> None:
 
 def test_keys_that_are_all_indented_are_refused() -> None:
     """A key put in would begin its line, and the file could not be read any more."""
-    with pytest.raises(Malformed):
+    with pytest.raises(FrontMatterError):
         frontmatter.read(head("  title: a", "  status: accepted"))
 
 
@@ -356,7 +356,7 @@ def test_replace_keeps_a_file_that_ends_with_its_fence() -> None:
 
 
 def test_replace_refuses_a_file_that_it_can_not_read() -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(FrontMatterError):
         frontmatter.replace(head("a: 1", "a: 2"), {"b": 1}, ORDER)
 
 
@@ -365,6 +365,6 @@ def test_a_block_of_text_at_the_end_keeps_its_line_end() -> None:
 
 
 def test_empty_lines_at_the_beginning_are_counted() -> None:
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(FrontMatterError) as caught:
         frontmatter.read("---\n\n\na: 'x'\nb: no\n---\n")
     assert caught.value.line == 5

@@ -111,7 +111,7 @@ def test_series_belong_to_one_kind_and_day() -> None:
 
 def test_a_derived_id_follows_from_the_record_and_is_unused() -> None:
     memory_id = "019a4f3e-7b1c-7d2e-8f3a-4b5c6d7e8f90"
-    found = ids.derived("DEC-2025-11-04-001", memory_id, ())
-    assert found == ids.derived("DEC-2025-11-04-002", memory_id, ())
+    found = ids.derive_id("DEC-2025-11-04-001", memory_id, ())
+    assert found == ids.derive_id("DEC-2025-11-04-002", memory_id, ())
     assert ids.FIRST_DERIVED <= ids.series(found)[1] < 1_000_000
-    assert ids.derived("DEC-2025-11-04-001", memory_id, {found}) != found
+    assert ids.derive_id("DEC-2025-11-04-001", memory_id, {found}) != found

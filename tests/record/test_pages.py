@@ -32,7 +32,7 @@ def details(body: str, number: int = 1) -> pages.Page:
 
 
 def numbered(body: str) -> list[tuple[str, str]]:
-    return [(part.id, part.title) for part in pages.parts_of(details(body))]
+    return [(part.id, part.title) for part in pages.numbered_headings(details(body))]
 
 
 def test_every_field_of_a_page_is_read() -> None:
@@ -218,6 +218,6 @@ def test_a_heading_keeps_the_number_signs_that_are_its_own(heading: str, title: 
 def test_a_parts_line_is_that_of_its_heading_and_its_text_what_follows(lines: list[str]) -> None:
     page = details("\n".join(lines))
     written = page.body.split("\n")
-    for part in pages.parts_of(page):
+    for part in pages.numbered_headings(page):
         assert written[part.line - 1].startswith("## ")
         assert "\n".join(written[part.line :]).startswith(part.text.rstrip("\n"))

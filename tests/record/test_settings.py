@@ -6,7 +6,7 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, strict_yaml
-from memctl.record.errors import Malformed
+from memctl.record.errors import FrontMatterError
 
 
 def test_values_are_read_and_empty_ones_left_out() -> None:
@@ -23,7 +23,7 @@ def test_numbers_are_keys_below_the_first_level_only() -> None:
 
 
 def test_a_record_has_no_numbers_for_keys() -> None:
-    with pytest.raises(Malformed, match="not text"):
+    with pytest.raises(FrontMatterError, match="not text"):
         strict_yaml.read("a:\n  0.75: x\n")
 
 

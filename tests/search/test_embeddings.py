@@ -85,7 +85,7 @@ def test_vectors_are_kept_by_content(repo_with_model: Path, memctl: Memctl) -> N
     def kept() -> int:
         view = snapshot(repo_with_model)
         model = embeddings.load(view.texts.semantic_model)
-        return len(view.texts.recall([model.key(text) for _, text in view.texts.everything()]))
+        return len(view.texts.recall([model.key(text) for _, text in view.texts.all_texts()]))
 
     assert kept() == 0
     titles(repo_with_model, "lamp")

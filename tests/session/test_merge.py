@@ -16,7 +16,7 @@ from memctl.record.session_page import SessionPage, TrailRow
 from memctl.session import merge
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
-from memctl.write.merge import Merged
+from memctl.write.merge import MergeResult
 from tests.conftest import Memctl, examples, git
 
 COUNTER = Counter(family_of("claude"))
@@ -34,7 +34,7 @@ def text(ended: int = 10, more: str = "", turns: int = 3, **lines: Any) -> str:
     return page.render(SessionPage(values, files, {page.INTENT: ("Mend it.",), **said}, more))
 
 
-def merged(base: str, ours: str, theirs: str) -> Merged:
+def merged(base: str, ours: str, theirs: str) -> MergeResult:
     """The merge of two versions, which must be the same in the other direction."""
     found, back = merge.merge_versions(base, ours, theirs, COUNTER), merge.merge_versions(base, theirs, ours, COUNTER)
     assert (found.text, found.conflicts, found.lost) == (back.text, back.conflicts, back.lost)
@@ -138,7 +138,7 @@ def test_no_decision_file_or_error_of_either_side_is_lost(base: str, ours: str, 
 
 
 def test_git_merges_pages_and_checkpoints_of_two_clones(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
-    """Of two checkpoints saved at once both stay, and whoever goes on says from which."""
+    """Of two checkpoints saved at the same time both stay, and whoever goes on says from which."""
     program = f"'{sys.executable}' -m memctl merge-file session %O %A %B %P"
     git(repo, "config", "merge.memctl-session.driver", program)
     path, other = ".memory/sessions/abc.md", tmp_path / "other"

@@ -70,7 +70,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "mentioning": {text: catalogue.mentioning(text) for text in MENTIONED},
         "heavy": {weight: catalogue.heavy(weight) for weight in (0, 4_000, 5_500)},
         "suspicious": catalogue.suspicious(),
-        "with_controls": catalogue.with_controls(),
+        "with_control_characters": catalogue.with_control_characters(),
         "statuses": {tuple(key): number for *key, number in catalogue.statuses()},
         "shared_ids": catalogue.shared_ids(),
         "recorded_since": {moment: catalogue.recorded_since(moment) for moment in MOMENTS},
@@ -79,7 +79,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
         "named": {i: ids(catalogue.with_id(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
         "renamed": {i: ids(catalogue.with_alias(i)) for i in FORMER},
-        "referring": {name: ids(catalogue.referring([name, "none"])) for name in ("src/a.py", "src/b.py", "src/")},
+        "referring": {name: ids(catalogue.with_code_refs([name, "none"])) for name in ("src/a.py", "src/b.py", "src/")},
         "selected": {
             (filters, order, reverse): (ids(found), total)
             for filters in FILTERS
@@ -128,7 +128,7 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         },
         "heavy": {n: sorted(path for path, text in texts.items() if weight(text) >= n) for n in (0, 4_000, 5_500)},
         "suspicious": sorted(path for path, text in texts.items() if KEY in text),
-        "with_controls": sorted(path for path, text in texts.items() if "\x1b" in text),
+        "with_control_characters": sorted(path for path, text in texts.items() if "\x1b" in text),
         "statuses": dict(Counter((r.memory_type, state(r), r.severity or "") for r in records)),
         "shared_ids": sorted(name for name, number in Counter(ids(records)).items() if number > 1),
         "recorded_since": {n: sum(r.recorded is not None and r.recorded > n for r in records) for n in MOMENTS},

@@ -207,7 +207,7 @@ def test_a_write_names_a_broken_record_and_keeps_it_in_the_documents(
     assert all("DEC-2025-11-04-001" in (docs / name).read_text() for name in DOCUMENTS)
     if command[0] in ("project", "render"):
         named = ", ".join(f".memory/docs/{name}" for name in reversed(DOCUMENTS))
-        assert f"these documents stay as they are until that is fixed, for they show it: {named}" in result.err
+        assert f"these documents are not rendered until that is fixed, since they show it: {named}" in result.err
     assert all("DEC-2025-11-04-001" in git(repo, "show", f"HEAD:.memory/docs/{name}") for name in DOCUMENTS)
     shown.write_text(shown.read_text().replace("importance: nine", "importance: 9"))
     memctl("commit")
@@ -262,7 +262,7 @@ def test_a_sparse_checkout_says_how_many_records_are_not_there(repo: Path, memct
     ):
         result = memctl(*args)
         assert "warning: 2 records and pages of HEAD are not checked out (sparse checkout)" in result.err, args
-        assert "hint: `git sparse-checkout disable` brings them here" in result.err
+        assert "hint: `git sparse-checkout disable` checks them out" in result.err
     assert "not checked out" in memctl("show", "LRN-2025-11-04-001", code=1).err
     assert "sparse" not in memctl("list", "--at", "HEAD").err
     assert memctl("learn", "Four", "--lesson", "x").id == "LRN-2025-11-04-003"

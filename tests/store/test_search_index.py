@@ -444,4 +444,4 @@ def test_withheld_paths_are_neither_found_nor_offered(shop: Path, memctl: Memctl
     assert closed.match("crossing", kinds=EVERY) == []
     assert {hit.kind for hit in closed.match("zebra", kinds=EVERY)} == {"checkpoint", "decision", "page"}
     assert {hit.key for hit in closed.match("zebra", kinds=(PAGE,))} == {"§2.1"}
-    assert (texts.instead("crosing"), closed.instead("crosing")) == ({"crosing": ("crossing",)}, {})
+    assert (texts.substitutes("crosing"), closed.substitutes("crosing")) == ({"crosing": ("crossing",)}, {})

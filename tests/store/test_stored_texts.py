@@ -79,15 +79,15 @@ def test_the_title_counts_more_than_the_body(repo: Path, memctl: Memctl) -> None
 
 
 def test_what_stands_for_a_misspelt_word_is_told(texts: Texts) -> None:
-    assert texts.instead("conection of teh pool") == {"conection": ("connection",)}
-    assert texts.instead("connection") == {}
+    assert texts.substitutes("conection of teh pool") == {"conection": ("connection",)}
+    assert texts.substitutes("connection") == {}
 
 
 def test_a_word_that_is_gone_is_not_offered(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Wombats", "--lesson", "dig")
-    assert snapshot(repo).texts.instead("wombatts") == {"wombatts": ("wombats",)}
+    assert snapshot(repo).texts.substitutes("wombatts") == {"wombatts": ("wombats",)}
     memctl("delete", made.id)
-    assert snapshot(repo).texts.instead("wombatts") == {}
+    assert snapshot(repo).texts.substitutes("wombatts") == {}
 
 
 def test_an_excerpt_has_the_words_marked(texts: Texts) -> None:
@@ -177,7 +177,7 @@ def test_records_alike_share_telling_words(repo: Path, memctl: Memctl) -> None:
             ("Tea", "The kettle is served at noon"),
         )
     ]
-    alike = snapshot(repo).texts.alike(paths[0])
+    alike = snapshot(repo).texts.similar(paths[0])
     assert paths[0] not in alike
     assert 1 >= alike[paths[1]] > alike.get(paths[2], 0)
 

@@ -39,7 +39,7 @@ def test_the_new_id_is_the_one_that_renumber_would_give(memctl: Memctl, one: Pat
     memory_id = str(shown(memctl, two, "By two")["memory_id"])
     memctl("sync", where=one)
     memctl("sync", where=two)
-    assert the(memctl, two, "By two") == ids.derived(given, memory_id, ())
+    assert the(memctl, two, "By two") == ids.derive_id(given, memory_id, ())
 
 
 def test_checkpoints_that_name_what_is_renumbered_follow(memctl: Memctl, one: Path, two: Path) -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record import frontmatter
-from memctl.record.parser import only_counted, parse
+from memctl.record.parser import differs_only_in_retrievals, parse
 from memctl.record.record import ORDER
 from memctl.sync import merge_tree
 from memctl.tokens.count import Counter
-from memctl.write.merge import WHOLE, Lost
+from memctl.write.merge import WHOLE, LostValue
 from tests.conftest import examples
 
 PATH = "issues/2025-11/ISS-2025-11-04-001-pool.md"
@@ -53,7 +53,7 @@ edits = st.fixed_dictionaries(
 bodies = st.fixed_dictionaries({}, optional={"Description": words, "Impact": words, "Environment": words})
 
 
-def decided(base: str, ours: str, theirs: str) -> tuple[str, tuple[Lost, ...]]:
+def decided(base: str, ours: str, theirs: str) -> tuple[str, tuple[LostValue, ...]]:
     return merge_tree.merge_text(PATH, base, ours, theirs, lambda: Counter("claude"))
 
 
@@ -120,7 +120,7 @@ def test_text_that_looks_like_a_marker_is_not_taken_for_one() -> None:
 
 @pytest.mark.parametrize(("changed", "only"), [({"access_count": 9}, True), ({"importance": 9}, False), ({}, True)])
 def test_who_only_reads_changes_nothing_but_counts(changed: dict[str, Any], only: bool) -> None:
-    assert only_counted(text({}, {}), text(changed, {})) is only
+    assert differs_only_in_retrievals(text({}, {}), text(changed, {})) is only
 
 
 def test_a_long_value_is_cut_and_stays_on_one_line() -> None:

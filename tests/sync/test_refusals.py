@@ -51,7 +51,7 @@ def test_a_branch_without_a_commit(memctl: Memctl, parted: Path) -> None:
 @pytest.mark.parametrize(("file", "what"), [("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase")])
 def test_another_operation_under_way(memctl: Memctl, parted: Path, file: str, what: str) -> None:
     (parted / ".git" / file).touch()
-    assert f"can't sync now:  {what} is under way" in refused(memctl, parted).err
+    assert f"can't sync now: {what} is under way" in refused(memctl, parted).err
 
 
 def test_a_branch_that_follows_none(memctl: Memctl, parted: Path) -> None:

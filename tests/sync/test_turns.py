@@ -127,7 +127,7 @@ def test_who_has_nothing_to_push_waits_for_nobody(
 
 def test_a_lock_that_a_killed_fetch_left_keeps_no_turn_from_view(one: Path, two: Path) -> None:
     repository, upstream, second = turn(two)
-    lock = repository.common_dir / f"{upstream.turn_tracking}.lock"
+    lock = repository.common_dir / f"{upstream.turn_tracking_ref}.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
     os.utime(lock, (0, 0))

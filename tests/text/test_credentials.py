@@ -60,7 +60,7 @@ def test_the_command_refuses_what_the_finder_finds(memctl: Memctl, number: int) 
     family, text, _ = ALL[number]
     result = memctl("learn", f"Of {family}", "--lesson", f"We use\n{text}", code=1)
     assert "looks like a credential" in result.err
-    assert "let this one write pass with --allow-secret" in result.err
+    assert "allow it in this write with --allow-secret" in result.err
 
 
 def test_a_command_that_lets_no_credential_pass_names_no_option_for_it(memctl: Memctl) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.store.cache import Cache
-from memctl.store.observations import TokenSample
+from memctl.store.token_samples import TokenSample
 from memctl.tokens.count import LEAST, MOST, RATE, Calibration, Counter, Tokenizer, calibrate, digest_of, name_of
 from memctl.tokens.families import FAMILIES
 

@@ -99,7 +99,7 @@ def test_a_transcript_is_an_observation_for_each_growth() -> None:
         ({"model": MODEL, "input_tokens": 9}, "no text, file or messages"),
         ({"model": MODEL, "text": "short", "input_tokens": 9}, "fewer than 50"),
         ({"model": MODEL, "text": TEXT, "input_tokens": FRAME}, "nothing was reported"),
-        ({"model": MODEL, "text": TEXT, "input_tokens": 99, "kind": "poem"}, "kind is one of"),
+        ({"model": MODEL, "text": TEXT, "input_tokens": 99, "kind": "poem"}, "kind is not one of"),
         ({"model": "llama-3", "text": TEXT, "input_tokens": 99}, "llama-3"),
         ({"model": "gpt-5", "text": TEXT, "input_tokens": 99}, "counted exactly"),
         ({"model": MODEL, "file": "absent", "input_tokens": 99}, "absent can't be read"),

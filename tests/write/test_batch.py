@@ -344,7 +344,7 @@ def test_after_a_switch_of_branches_a_read_shows_nothing_of_the_other_branch(bat
     git(batched, "commit", "-q", "--allow-empty", "-m", "code")
     memctl("learn", "Of main")
     git(batched, "switch", "-q", "old")
-    assert "files here are of main's batch" in memctl("commit", "-n").err
+    assert "files here belong to the batch of main" in memctl("commit", "-n").err
     assert memctl("list", "--json").data["records"] == []
     assert git(batched, "status", "--porcelain") == ""
     assert git(batched, "log", "-1", "--format=%s", "main") == "docs(memory): learn LRN-2025-11-04-001 Of main\n"

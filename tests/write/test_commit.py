@@ -89,7 +89,7 @@ def test_an_edit_of_a_file_that_git_takes_for_unchanged_waits_and_says_so(
     for command in (["edit", made.id, "--set", "lesson=y"], ["commit"], ["learn", "Another", "--no-commit"]):
         said = memctl(*command, code=None)
         if "--no-commit" not in command:
-            assert f"Git is set to take {path} for unchanged (--{mark})" in said.out + said.err
+            assert f"Git is told to treat {path} as unchanged (--{mark})" in said.out + said.err
             assert f"`git update-index --no-{mark} -- {path}`, then `memctl commit`" in said.out + said.err
     assert commits(repo) == before
     assert made.id in memctl("status").out

@@ -19,10 +19,10 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
         (["decide", "Use a queue"], "nothing says why"),
         (["decide", "Perhaps use Redis", "--rationale", "It is fast"], "'perhaps'"),
         (["decide", "Use Redis", "--rationale", "not decided yet"], "'not decided'"),
-        (["learn", "Test duration", "--lesson", "took 41.7 s"], "no lesson"),
-        (["learn", "Patch", "--lesson", DIFF], "no lesson"),
-        (["learn", "Trace", "--lesson", TRACE], "no lesson"),
-        (["learn", "Log", "--lesson", LOG], "no lesson"),
+        (["learn", "Test duration", "--lesson", "took 41.7 s"], "not a lesson"),
+        (["learn", "Patch", "--lesson", DIFF], "not a lesson"),
+        (["learn", "Trace", "--lesson", TRACE], "not a lesson"),
+        (["learn", "Log", "--lesson", LOG], "not a lesson"),
         (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is not a file of the repository"),
         (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 leads nowhere"),
         (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** matches no file"),
@@ -79,9 +79,9 @@ def test_a_file_and_an_edit_by_hand_get_hints(repo: Path, memctl: Memctl) -> Non
     path = repo / memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").out.split()[1]
     path.write_text(path.read_text().replace("Retries hide an exhausted pool", "took 41.7 s"))
     refused = memctl("commit", "--strict", code=1)
-    assert "no lesson" in refused.err
-    assert "no lesson" in memctl("commit", "-n").err
-    assert "hint: this is output" in memctl("commit").err
+    assert "not a lesson" in refused.err
+    assert "not a lesson" in memctl("commit", "-n").err
+    assert "hint: this is a program's output" in memctl("commit").err
     assert memctl("show", path.name[:18], "--json").data["records"][0]["content"]["lesson"] == "took 41.7 s"
 
 

@@ -16,7 +16,7 @@ from memctl.record.kinds import KINDS, STATE
 from memctl.record.parser import parse
 from memctl.record.record import LISTS, ORDER
 from memctl.text import headings
-from memctl.write.merge import Merged, merge
+from memctl.write.merge import MergeResult, merge
 from tests.conftest import examples
 
 QUICK = examples(80)
@@ -147,7 +147,7 @@ def test_the_further_status_wins_and_the_lost_one_is_named(kind: Any) -> None:
         lost = theirs if found == ours else ours
         assert read(back.text)["status"] == found
         assert there.notes == back.notes == (f"status is {found}, no longer {lost}",)
-        assert found in kind.closed or lost not in kind.closed
+        assert found in kind.closed_statuses or lost not in kind.closed_statuses
 
 
 @pytest.mark.parametrize(
@@ -560,7 +560,7 @@ def test_both_directions_say_the_same_and_a_merge_without_conflict_is_a_record(
 PREFERENCES: tuple[Any, ...] = ("ours", "theirs")
 
 
-def named_lost(found: Merged) -> dict[str, tuple[str, str]]:
+def named_lost(found: MergeResult) -> dict[str, tuple[str, str]]:
     return {one.key: (one.lost, one.kept) for one in found.lost}
 
 

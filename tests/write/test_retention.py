@@ -29,7 +29,7 @@ def made(kind: str, age: float, archived: float | None = None, **changes: Any) -
 
 
 def due(record: Record, rules: Lifecycle = RULES) -> str:
-    verdict = maintenance.due(record, rules, NOW)
+    verdict = maintenance.verdict_of(record, rules, NOW)
     return verdict.action if verdict else ""
 
 
@@ -93,7 +93,7 @@ def test_what_stands_in_no_row_stays(record: Record) -> None:
 
 @pytest.mark.parametrize("kind", ["decision", "state"])
 def test_what_is_superseded_is_archived_at_once(kind: str) -> None:
-    verdict = maintenance.due(made(kind, 0, status="superseded", superseded_by=[made(kind, 0).id]), RULES, NOW)
+    verdict = maintenance.verdict_of(made(kind, 0, status="superseded", superseded_by=[made(kind, 0).id]), RULES, NOW)
     assert verdict is not None
     assert (verdict.action, verdict.reason) == ("archive", f"superseded by {made(kind, 0).id}")
 

@@ -88,7 +88,7 @@ def over(records: Sequence[Record], now: str) -> Over:
 def _end_of(record: Record, now: str) -> str:
     if record.is_archived:
         return "archived"
-    if record.status in record.kind.closed:
+    if record.status in record.kind.closed_statuses:
         return record.status
     return "expired" if record.is_expired(now) else ""
 

@@ -9,9 +9,9 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
-from memctl.record.checkpoint import is_outside, leads_out
+from memctl.record.checkpoint import is_outside, leaves_repository
 from memctl.record.errors import describe
-from memctl.record.required_text import is_said
+from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import DONE, LISTS, Step, TaskState, TouchedFile
 from memctl.task import progress
 
@@ -130,11 +130,14 @@ def sound(state: TaskState) -> TaskState:
     Raises MemctlError for a field of a wrong type, and for a state with errors: it could not be read again.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
+    given = msgspec.structs.asdict(state)
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    state = msgspec.structs.replace(state, **lists)
     kinds = {**dict.fromkeys(LISTS, str), "steps": Step, "files": TouchedFile}
-    is_sound = isinstance(state.goal, str) and all(_holds(getattr(state, name), kind) for name, kind in kinds.items())
+    has_texts = all(isinstance(text, str) for text in (state.goal, state.task_id, state.section))
     try:
-        if is_sound:  # else it is refused, with the name of the field
-            files = tuple(one for one in state.files if is_outside(one.path) or not leads_out(one.path))
+        if has_texts and all(_holds(getattr(state, name), kind) for name, kind in kinds.items()):
+            files = tuple(one for one in state.files if is_outside(one.path) or not leaves_repository(one.path))
             state = progress.normalise(msgspec.structs.replace(state, files=files), shorten=True)
         made = msgspec.convert(msgspec.structs.asdict(state), TaskState)
     except msgspec.ValidationError as error:
@@ -151,7 +154,7 @@ def _holds(given: object, kind: type) -> bool:
 def validate(state: TaskState) -> Validation:
     """Return the faults of a state: errors make it useless, warnings may mislead (rules.md#checkpoints)."""
     errors, warnings = [], []
-    if not is_said(state.goal):
+    if not is_meaningful(state.goal):
         errors.append("Missing goal: the agent will have no objective")
     if state.window_id < 1:
         errors.append(f"Invalid window_id: {state.window_id}")

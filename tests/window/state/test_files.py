@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from memctl.errors import MemctlError
+from memctl.record.required_text import LONGEST_MISSION
 from memctl.record.task_state import TaskState, steps
 from memctl.store.memory import open_memory
 from memctl.text.fit import LIMIT, length
@@ -36,6 +38,18 @@ def test_the_example_comes_back_whole(tmp_path: Path) -> None:
     assert keeper.save(EXAMPLE) == "w1-v1"
     assert kept(tmp_path).load() == msgspec.structs.replace(EXAMPLE, version=1, saved_at=NOW)
     assert keeper.save(msgspec.structs.replace(EXAMPLE, window_id=2)) == "w2-v2"
+
+
+def test_lists_and_long_texts_are_saved_as_lines_and_wrong_types_are_refused(tmp_path: Path) -> None:
+    odd: dict[str, Any] = {"constraints": ["No new\nservice", "TBD", "No new service"], "goal": "Port " + "x" * 3_000}
+    keeper = kept(tmp_path)
+    keeper.save(msgspec.structs.replace(EXAMPLE, **odd))
+    found = keeper.load()
+    assert found is not None
+    assert (found.constraints, len(found.goal)) == (("No new service",), LONGEST_MISSION)
+    for field, wrong in (("constraints", "one text"), ("task_id", 7), ("steps", ("a text",))):
+        with pytest.raises(MemctlError, match=rf"can't be kept: .*{field}"):
+            keeper.save(msgspec.structs.replace(EXAMPLE, **{field: wrong}))
 
 
 def test_people_read_it_as_markdown_and_what_is_planned_is_not_done(tmp_path: Path) -> None:

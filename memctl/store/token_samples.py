@@ -1,6 +1,6 @@
-"""What models reported: pairs of an estimate and the count that a model gave for the same text.
+"""Token counts that models reported: pairs of our estimate and the model's count for a text.
 
-They are measurements of this machine, so they lie beside the access counters in the Git directory that all worktrees
+They are measurements of this machine, so they are beside the retrieval counts in the Git directory that all worktrees
 share, in no commit. They can be deleted at any time.
 """
 
@@ -32,7 +32,7 @@ _OLDEST = (
 
 
 class TokenSample(msgspec.Struct, frozen=True):
-    """One text: its digest, the kinds of text in it, the tokens estimated for it and those that the model reported."""
+    """The token count of a text: the text's digest, the kinds of text in it, our estimate and the model's report."""
 
     digest: bytes
     kinds: str  # separated by spaces
@@ -41,7 +41,7 @@ class TokenSample(msgspec.Struct, frozen=True):
 
 
 def add(folder: Path, model: str, found: Iterable[TokenSample]) -> int:
-    """Keep observations of a model in the order given, those that are kept already aside; returns how many were new.
+    """Store samples of a model in the order given; return how many of them are new.
 
     Raises MemctlError if the folder can't be written to.
     """
@@ -63,14 +63,14 @@ def add(folder: Path, model: str, found: Iterable[TokenSample]) -> int:
         raise MemctlError(f"{folder / _FILE} can't be written: {error}", "delete it if it is damaged") from None
 
 
-def of(folder: Path, model: str) -> list[TokenSample]:
-    """Return what is kept of a model, the oldest first; nothing if there is no such file, or it is damaged."""
+def samples_of(folder: Path, model: str) -> list[TokenSample]:
+    """Return the stored samples of a model, oldest first; none if the file is missing or damaged."""
     rows = _read(folder, _SELECT, model)
     return [TokenSample(*row) for row in rows]
 
 
 def models(folder: Path) -> list[str]:
-    """Return the models of which something is kept."""
+    """Return the names of the models with stored samples."""
     return [row[0] for row in _read(folder, "SELECT DISTINCT model FROM observations ORDER BY model")]
 
 
@@ -89,7 +89,7 @@ def _read(folder: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
 
 
 def forget(folder: Path, model: str) -> None:
-    """Let go of what is kept of a model; raises MemctlError if that can't be done."""
+    """Delete the samples of a model; raises MemctlError if that fails."""
     file = folder / _FILE
     if not file.exists():
         return

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.store import questions
+from memctl.store import fts_query
 
 
 def nothing(_: str) -> tuple[str, ...]:
@@ -18,7 +18,7 @@ def nothing(_: str) -> tuple[str, ...]:
 
 
 def any_of(query: str) -> str:
-    return questions.read(query, nothing).any_of_it
+    return fts_query.parse(query, nothing).any_of_it
 
 
 def test_any_word_may_occur_but_for_stop_words() -> None:
@@ -31,8 +31,8 @@ def test_a_query_of_stop_words_alone_asks_for_them() -> None:
 
 def test_a_phrase_must_occur_and_a_beginning_may() -> None:
     assert any_of('"rate limit" auth*') == '"rate limit" AND ("rate limit" OR "auth"*)'
-    assert questions.read('"rate limit"', nothing).without_phrases == ""
-    assert questions.read('"rate limit" pool', nothing).without_phrases == '"rate limit" OR "pool"'
+    assert fts_query.parse('"rate limit"', nothing).without_phrases == ""
+    assert fts_query.parse('"rate limit" pool', nothing).without_phrases == '"rate limit" OR "pool"'
 
 
 def test_what_is_bold_is_no_beginning() -> None:
@@ -58,23 +58,23 @@ def test_an_identifier_is_looked_for_whole_and_in_parts() -> None:
 
 
 def test_a_word_is_replaced_by_what_is_like_it() -> None:
-    asked = questions.read("tiemout pool", lambda word: ("timeout", "time out") if word == "tiemout" else ())
+    asked = fts_query.parse("tiemout pool", lambda word: ("timeout", "time out") if word == "tiemout" else ())
     assert asked.any_of_it == '"timeout" OR "time out" OR "pool"'
-    assert asked.instead == {"tiemout": ("timeout", "time out")}
+    assert asked.substitutes == {"tiemout": ("timeout", "time out")}
 
 
 def test_of_a_long_text_so_many_different_words_are_looked_for_and_fewer_guessed() -> None:
     looked_up: list[str] = []
 
-    def instead(word: str) -> tuple[str, ...]:
+    def substitutes(word: str) -> tuple[str, ...]:
         looked_up.append(word)
         return (f"{word}x",)
 
     text = " ".join(f"pool, the ab{letters} tail" for letters in ascii_words(6_000))
-    asked = questions.read(text, instead)
+    asked = fts_query.parse(text, substitutes)
     assert asked.words[:4] == ('"poolx"', '"abaaaax"', '"tailx"', '"abaaabx"')
-    assert len(asked.words) == len(set(asked.words)) == questions.MOST_WORDS
-    assert len(looked_up) == len(set(looked_up)) == len(asked.instead) == 50
+    assert len(asked.words) == len(set(asked.words)) == fts_query.MOST_WORDS
+    assert len(looked_up) == len(set(looked_up)) == len(asked.substitutes) == 50
     assert asked.words[50:52] == ('"abaabw"', '"abaabx"')
 
 
@@ -92,7 +92,7 @@ def test_a_query_of_nothing_is_empty(query: str) -> None:
 def test_no_query_is_an_error_to_fts5(query: str) -> None:
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
-    asked = questions.read(query, nothing)
+    asked = fts_query.parse(query, nothing)
     for expression in (asked.any_of_it, asked.without_phrases):
         if expression:
             database.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (expression,)).fetchall()

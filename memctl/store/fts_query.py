@@ -1,10 +1,10 @@
-"""What somebody asks of the index of words, and how FTS5 is asked for it.
+"""Translation of a query that a person typed into queries of FTS5, SQLite's text index.
 
-A quoted phrase must occur; of everything else the more the better. `begin*` stands for all words that begin so. Many a
-pasted message has quotation marks in it: among several other words, and where nothing has the phrases, they need not,
-and among several other words each word of a phrase counts by itself, too.
+A quoted phrase must occur; of all other words, the more the better. `begin*` stands for all words that begin so. Pasted
+messages often contain quotation marks: among several other words, or if no text has the phrases, a phrase need not
+occur, and each of its words counts by itself.
 
-Of a longer text its first 400 different words are looked for, and for the first 50 what they may be misspelt for.
+Of a long query the first 400 different words are searched, and corrected spellings of the first 50.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, beginning, parts_of, whole_words
 
-_BEGINNING = lazy_regex(r"[^*]+\*")  # and not **bold**
+_BEGINNING = lazy_regex(r"[^*]+\*")  # `begin*`, and not **bold**
 _POSSESSIVE = lazy_regex(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
 _CHUNK = lazy_regex(r'"[^"]*"|\S+')
 # Words beside its phrases from which on a query is taken for a pasted message. Chosen on one half of bench/labelled.
@@ -25,23 +25,24 @@ _PASTED = 5
 # among 10,000 records 400 take 0.3 s. To look for what is spelled like one that occurs nowhere takes 15 ms.
 MOST_WORDS, _MOST_GUESSED = 400, 50
 _LONGEST_NUMBER = 4  # digits
-Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word that occurs nowhere
+Substitutes = Callable[[str], tuple[str, ...]]  # returns the words to search in place of one that occurs nowhere
 
 
 class FtsQuery(msgspec.Struct, frozen=True):
-    """A query in FTS5's language: what results have, or have if there are no such.
+    """A query in FTS5's language: `any_of_it` is searched first, `without_phrases` if nothing matches that.
 
-    Each is "" if the query has nothing of that. `words` are what `without_phrases` has between its "OR"s.
+    Both are "" for an empty query. `substitutes` has the corrected spellings of words that no text contains. `words`
+    are the words of `without_phrases`.
     """
 
     any_of_it: str
     without_phrases: str
-    instead: dict[str, tuple[str, ...]]  # by words that occur nowhere
+    substitutes: dict[str, tuple[str, ...]]  # by words that occur nowhere
     words: tuple[str, ...] = ()
 
 
-def read(query: str, instead: Instead) -> FtsQuery:
-    """Understand a query."""
+def parse(query: str, substitutes: Substitutes) -> FtsQuery:
+    """Translate a query; `substitutes` returns the corrected spellings of a word that no text contains."""
     phrases: list[str] = []
     quoted: list[str] = []  # the words of phrases
     beside = 0  # words beside the phrases
@@ -50,7 +51,7 @@ def read(query: str, instead: Instead) -> FtsQuery:
 
     def once(word: str) -> tuple[str, ...]:
         if word not in guessed:
-            guessed[word] = instead(word) if len(guessed) < _MOST_GUESSED else ()
+            guessed[word] = substitutes(word) if len(guessed) < _MOST_GUESSED else ()
         return guessed[word]
 
     query = beginning(query, MOST_WORDS)
@@ -66,7 +67,7 @@ def read(query: str, instead: Instead) -> FtsQuery:
             beside += 1
             wanted.append(_quoted(words) + "*")
         else:
-            if len(words) > 1:  # an identifier, a path: its words together say more than each
+            if len(words) > 1:  # the parts of an identifier or path: together they are more specific
                 wanted.append(_quoted(words))
             for word in words:
                 if len(words) == 1 or _is_telling(word):
@@ -97,18 +98,18 @@ def _without_stop_words(chunks: list[str]) -> list[str]:
     return [chunk for chunk in chunks if not set(map(str.lower, whole_words(chunk))) <= STOP_WORDS] or chunks
 
 
-def _alternatives(word: str, instead: Instead) -> list[str]:
+def _alternatives(word: str, substitutes: Substitutes) -> list[str]:
     """Return what to look for to find a word: its spellings, or the whole of an identifier and those of its parts."""
     parts = parts_of(word)
     if not parts:
-        return _spellings(word.lower(), instead)
-    spelled = {part: _spellings(part, instead) for part in parts}
+        return _spellings(word.lower(), substitutes)
+    spelled = {part: _spellings(part, substitutes) for part in parts}
     wanted = [each for part, found in spelled.items() if part not in STOP_WORDS for each in found]
     return [_quoted([word.lower()]), *wanted]
 
 
-def _spellings(word: str, instead: Instead) -> list[str]:
-    return [_quoted([other]) for other in instead(word) or (word,)]
+def _spellings(word: str, substitutes: Substitutes) -> list[str]:
+    return [_quoted([other]) for other in substitutes(word) or (word,)]
 
 
 def _quoted(words: list[str]) -> str:

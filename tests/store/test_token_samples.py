@@ -1,0 +1,54 @@
+"""What models reported, as it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.store import token_samples
+from memctl.store.token_samples import MOST_KEPT, TokenSample
+
+
+def made(number: int) -> TokenSample:
+    return TokenSample(number.to_bytes(16, "big"), "prose", 100 + number, 110 + number)
+
+
+def test_what_is_added_is_kept_in_its_order_and_by_its_model(tmp_path: Path) -> None:
+    assert token_samples.add(tmp_path / "new", "a", [made(2), made(1)]) == 2
+    assert token_samples.add(tmp_path / "new", "b", [made(3)]) == 1
+    assert token_samples.samples_of(tmp_path / "new", "a") == [made(2), made(1)]
+    assert token_samples.models(tmp_path / "new") == ["a", "b"]
+
+
+def test_the_same_observation_is_kept_once(tmp_path: Path) -> None:
+    token_samples.add(tmp_path, "a", [made(1)])
+    assert token_samples.add(tmp_path, "a", [made(1), made(2), made(2)]) == 1
+    assert token_samples.samples_of(tmp_path, "a") == [made(1), made(2)]
+    assert token_samples.add(tmp_path, "b", [made(1)]) == 1, "another model may have seen the same text"
+
+
+def test_only_the_latest_are_kept(tmp_path: Path) -> None:
+    token_samples.add(tmp_path, "b", [made(0)])
+    token_samples.add(tmp_path, "a", [made(number) for number in range(MOST_KEPT + 5)])
+    assert token_samples.samples_of(tmp_path, "a") == [made(number) for number in range(5, MOST_KEPT + 5)]
+    assert token_samples.samples_of(tmp_path, "b") == [made(0)]
+
+
+def test_one_model_is_forgotten_and_no_other(tmp_path: Path) -> None:
+    token_samples.forget(tmp_path, "a")
+    token_samples.add(tmp_path, "a", [made(1)])
+    token_samples.add(tmp_path, "b", [made(1)])
+    token_samples.forget(tmp_path, "a")
+    assert token_samples.models(tmp_path) == ["b"]
+
+
+def test_a_damaged_file_is_read_as_empty_and_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "observations.db").write_text("this is no database, whatever its name says" * 99)
+    assert token_samples.samples_of(tmp_path, "a") == []
+    assert token_samples.models(tmp_path) == []
+    with pytest.raises(MemctlError, match=r"observations\.db"):
+        token_samples.add(tmp_path, "a", [made(1)])
+    with pytest.raises(MemctlError, match=r"observations\.db"):
+        token_samples.forget(tmp_path, "a")

@@ -344,8 +344,6 @@ class ContextWindowManager:
 
     def _note_step(self, before: Conversation, step: Step, target: int, reason: str) -> None:
         """Note what a step did: for health, for the audit, and to tell when something of it is asked for again."""
-        from memctl.window.preservation.events import arguments_of
-
         if not step.refused and step.name not in (EVICTION, SUB_AGENT):
             self.health_monitor.record_compression(step.before, step.after)
             self.health_monitor.record_fidelity(step.fidelity)
@@ -362,7 +360,7 @@ class ContextWindowManager:
             if block.block_id in results and (call := calls_by_id.get(block.call_id)):
                 gone = {"block": block.block_id, "by": step.name, "policy": step.policy, "turn": self.turn_count}
                 gone["score"] = results[block.block_id].score
-                self._gone[plan.key_of(call.tool_name, arguments_of(call))] = gone
+                self._gone[plan.key_of(call.tool_name, call.arguments)] = gone
 
     def _leave(self, conversation: Conversation, start: TurnStart) -> TurnStart:
         """Save the state for a new window. Raises MemctlError for a task that no window of this size has room for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,7 +13,6 @@ from memctl.text.credentials import redact
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript import claude_code, window
-from memctl.transcript.messages import decode_json
 from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 LARGEST = 5  # results that are named
 _LONGEST = 60  # characters of what a call was about
-_TELLING = ("file_path", "path", "notebook_path", "command", "pattern", "query", "url", "prompt", "input")
 _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
 
 
@@ -208,9 +206,5 @@ def _largest(found: Sequence[ContentBlock]) -> list[Large]:
 
 
 def _about(call: ContentBlock | None) -> str:
-    """Return the argument of a call that says most, on one line and without credentials."""
-    given: Any = decode_json(call.content) if call is not None else None
-    if not isinstance(given, dict):
-        return ""
-    text = next((given[key] for key in _TELLING if isinstance(given.get(key), str)), "")
-    return cut(redact(one_line(text[: 10 * _LONGEST])), _LONGEST)
+    """Return the main argument of a call, on one line and without credentials."""
+    return cut(redact(one_line(call.main_argument[: 10 * _LONGEST])), _LONGEST) if call is not None else ""

@@ -30,7 +30,7 @@ from memctl.window.messages.content import (
     recount,
 )
 from memctl.window.messages.conversation import Conversation
-from memctl.window.preservation import essentials, events
+from memctl.window.preservation import essentials
 from memctl.window.preservation.essentials import Essential
 from memctl.window.results import summary
 from memctl.window.steps import LARGE, LEAST_GAIN
@@ -162,7 +162,7 @@ class _Shortener:
         self._conversation, self._counter, self._wanted, self._model = conversation, counter, wanted, model
         self._needed = needed | essentials.needed_in_results(wanted, conversation.blocks)
         calls = {block.call_id: block for block in conversation.blocks if block.is_call and block.call_id}
-        self._arguments = {name: events.arguments_of(call) for name, call in calls.items()}
+        self._arguments = {name: call.arguments for name, call in calls.items()}
 
     def step(
         self, strategy: CompressionStrategy, candidates: Sequence[_Candidate], free: int | None

@@ -25,7 +25,6 @@ from memctl.text.fit import most as most_of
 from memctl.tokens.families import is_pack
 from memctl.window.eviction.similarity import DIGITS
 from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, ContentType, TokenCounter, recount
-from memctl.window.preservation.events import arguments_of
 from memctl.window.results import forms, rows
 from memctl.window.results.rows import FOUND, key_line, plain
 
@@ -35,8 +34,6 @@ _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40
 _MOST_LISTED = 3  # different contents of merged blocks that are listed
 _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
-# What a call is asked, by the names that common agents' tools have for it; the most telling first.
-_ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
 _PATHS = ("file_path", "notebook_path", "path", "filename")
 _LOOKS = re.compile(r"read|view|cat|open|grep|glob|search|find|list|ls|fetch|get|query|show|status|log", re.IGNORECASE)
 _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append", re.IGNORECASE)
@@ -85,7 +82,7 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_shar
 def outline(evicted: Evicted) -> list[str]:
     """Return the lines of a result for its outline: errors first, then definitions, keys and places."""
     block, call = evicted.block, evicted.call
-    tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
+    tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})
     if block.content.startswith(SUMMED_UP):
         return [line for line in block.content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
     output = forms.output_of(tool, arguments, block.content)
@@ -136,7 +133,7 @@ def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> st
 
 def shorten_arguments(call: ContentBlock, counter: TokenCounter) -> str | None:
     """Return the arguments of a call without their long texts, as JSON; None if that saves nothing."""
-    given = arguments_of(call)
+    given = call.arguments
     if not given:
         return None
     try:
@@ -181,10 +178,7 @@ def _label(call: ContentBlock | None, most: int) -> str:
     """Return what was called and what it was asked, in so many characters at most, of which 0 are nothing."""
     if call is None:
         return ""
-    given = arguments_of(call)
-    texts = {name: value for name, value in given.items() if isinstance(value, str) and value.strip()}
-    asked = next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
-    asked = cut(plain(asked), most)
+    asked = cut(plain(call.main_argument), most)
     name = plain(call.tool_name)[:_LONGEST_NAME]
     return f'{name} "{asked}"' if asked and most else name
 
@@ -208,7 +202,7 @@ def _content(evicted: Evicted) -> str:
 
 def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
     """Return what was found; the file that was read is in the label already."""
-    tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
+    tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})
     output = forms.output_of(tool, arguments, block.content)
     return rows.finding(output).removesuffix(f" of {rows.line(output.path)}")
 
@@ -226,6 +220,6 @@ def _back(evicted: Evicted) -> str:
         return ""
     if _LOOKS.search(call.tool_name):
         return "Call it again if needed."
-    if _WRITES.search(call.tool_name) and any(name in arguments_of(call) for name in _PATHS):
+    if _WRITES.search(call.tool_name) and any(name in call.arguments for name in _PATHS):
         return "The file has it."
     return "Rerun if harmless."

@@ -32,7 +32,6 @@ from memctl.window.eviction import references
 from memctl.window.eviction.candidates import protected
 from memctl.window.eviction.engine import OUTLINE_SHARE, EvictionEngine
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, recount
-from memctl.window.preservation.events import arguments_of
 from memctl.window.steps import EvictionPolicy
 
 _PART = 40  # lines of a part that is named
@@ -240,7 +239,7 @@ def _wanted(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
     for block in blocks:
         if block.is_call:
             same = f"call {block.tool_name} {block.content}"
-            touches = [*calls.touched(Event(CALL, tool=block.tool_name, arguments=arguments_of(block)))]
+            touches = [*calls.touched(Event(CALL, tool=block.tool_name, arguments=block.arguments))]
             read = {f"file {touch.path}" for touch in touches if touch.action == READ}
             got.setdefault(block.turn_created, set()).update({same}, read)
             of_calls[block.call_id] = {same, *(f"file {touch.path}" for touch in touches)}

@@ -17,6 +17,10 @@ from memctl.transcript.messages import RESULT, TEXT, Path
 EVICTED, SHORTENED, SUMMED_UP = "[Evicted: ", "[Shortened, ", "[Summary of a result of "
 
 
+# The arguments that say most about a call, by their names in common agents' tools; the most telling is first.
+_ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
+
+
 class ContentType(Enum):
     """The types of content (rules.md#window-eviction)."""
 
@@ -62,6 +66,20 @@ class ContentBlock(msgspec.Struct, frozen=True):
     def is_call(self) -> bool:
         """Whether the block is a call of a tool; the result is another block."""
         return self.content_type is ContentType.ASSISTANT_RESPONSE and bool(self.tool_name)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a call by name; {} if they are not a JSON object, or nested too deep."""
+        try:
+            return msgspec.json.decode(self.content, type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError):
+            return {}
+
+    @property
+    def main_argument(self) -> str:
+        """The argument of a call that says most about it, such as its command or path; "" without texts."""
+        texts = {name: text for name, text in self.arguments.items() if isinstance(text, str) and text.strip()}
+        return next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
 
     @property
     def is_fixed(self) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
@@ -140,14 +139,6 @@ def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
     return happened, Part(numbered, happened.found, happened.failures, failures.succeeded(numbered), files[::-1])
 
 
-def arguments_of(call: ContentBlock) -> dict[str, Any]:
-    """Return the arguments of a call by name; {} if they are not a JSON object, or nested too deep."""
-    try:
-        return msgspec.json.decode(call.content, type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError):
-        return {}
-
-
 def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:
     """Return the blocks of a conversation as events; an earlier digest is an event of the kind DIGEST."""
     return _known(event for block in blocks if (event := _event(block)))
@@ -163,7 +154,7 @@ def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
 def _event(block: ContentBlock) -> Event | None:
     """Return a block as an event, None if nobody said or did it, as with a system prompt."""
     if block.is_call:
-        return Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
+        return Event(CALL, tool=block.tool_name, arguments=block.arguments, call=block.call_id)
     kind = _KINDS.get(block.content_type)
     if kind is None or (kind == PROMPT and not block.content):
         return None

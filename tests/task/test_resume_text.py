@@ -56,9 +56,10 @@ def test_the_text_keeps_its_limit_with_whole_lines_and_no_repeats(saved: Checkpo
     assert all(line.startswith(("- ", *LABELS)) for line in lines), "nothing recorded begins a line"
     assert lines[2] == f"TASK: {one_line(saved.goal)}"
     assert lines[-1].startswith("SAVE:" if not found.left_out else "LEFT OUT:")
-    items = [line for line in lines if line.startswith("- ")]
+    items = [line.replace("&lt;", "<") for line in lines if line.startswith("- ")]  # `<S` could be a model's token
     assert len(items) == len(set(items))
-    assert set(items) <= {f"- {one_line(item)}" for item in _recorded(saved, drift)}, "no line is cut"
+    recorded = {f"- {one_line(item)}".replace("&lt;", "<") for item in _recorded(saved, drift)}
+    assert set(items) <= recorded, "no line is cut"
 
 
 def _recorded(saved: Checkpoint, drift: list[str]) -> list[str]:

@@ -178,7 +178,7 @@ def test_what_git_takes_back_is_there_again_after_the_next_write(batched: Path, 
     before = tree(batched)
     TAKEN_BACK[way](batched)
     assert tree(batched) != before
-    assert "taken back" in memctl("learn", "Next").err
+    assert "Git had reverted recorded changes; they are restored" in memctl("learn", "Next").err
     assert {item for item in before.items() if not item[0].startswith("docs/")} <= set(tree(batched).items())
     memctl("commit")
     assert git(batched, "status", "--porcelain") == ""

@@ -44,11 +44,10 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
         except git.GitFailed:
             return None
 
-    make_renderer = documents.renderer
     return Subject(
         snapshot,
         memory.now,
-        lambda: make_renderer(memory, snapshot),
+        lambda: documents.renderer(memory, snapshot),
         documents.counter(memory),
         sorted(changed),
         earlier,

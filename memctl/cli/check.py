@@ -40,7 +40,7 @@ _FORMATS = ("text", "json", "github", "sarif")
     ("memctl check --explain MEM305", "Print why a rule exists, and what to do about a breach."),
     ("memctl check --fix", "Correct what has exactly one right correction, in one commit."),
 )
-@click.option("--staged", is_flag=True, help="Check what is staged; as text, print only errors.")
+@click.option("--staged", is_flag=True, help="Check what is staged. The text report has only errors.")
 @click.option("--at", metavar="REV", help="Check a commit, branch or tag.")
 @click.option(
     "--select",

@@ -35,7 +35,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "impact": ("impact", "Show what a change of files touches, and which pages it makes stale."),
     },
     "Hand to a model": {
-        "guide": ("guide", "Show when and how an agent uses memctl, a page at a time."),
+        "guide": ("guide", "Show when and how an agent should use memctl, a page at a time."),
         "rehydrate": ("pack", "Print what an agent needs to start work, within a token budget."),
         "prompt": ("pack", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
@@ -48,7 +48,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Workflow": {
         "checkpoint": ("checkpoint", "Save the state of a task, and resume it."),
         "event": ("event", "Record and show events of a workflow."),
-        "hook": ("hook", "Answer the events of agents' programs, and show what was logged."),
+        "hook": ("hook", "Answer the hook events of Claude Code, Codex and Gemini CLI, and show their log."),
     },
     "Measure": {
         "tokens": ("tokens", "Count the tokens of files."),

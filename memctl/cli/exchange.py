@@ -47,7 +47,11 @@ _NOTED = 20  # notes to print, of possibly thousands
 )
 @click.argument("first", metavar="FILE|adr|beads|backlog")
 @click.argument("second", metavar="[PLACE]", required=False)
-@click.option("--strict", is_flag=True, help="With a format: import nothing if a file or link can't be imported.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="With `adr`, `beads` or `backlog`: import nothing if a file or link can't be imported.",
+)
 @writing
 @click.pass_context
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
@@ -76,7 +80,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         _import_adr(memory, Path(source), flags, is_strict=strict)
         return
     if strict and format_ not in _TRACKERS:
-        raise MemctlError("--strict needs a format", "JSON Lines and Markdown are always imported all or none", USAGE)
+        raise MemctlError(
+            "--strict needs adr, beads or backlog", "JSON Lines and Markdown are always imported all or none", USAGE
+        )
     if format_ != "backlog" and Path(source).is_dir():
         hint = f"name its format: `memctl import adr {source}`, or `memctl import backlog {source}`"
         raise MemctlError(f"{source} is a folder", hint, USAGE)
@@ -124,7 +130,7 @@ def _run_import(memory: Memory, bring: Callable[[IdSequence, Snapshot], ImportRe
 
 @command(
     "export",
-    ("memctl export --all > memory.jsonl", "Export all records, also archived ones."),
+    ("memctl export --all > memory.jsonl", "Export all records, including archived ones."),
     ("memctl export --type decision --at v1.0", "Export the decisions of a release."),
     ("memctl export adr docs/adr -n", "Print which architecture decision records would be written to a folder."),
     (

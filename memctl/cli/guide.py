@@ -18,7 +18,7 @@ from memctl.hooks.primer import GUIDE, TOPICS
 @click.argument("topic", type=click.Choice(list(TOPICS)), required=False)
 @json_option
 def guide_command(topic: str | None, as_json: bool) -> None:
-    """Show when and how an agent uses memctl, a page at a time.
+    """Show when and how an agent should use memctl, a page at a time.
 
     Without a topic: what a session with hooks gets at its start, and the list of topics. It needs no memory.
     """

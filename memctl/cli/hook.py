@@ -140,6 +140,6 @@ class _Hooks(Group):
             raise MemctlError(error.format_message(), "`memctl hook -h` lists the programs", REFUSED) from None
 
 
-hook_command = _Hooks("hook", help="Answer the events of agents' programs, and show what was logged.")
+hook_command = _Hooks("hook", help="Answer the hook events of Claude Code, Codex and Gemini CLI, and show their log.")
 for member in (*map(_answering, HOSTS.values()), log_command, stats_command):
     hook_command.add_command(member)

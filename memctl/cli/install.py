@@ -299,7 +299,7 @@ def _data(edit: Edit) -> dict[str, Any]:
     type=click.Choice(ALLOW),
     help="For agents: the memctl commands that they may run without asking. [default: all but those that you removed]",
 )
-@click.option("--yes", "-y", is_flag=True, help="For agents: write without asking.")
+@click.option("--yes", "-y", is_flag=True, help="When installing for an agent: write without asking.")
 @click.option("--uninstall", is_flag=True, help="Remove what was installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @json_option

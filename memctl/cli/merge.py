@@ -62,7 +62,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     for note in merged.notes:
         output.note(f"note: {output.name(path)}: {note}")
     if merged.conflicts:
-        output.note(f"note: {output.name(path)}: choose between ours and theirs: {', '.join(merged.conflicts)}")
+        output.note(f"note: {output.name(path)}: in conflict: {', '.join(merged.conflicts)}; keep ours or theirs")
     ctx.exit(REFUSED if merged.conflicts else OK)
 
 

@@ -71,7 +71,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
         output.namesakes(snapshot, ids)
         output.warn(memory, snapshot)
     if any(not isinstance(item, Record) and item.level < 4 for item in found):
-        _warn_of_pages(memory, snapshot)
+        output.faults(memory, snapshot.outline.faults)
 
 
 @command(
@@ -102,7 +102,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
         output.columns([("marker", "tokens", "title"), *rows])
     else:
         output.text(markdown.visible(reader.renderer.page(links.INDEX)), newline=False)
-    _warn_of_pages(memory, snapshot)
+    output.faults(memory, snapshot.outline.faults)
     ctx.exit(REFUSED if outline.faults else OK)
 
 
@@ -139,11 +139,6 @@ class _Navigator:
         from memctl.write import documents
 
         return documents.counter(self._memory)
-
-
-def _warn_of_pages(memory: Memory, snapshot: Snapshot) -> None:
-    """Print on stderr which pages can't be read and are missing from the answer."""
-    output.faults(memory, snapshot.outline.faults)
 
 
 def _kind(item: Record | Place, text: str) -> str:

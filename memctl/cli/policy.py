@@ -74,7 +74,7 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
     denied = "-" if found.denial_rate is None else f"{found.denial_rate:.0%} of {found.requests}"
     rows = [
         ("observations", f"{found.observations}{span}"),
-        ("median use of the threshold", used),
+        ("median share of the threshold in use", used),
         ("largest change of the SCS", f"{found.largest_delta:,}"),
         ("denied", denied),
         ("macro summaries", f"{found.macro_summaries}, {found.no_ops} saved nothing"),
@@ -247,11 +247,11 @@ def _context(source: str, around: Surroundings) -> Context:
         ),
         (
             "memctl policy parallel *.xml --delta 500 --plan src/*.py",
-            "Judge agents that will return 500 tokens and read these files.",
+            "Judge whether agents that read these files, and return 500 tokens together, may start.",
         ),
         (
             "memctl policy parallel *.xml --state state.yaml --json",
-            "Judge with values that can't be measured, for a program.",
+            "Add values that can't be measured; print JSON.",
         ),
     ),
 )

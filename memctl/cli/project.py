@@ -198,8 +198,12 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     ("memctl commit --drop LRN-2025-11-04-001", "Forget the undone change of one record."),
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--again", is_flag=True, help="Repeat changes that were undone outside memctl (of the ids, or all).")
-@click.option("--drop", is_flag=True, help="Forget changes that were undone outside memctl (of the ids, or all).")
+@click.option(
+    "--again", is_flag=True, help="Repeat changes that were undone outside memctl: those of the given ids, or all."
+)
+@click.option(
+    "--drop", is_flag=True, help="Forget changes that were undone outside memctl: those of the given ids, or all."
+)
 @click.option("--batch", is_flag=True, help="Only squash a batch if HEAD has moved since (for hooks).")
 @click.option("--allow-accepted", is_flag=True, help="Allow to change the text of an accepted decision.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")

@@ -17,6 +17,7 @@ from memctl.cli.find import STYLES, row
 from memctl.errors import MemctlError
 from memctl.record.config import SearchWeights
 from memctl.record.filters import ORDERS, Filters
+from memctl.record.kinds import BY_PREFIX
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import PAGE, Excerpt
 from memctl.search import ranking
@@ -28,7 +29,7 @@ from memctl.text.lazy_regex import lazy_regex
 if TYPE_CHECKING:
     from memctl.search.related import Related
 
-_RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn|hnd)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id or its beginning
+_RECORD = lazy_regex(rf"(?i)(?:{'|'.join(BY_PREFIX)})(?:-[\d-]*)?|[0-9a-f]{{8}}-[0-9a-f-]*")  # an id or its beginning
 _WORD = lazy_regex(r"\w+")
 _INDENT = " " * 6
 _MORE = "more: --limit 0 shows all"

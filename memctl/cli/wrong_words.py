@@ -82,7 +82,7 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
     if raised.ctx and isinstance(raised.ctx.command, click.Group):
         message = "Missing command." if isinstance(raised, click.exceptions.NoArgsIsHelpError) else message
         if names := raised.ctx.command.list_commands(raised.ctx) if path != "memctl" else []:
-            hint = f"it is one of {', '.join(names)}; {hint}"
+            hint = f"give one of {', '.join(names)}; {hint}"
     if _MORE.match(message) and raised.ctx:
         hint = _of_more_words(raised.ctx, given) or hint
     if near := _near_choice(raised, message):

@@ -163,8 +163,8 @@ def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: 
     taken = {number for one, _ in made for number in range(one.line, one.end + 1)} | links.lines
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
     if rest:
-        number = f"{len(rest):,} lines, the first of them {rest[0]}" if len(rest) > 1 else f"line {rest[0]}"
-        notes.append(f"not imported, because it has no label: {number}")
+        which = f"{len(rest):,} lines, from line {rest[0]} on, are" if len(rest) > 1 else f"line {rest[0]} is"
+        notes.append(f"{which} not imported: no label such as `DECISION:` is above")
     imported = jsonl.import_lines(memory, sequence, snapshot, lines)
     noted = tuple(f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes))
     return msgspec.structs.replace(imported, notes=noted)

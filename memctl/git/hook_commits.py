@@ -29,7 +29,7 @@ def mode(repository: Repository) -> str:
     known = _BEFORE.get(value.lower())
     if known is None:
         raise UnknownValue(
-            f"{SETTING} is {value[:40]!r}", f"it is one of {ALL}, {RECORDS} and {NONE} (`git config {SETTING} {ALL}`)"
+            f"{SETTING} is {value[:40]!r}", f"set it to {ALL}, {RECORDS} or {NONE}: `git config {SETTING} {ALL}`"
         )
     return known
 

@@ -167,7 +167,9 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     """Return what is wrong with several fields together."""
     wrong = []
     if found.format > FORMAT:
-        wrong.append(("format", f"{found.format} is of a newer memctl; this one reads {FORMAT}"))
+        wrong.append(
+            ("format", f"{found.format} is the format of a newer version of memctl; this one reads up to {FORMAT}")
+        )
     number, named = version_in(found.checkpoint_id), version_at(path)
     said = (found.version, found.window_id, found.workflow_id)
     if named is None or number is None or number != named or said != (named.version, named.window, named.workflow):

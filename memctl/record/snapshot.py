@@ -40,7 +40,7 @@ class Snapshot:
     @cached_property
     def withheld(self) -> Withheld:
         """What the reader of this snapshot may not see, because an owner restricts it."""
-        from memctl.record.withheld import Withheld  # mostly nothing is withheld withheld
+        from memctl.record.withheld import Withheld  # mostly nothing is withheld
 
         return self._withheld or Withheld()
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from memctl.store.objects import InGit
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import SearchSource
-    from memctl.store.stored_texts import StoredTexts
 
 _TRIES = 3  # to bring the cache up to date before doing without it
 
@@ -124,11 +123,6 @@ class _Disk:
     @cached_property
     def _listed(self) -> list[str]:
         return files.listed(self._memory.folder)
-
-    def texts(self) -> StoredTexts:
-        from memctl.store.stored_texts import StoredTexts  # what only reads records need not wait for it
-
-        return StoredTexts(self._memory, self.searched())
 
     def searched(self) -> SearchSource:
         """Return what there is to be searched."""

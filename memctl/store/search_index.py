@@ -67,7 +67,7 @@ class SearchIndex:
                 try:
                     return cls(_connect(file))
                 except _Newer:
-                    return cls.in_memory(f"{file} is of a newer memctl")
+                    return cls.in_memory(f"{file} was written by a newer version of memctl")
                 except sqlite3.DatabaseError as error:
                     if any(word in str(error) for word in ("locked", "readonly", "unable to open")):
                         return cls.in_memory(f"{file} can't be opened ({error})")

@@ -201,8 +201,8 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
         default = remotes.default(memory.repository, upstream.remote)
         if default and default != name:
             other = quote(f"{upstream.remote}/{default}")  # a remote may name its branches as it likes
-            hint += f"; if it was renamed there to {default}, `git fetch {upstream.remote}` and then"
-            hint += f" `git branch -u {other}` follow it"
+            hint += f"; if it was renamed to {default} there, run `git fetch {upstream.remote}` and then"
+            hint += f" `git branch -u {other}`"
         raise MemctlError(f"{upstream.remote} has no branch {name}: it is new, or was deleted there", hint)
     return theirs, has_state
 

@@ -76,7 +76,11 @@ class ContextWindowManager:
     ) -> None:
         self.config = config or WindowConfig()
         argument_checks.instance(
-            self.config, WindowConfig, "config", "a WindowConfig", "from_config takes other settings"
+            self.config,
+            WindowConfig,
+            "config",
+            "a WindowConfig",
+            "for settings from a YAML file, a mapping or a memory, use ContextWindowManager.from_config",
         )
         self.counter = counter = subsystems.counter_of(counter)
         self.pressure_monitor = pressure_monitor or subsystems.monitor(self.config)

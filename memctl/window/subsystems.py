@@ -249,6 +249,8 @@ def _keeper(
 
     if keeper is None and not given.state_file:
         raise MemctlError(
-            "cross_window.progress_file describes a state that is not saved anywhere", "name a state_file", USAGE
+            "cross_window.progress_file needs a state_file or a memory, else there is no saved state to describe",
+            "set cross_window.state_file, too",
+            USAGE,
         )
     return StateFiles(place(key, name), given.state_file, given.progress_file, now=now, keeper=keeper)

@@ -161,7 +161,7 @@ def test_a_broken_page_is_named_in_the_list_of_its_own_kind(pages: Path, memctl:
 @pytest.mark.parametrize("group", ["project", "section", "detail"])
 def test_a_group_without_a_command_is_refused(pages: Path, memctl: Memctl, group: str) -> None:
     told = memctl(group, code=2).err
-    assert told.startswith("error: Missing command.\nhint: it is one of ")
+    assert told.startswith("error: Missing command.\nhint: give one of ")
     assert told.endswith(f"; `memctl {group} -h` shows how\n")
     assert memctl(group, "-h").out.startswith(f"Usage: memctl {group} ")
 

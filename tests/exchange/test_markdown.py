@@ -121,7 +121,7 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
     again = memctl("import", str(file))
     assert "nothing to change" in again.err
     assert again.err.count("already imported") == 4
-    assert "not imported, because it has no label: 6 lines, the first of them 1" in again.err
+    assert "6 lines, from line 1 on, are not imported: no label such as `DECISION:` is above" in again.err
 
 
 def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path) -> None:

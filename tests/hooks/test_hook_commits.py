@@ -238,7 +238,9 @@ def test_an_unknown_value_is_named_with_those_that_there_are(session: Session, m
     session.send("SessionEnd", reason="exit")
     assert "memctl.hookCommits is 'sometimes'" in session.faults()[0]["fault"]
     for told in (memctl("status").out, memctl("check").err):
-        assert "memctl.hookCommits is 'sometimes'; it is one of all, records and none" in told.replace("\nhint:", ";")
+        assert "memctl.hookCommits is 'sometimes'; set it to all, records or none: `git config" in told.replace(
+            "\nhint:", ";"
+        )
     git(session.repo, "config", "memctl.hookCommits", "all")
     memctl("commit")
     assert f".memory/sessions/{session.name}.md" in files(session.repo, "HEAD")

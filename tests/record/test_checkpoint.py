@@ -38,7 +38,7 @@ def spoilt(**values: Any) -> str:
         ("", "", "not JSON"),
         ('{"more": ' + "[" * 5_000, "", "not JSON"),
         ("[]", "", "Expected `object`"),
-        (spoilt(format=3), "format", "newer memctl"),
+        (spoilt(format=3), "format", "newer version of memctl"),
         (spoilt(version=2), "checkpoint_id", "don't agree"),
         (spoilt(window_id=2), "checkpoint_id", "don't agree"),
         (spoilt(workflow_id="other"), "checkpoint_id", "don't agree"),

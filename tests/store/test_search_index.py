@@ -183,7 +183,7 @@ def test_a_newer_index_is_left_alone(shop: Path) -> None:
     damaged(lambda database: database.execute(f"PRAGMA user_version = {search_index.FORM + 1}"))(file_of(shop))
     newer, memory = file_of(shop).read_bytes(), opened(shop)
     assert hits(shop, "zebra", memory=memory) == before
-    assert ["of a newer memctl" in remark for remark in memory.remarks] == [True]
+    assert ["by a newer version of memctl" in remark for remark in memory.remarks] == [True]
     assert file_of(shop).read_bytes() == newer
 
 

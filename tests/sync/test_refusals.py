@@ -115,8 +115,7 @@ def test_a_remote_without_the_branch(memctl: Memctl, parted: Path, bare: Path) -
     assert "origin has no branch main" in result.err
     assert "`git push --set-upstream origin main`" in result.err
     assert (
-        "if it was renamed there to other, `git fetch origin` and then `git branch -u origin/other` follow it"
-        in result.err
+        "if it was renamed to other there, run `git fetch origin` and then `git branch -u origin/other`" in result.err
     )
     git(parted, "fetch", "-q")
     git(parted, "branch", "-q", "-u", "origin/other")
@@ -128,7 +127,7 @@ def test_a_branch_that_a_remote_names_to_be_pasted_into_a_shell_is_quoted(
 ) -> None:
     git(bare, "branch", "-m", "main", "x;touch${IFS}y")
     git(bare, "symbolic-ref", "HEAD", "refs/heads/x;touch${IFS}y")
-    assert "`git branch -u 'origin/x;touch${IFS}y'` follow it" in refused(memctl, parted).err
+    assert "`git branch -u 'origin/x;touch${IFS}y'`" in refused(memctl, parted).err
 
 
 def test_a_remote_without_the_branch_and_without_another(memctl: Memctl, parted: Path, bare: Path) -> None:

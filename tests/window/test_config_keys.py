@@ -221,7 +221,7 @@ def test_settings_that_nobody_knows_the_folder_of_name_no_files() -> None:
 
 
 def test_a_progress_file_alone_tells_a_state_that_nothing_keeps(tmp_path: Path) -> None:
-    with pytest.raises(MemctlError, match="not saved anywhere"):
+    with pytest.raises(MemctlError, match="no saved state to describe"):
         ContextWindowManager.from_config({"cross_window": {"progress_file": "p.md"}}, COUNTER, folder=tmp_path)
 
 

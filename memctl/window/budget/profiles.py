@@ -269,7 +269,7 @@ LARGE_CODEBASE = Profile(
 )  # fmt: skip
 MULTI_AGENT = Profile(
     "multi-agent",
-    "several agents at once; the window is each agent's",
+    "several agents at once, each with a window of its own",
     (
         Plan("shared", 80_000, {
             "level 1": 2_000, "level 2": 10_000, "decisions": 20_000, "constraints": 8_000,

@@ -240,7 +240,7 @@ def review(observations: Sequence[Observation], threshold: int) -> Review:
 def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str, str]:
     if middle is None:
         return "keep", "there are no observations"
-    used = f"the median use is {middle:.0%}"
+    used = f"the median share of the threshold in use is {middle:.0%}"
     if middle > RAISE_MEDIAN:
         if rate is not None and rate > RAISE_DENIED:
             return "raise", f"{used} (above 75 %) and {rate:.0%} were denied (above 30 %)"

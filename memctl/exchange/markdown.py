@@ -58,9 +58,14 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         return jsonl.draft_of(given, kind), notes
     taken, notes = _accepted(found, kind)
     lines = text.split("\n")
-    left = "\n\n".join("\n".join(lines[one.line - 1 : one.end]).strip("\n") for one in _merge_adjacent(unread, lines))
+    other_lines = (Unread(one.line, one.end) for one in others if not own.line <= one.line <= own.end)
+    rest = sorted((*unread, *other_lines), key=lambda one: one.line)
+    left = "\n\n".join("\n".join(lines[one.line - 1 : one.end]).strip("\n") for one in _merge_adjacent(rest, lines))
     notes += [f"kept in the text, since no field fits: {places}"] if (places := _places(unread, lines)) else []
-    notes += [f"line {one.line} begins another {one.kind}: `memctl import` adds several" for one in others[:_SHOWN]]
+    notes += [
+        f"line {one.line} begins another {one.kind}, which stays in the text: `memctl import` adds several"
+        for one in others[:_SHOWN]
+    ]
     given = {"title": found.title, **taken, **values, "content": dict(found.content), "body": left}
     return jsonl.draft_of(given, kind), notes
 
@@ -89,7 +94,12 @@ def _article(kind: Kind) -> str:
 
 def _headings(unread: Iterable[Unread]) -> str:
     """Return the headings that stand for no field, each with the nearest known one; "" if there are none."""
-    return "; ".join(_describe(one) for one in list(filter(lambda one: one.name, unread))[:_SHOWN])
+    return "; ".join([_describe(one) for one in unread if one.name and not _is_field(one)][:_SHOWN])
+
+
+def _is_field(one: Unread) -> bool:
+    """Return whether a heading is that of a field: then the record's text has the field, and nothing is lost."""
+    return bool(one.name) and one.name.casefold() == one.nearest.casefold()
 
 
 def _describe(one: Unread) -> str:
@@ -97,11 +107,11 @@ def _describe(one: Unread) -> str:
 
 
 def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
-    """Yield the parts that were not understood, with parts that only empty lines separate merged into one."""
+    """Yield parts of a text in order, with parts that overlap, or that only empty lines separate, merged into one."""
     last: Unread | None = None
     for one in unread:
-        if last and one.line > last.end and not any(line.strip() for line in lines[last.end : one.line - 1]):
-            last = msgspec.structs.replace(last, end=one.end)
+        if last and not any(line.strip() for line in lines[last.end : one.line - 1]):
+            last = msgspec.structs.replace(last, end=max(last.end, one.end))
             continue
         if last:
             yield last
@@ -115,7 +125,7 @@ def _places(unread: Iterable[Unread], lines: list[str]) -> str:
     places = [
         _describe(one) if one.name else f"line{'s' if one.end > one.line else ''} {one.line}"
         + (f" to {one.end}" if one.end > one.line else "")
-        for one in _merge_adjacent(unread, lines)
+        for one in _merge_adjacent(unread, lines) if not _is_field(one)
     ]  # fmt: skip
     return "; ".join(places[:_SHOWN]) + (f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else "")
 

@@ -79,7 +79,10 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     _refuse(draft.kind, values)
     identifier = sequence.take(draft.kind, values["timestamp"][:10])[0]
     values["id"], values["memory_id"] = identifier, memory.new_memory_id(identifier)
-    record, write = record_and_file(memory, values, draft)
+    try:
+        record, write = record_and_file(memory, values, draft)
+    except InvalidRecord as error:  # a character that no file of the memory may have
+        raise MemctlError(f"{values['title']}: {error.faults[0].message}", "correct the text") from None
     others: tuple[Write, ...] = ()
     if snapshot is not None:
         others = links.counterparts(snapshot, record)

@@ -54,6 +54,30 @@ def test_text_that_fits_no_field_is_reported_and_kept(memctl: Memctl, tmp_path: 
     assert shown(memctl, made.id)["content"] == WANTED
 
 
+def test_no_word_of_a_file_is_lost_where_a_line_begins_another_record(memctl: Memctl) -> None:
+    text = (
+        "# ADR: Use the depot\n\n- Issue: #12\n- Status: Proposed\n\n## Context\n\nVans are late.\n\n## Decision\n\n"
+        "We load at the depot.\n\nNote: the gate closes at six\nException: market days\n"
+    )
+    made = memctl("decide", "--file", "-", stdin=text)
+    body = memctl("show", made.id).out
+    assert [word for word in text.split() if word not in ("#", "ADR:", *body.split())] == []
+    assert shown(memctl, made.id)["content"]["decision"].startswith("We load at the depot.")  # type: ignore[index]
+    assert "line 3 begins another issue, which stays in the text: `memctl import` adds several" in made.err
+    assert "did you mean" not in made.err
+
+
+def test_a_heading_of_a_field_is_not_called_unknown(memctl: Memctl) -> None:
+    made = memctl("decide", "Load at the depot", "--file", "-", stdin="## Rationale\n\nVans are late.\n")
+    assert shown(memctl, made.id)["content"]["rationale"] == "Vans are late."  # type: ignore[index]
+    assert made.err == ""
+
+
+def test_a_nul_character_is_refused_as_text_that_cannot_be_recorded(memctl: Memctl) -> None:
+    refused = memctl("learn", "Gates", "--lesson", "They close.", "--file", "-", stdin="a\0b", code=1)
+    assert refused.err.startswith("error: Gates: a NUL character is here")
+
+
 def test_a_text_in_the_form_of_records_stays_as_it_is(memctl: Memctl, tmp_path: Path) -> None:
     body = "Words before.\n\n## Decision\n\nUse a queue.\n\n## Rational\n\nIt is *small*.\n\n## Notes of ours\n\n- a\n"
     (tmp_path / "dec.md").write_text(f"# Use a queue.\n\n{body}")

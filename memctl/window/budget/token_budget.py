@@ -181,7 +181,7 @@ class TokenBudgetManager:
         return given
 
     def record_turn(self, tokens: int | Mapping[BudgetComponent, int]) -> None:
-        """Record the tokens that one turn added, as a sum or by component; burn rates and forecasts are based on them."""
+        """Record the tokens that one turn added, as a sum or by component, for burn rates and forecasts."""
         if isinstance(tokens, int):
             self._burnt.append(tokens)
             return

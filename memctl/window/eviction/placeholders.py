@@ -62,8 +62,7 @@ def is_placeholder(block: ContentBlock, most: int) -> bool:
 
 
 def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
-    """Return the placeholder of a block, of at most `most` tokens; None if none is that short and shorter than the
-    block.
+    """Return the placeholder of a block, of at most `most` tokens and fewer than the block; None if none is so short.
 
     The placeholder of a large result is followed by an outline, of at most `outline_share` of the block's tokens.
     """

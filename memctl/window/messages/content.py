@@ -69,7 +69,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of a call, by name; {} if the content is no JSON object, or one nested too deep to be decoded."""
+        """The arguments of a call, by name; {} if the content is no JSON object, or too deeply nested to be decoded."""
         try:
             return msgspec.json.decode(self.content, type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
@@ -83,9 +83,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the block always stays: system prompts, tool definitions, blocks marked to stay, and messages of the
-        user.
-        """
+        """Whether the block always stays: a system prompt, tool definition, message of the user, or block so marked."""
         return self.do_not_evict or self.content_type in _FIXED
 
 

@@ -86,7 +86,7 @@ _SPACE = re.compile(r"[ \t]+")
 
 
 def useful_text(parsed: ParsedText) -> str:
-    """Return a text with the least markup: each title on a line, and below it the text of its blocks without padding."""
+    """Return a text with the least markup: each title on a line, below it its text without padding."""
     lines: list[str] = []
     title = ""
     for block in parsed.blocks:

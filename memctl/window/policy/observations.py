@@ -102,7 +102,7 @@ _HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs ar
 
 
 def file_of(memory: Memory) -> Path:
-    """Return the path of a memory's log of batches: in the Git directory that all worktrees share, outside of commits."""
+    """Return the path of a memory's log of batches: in the Git directory that all worktrees share, in no commit."""
     return memory.repository.shared / "policy" / f"{memory.private.name}.jsonl"
 
 

@@ -1,8 +1,8 @@
 """The table of budgets: the parts of a window, and the share that each gets for a kind of task.
 
-A window is divided either among types of context, such as the active task and the session's memory
+A profile divides a window among types of context, such as the active task and the session's memory
 (rules.md#allocation, rules.md#task-profiles), or among the components of a request, such as tool results
-(rules.md#window-budget); each profile does one of both. The profile `balanced` gives each type the middle of its range:
+(rules.md#window-budget), never among both. The profile `balanced` gives each type of context the middle of its range:
 35, 45, 12.5 and 7.5 %, which sum to the whole.
 """
 
@@ -25,8 +25,9 @@ _PARTS = 1_000_000  # in which fractions are divided, so that rounding loses no 
 
 
 class BudgetComponent(Enum):
-    """A component of a request that has a budget (rules.md#window-budget); `BudgetComponent("TOOL_RESULTS")` works,
-    too.
+    """A component of a request that has a budget (rules.md#window-budget).
+
+    The constructor takes names in upper case as well: `BudgetComponent("TOOL_RESULTS")`.
     """
 
     SYSTEM_PROMPT = "system_prompt"
@@ -46,7 +47,7 @@ Component = BudgetComponent | str  # a component, or its name in either case
 
 
 def component_of(given: Component) -> BudgetComponent:
-    """Return a component by itself or by its name, in either case; raises MemctlError for an unknown one."""
+    """Return the component that `given` is or names, in upper or lower case; raises MemctlError for an unknown name."""
     try:
         return BudgetComponent(given)
     except ValueError:
@@ -61,7 +62,10 @@ Allocations = Mapping[BudgetComponent, float]
 
 
 class BudgetShare(msgspec.Struct, frozen=True):
-    """A type of context: its name, its title, and its least and most share of the window in per mille."""
+    """A type of context, or a component of a request: its name, its title, and its range of shares.
+
+    `least` and `most` are the ends of the range, in per mille of the window; both are 0 for a component.
+    """
 
     name: str
     title: str
@@ -87,9 +91,10 @@ SHARES |= {
 
 
 class Portion(msgspec.Struct, frozen=True):
-    """What one type of context gets of a window, in tokens: its soft limit `tokens`, its hard limit, and its parts.
+    """What one type of context (`share`) gets of a window, in tokens.
 
-    `parts` are pairs of what the tokens are for and how many.
+    `tokens` is its soft limit, `hard` its hard limit. `parts` are pairs of a purpose and its tokens, which sum to
+    `tokens` where there are any.
     """
 
     share: BudgetShare
@@ -99,7 +104,10 @@ class Portion(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a profile gives one type of context, in tokens of a window of 200,000; `parts` says for what."""
+    """What a profile gives one type of context, in tokens of a window of 200,000.
+
+    `name` is that of the type. `parts` divides the tokens among purposes: tokens by purpose.
+    """
 
     name: str
     tokens: int
@@ -109,7 +117,8 @@ class Plan(msgspec.Struct, frozen=True):
 class Profile(msgspec.Struct, frozen=True):
     """The division of a window for one kind of task.
 
-    `advice` has pairs of a text with places for numbers, and these numbers in tokens of a window of 200,000.
+    `plans` has the tokens of each type of context. `advice` has pairs: a format string with a `{}` for each number, and
+    the numbers, in tokens of a window of 200,000.
     """
 
     name: str
@@ -134,20 +143,20 @@ class Profile(msgspec.Struct, frozen=True):
         return len(self.plans) == len(BudgetComponent)
 
     def lines(self, window: int) -> list[str]:
-        """Return the advice, with its numbers of tokens for a window of `window` tokens."""
+        """Return the profile's lines of advice, with their numbers of tokens scaled to a window of `window` tokens."""
         return [text.format(*(f"{scaled(number, window):,}" for number in numbers)) for text, numbers in self.advice]
 
 
 def scaled(tokens: int, window: int) -> int:
-    """Return tokens of a window of DEFAULT_WINDOW in proportion to another window."""
+    """Return what `tokens` of a window of 200,000 come to in a window of `window` tokens, in proportion."""
     return tokens * window // DEFAULT_WINDOW
 
 
 def allocate(window: int, profile: Profile) -> list[Portion]:
-    """Divide a window by a profile; the portions sum exactly to it, and the parts of each portion to the portion.
+    """Divide a window of `window` tokens by a profile; the portions sum to it, and the parts of each to the portion.
 
-    The hard limit is the upper end of the type's range, or its share in the profile where that is larger. Raises
-    MemctlError for a window of components that is too small for an answer.
+    The hard limit of a portion is the upper end of its type's range, or the portion itself where that is larger. Raises
+    MemctlError if the profile has an answer among its components, and the window is too small for 4,000 tokens of it.
     """
     amounts = divide(window, [plan.tokens for plan in profile.plans])
     if profile.is_of_components:
@@ -165,7 +174,10 @@ def allocate(window: int, profile: Profile) -> list[Portion]:
 
 
 def divide(total: int, weights: Sequence[int]) -> list[int]:
-    """Divide a whole number by weights, without loss: rounded off units go to the largest remainders."""
+    """Divide a whole number in proportion to weights; the results are whole, and sum to `total`.
+
+    The units that rounding down leaves go to the largest remainders. Each result is 0 if all weights are 0.
+    """
     whole = sum(weights)
     if not whole:
         return [0] * len(weights)
@@ -177,10 +189,10 @@ def divide(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
-    """Return the hard limit of each component in tokens; they sum exactly to the window.
+    """Return the hard limit of each component in tokens; the limits sum to the window.
 
-    The answer gets at least 4,000 tokens, if need be from the share of the history. Raises ValueError if both shares
-    together have fewer, and for fractions that do not sum to 1.
+    The answer gets at least 4,000 tokens, if need be from the share of the history. Raises ValueError if the shares of
+    answer and history together have fewer, and for fractions that do not sum to 1.
     """
     argument_checks.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
     total = sum(allocations.values())
@@ -367,8 +379,9 @@ class TypeUsage(msgspec.Struct, frozen=True):
 class Occupancy(msgspec.Struct, frozen=True):
     """How full a window is, in tokens: in all and by type of context.
 
-    `used` is what the host reported, or else what was `counted` in files; `unattributed` is the part of it that no file
-    has. `usable` is what can be filled before the host compacts.
+    `counted` is the sum over the types of context. `used` is what the host reports to be in use, or `counted` without a
+    report; `unattributed` is what the report exceeds `counted` by. `usable` is what can be filled before the host
+    compacts.
     """
 
     window: int
@@ -391,7 +404,7 @@ class Occupancy(msgspec.Struct, frozen=True):
 
     @property
     def lacks(self) -> int:
-        """The tokens that are missing from the window's safety margin of 5 %."""
+        """The tokens that would have to go so that 5 % of the window are free; 0 if they are free."""
         return max(-(-self.window * BUFFER_LEAST // 1000) - self.free, 0)
 
     @property
@@ -407,10 +420,10 @@ def occupancy(
     reported: int | None,
     usable: int | None = None,
 ) -> Occupancy:
-    """Return how full a window is, from the tokens counted for each type of context (`used`, by its name).
+    """Return how full a window is, from the tokens counted for each type of context (`used`, by the type's name).
 
-    `reported` are the tokens that the host says are in use, which replace the sum; None if it says nothing. `usable` is
-    what can be filled before the host compacts, by default all of the window.
+    `reported` are the tokens that the host says are in use, which count instead of the sum of `used`; None without a
+    report. `usable` is what can be filled before the host compacts, by default all of the window.
     """
     usages = [TypeUsage(portion, used.get(portion.share.name, 0)) for portion in portions]
     counted = sum(usage.used for usage in usages)
@@ -423,10 +436,11 @@ _COORDINATION = {"ownership": 10_000, "conflict resolution": 10_000, "blockers":
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The tokens of a project of several agents: those of all windows, and those in use (rules.md#task-profiles).
+    """The tokens of the windows of several agents on a project (rules.md#task-profiles).
 
-    `shared` is what all agents have, counted once; `own` what all have for themselves, together; `coordination` what
-    their cooperation takes, with its parts.
+    `available` is the size of all windows together. `shared` is the content that is in every window, counted once;
+    `own` is what only one agent has, summed over the agents. `coordination` is what their cooperation takes, and
+    `coordination_parts` its pairs of a purpose and tokens.
     """
 
     agents: int
@@ -438,17 +452,20 @@ class Team(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> int:
-        """The tokens of use: shared, own and for coordination."""
+        """The tokens that hold different content: shared, own and for coordination."""
         return self.shared + self.own + self.coordination
 
     @property
     def efficiency(self) -> float:
-        """The share of the available tokens that are of use."""
+        """The fraction of the available tokens that hold different content (`effective`)."""
         return self.effective / self.available
 
 
 def team(window: int, agents: int = AGENTS) -> Team:
-    """Return the tokens of some agents with a window each: 720,000 of 1,000,000 are of use for five of 200,000."""
+    """Return how the tokens of `agents` windows of `window` tokens each are divided.
+
+    For five agents with 200,000 tokens each, 720,000 of 1,000,000 are effective.
+    """
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(_COORDINATION.values()), window)
     parts = divide(coordination, [*_COORDINATION.values()])

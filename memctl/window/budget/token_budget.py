@@ -1,7 +1,7 @@
 """Token budgets for the components of a window (rules.md#window-budget).
 
-A budget that is exactly full is not exceeded. Evicted tokens are given back. The safety margin and the reserve for the
-answer are subtracted from what can be filled.
+A budget that is exactly full is not exceeded. Tokens that are evicted from a component no longer count. What can be
+filled is the window without the safety margin and the reserve for the answer.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _OUTPUT = BudgetComponent.OUTPUT_RESERVED
 
 
 class ComponentBudget(msgspec.Struct, frozen=True):
-    """The budget of one component: its hard limit and its use in tokens, and the soft limit as a fraction of the
-    hard.
+    """The budget of one component of a window.
+
+    It has the hard limit and the use in tokens, and the soft limit as a fraction of the hard limit.
     """
 
     hard_limit_tokens: int = 0
@@ -72,7 +73,8 @@ class ComponentBudget(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True):
     """Whether tokens may be added to a component, with a `warning`, or the `reason` why not.
 
-    `projected` is the component's use after the addition, and `excess` the tokens beyond its limit or the window's.
+    `current` and `projected` are the component's tokens before and after the addition, and `limit` is its hard limit.
+    `excess` is the tokens beyond that limit or beyond the room in the window, whichever are more.
     """
 
     allowed: bool
@@ -86,12 +88,12 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def utilization_after(self) -> float:
-        """The fraction of the limit in use after the addition."""
+        """The fraction of the component's hard limit that is in use after the addition; 0.0 without a limit."""
         return round(self.projected / self.limit, 2) if self.limit else 0.0
 
 
 class ComponentReport(msgspec.Struct, frozen=True):
-    """The budget of one component in a report, with the turns until it is used up; None if that is not known."""
+    """The budget of one component in a report, with the turns until it is used up (None: not known)."""
 
     used: int
     limit: int
@@ -104,8 +106,9 @@ class ComponentReport(msgspec.Struct, frozen=True):
 
 
 class BudgetReport(msgspec.Struct, frozen=True):
-    """The whole budget: each component by its name, the sums, and the turns until the window is full (None: not
-    known).
+    """The budget of a whole window: each component by its name, the sums, and a forecast.
+
+    The forecast is the number of turns until the window is full; None if that is not known.
     """
 
     components: dict[str, ComponentReport]
@@ -156,8 +159,9 @@ class TokenBudgetManager:
         self._burnt_by: dict[BudgetComponent, deque[int]] = {part: deque(maxlen=BURN_TURNS) for part in limits}
 
     def track(self, component: Component, tokens: int) -> None:
-        """Count tokens that were added to a component, even beyond its limit; raises ValueError for a negative
-        number.
+        """Count tokens that were added to a component, even beyond its limit.
+
+        Raises ValueError for a negative number, and MemctlError for an unknown component.
         """
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
@@ -165,8 +169,9 @@ class TokenBudgetManager:
         self._add(component_of(component), tokens)
 
     def release(self, component: Component, tokens: int) -> int:
-        """Subtract tokens that left a component, and return how many of them it had; raises ValueError for a negative
-        number.
+        """Subtract tokens that left a component, and return how many were subtracted: at most those that it had.
+
+        Raises ValueError for a negative number, and MemctlError for an unknown component.
         """
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
@@ -176,7 +181,7 @@ class TokenBudgetManager:
         return given
 
     def record_turn(self, tokens: int | Mapping[BudgetComponent, int]) -> None:
-        """Record the tokens that a turn added, in all or by component; burn rates and forecasts are based on them."""
+        """Record the tokens that one turn added, as a sum or by component, for burn rates and forecasts."""
         if isinstance(tokens, int):
             self._burnt.append(tokens)
             return
@@ -189,7 +194,7 @@ class TokenBudgetManager:
     def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
         """Return whether tokens may be added to a component: not beyond its hard limit or the room in the window.
 
-        A budget of 100 tokens holds 100.
+        A component may be filled to its limit exactly.
         """
         argument_checks.numbers(tokens_to_add=tokens_to_add)
         component = component_of(component)
@@ -224,7 +229,7 @@ class TokenBudgetManager:
 
     @property
     def output_room(self) -> int:
-        """The tokens that can be added beside the reserve for the answer and the safety margin."""
+        """The tokens that can still be added, with the reserve for the answer and the safety margin left free."""
         usable = int(self.max_context_tokens * (1 - self.safety_margin))
         return max(usable - self.budgets[_OUTPUT].hard_limit_tokens - self.total_used, 0)
 
@@ -235,7 +240,7 @@ class TokenBudgetManager:
 
     @property
     def burn_rate(self) -> float:
-        """The mean tokens a turn, of up to 20 turns; 0 before the first."""
+        """The tokens that a turn added, as the mean of the last 20 turns; 0 before the first."""
         return _mean(self._burnt)
 
     @property
@@ -244,8 +249,9 @@ class TokenBudgetManager:
         return self._burnt[-1] if self._burnt else None
 
     def turns_until_exhausted(self, component: Component | None = None) -> float | None:
-        """Return the turns until a component's budget is used up, or the window's without a component; None if not
-        known.
+        """Return the turns until a component's budget is used up, or without a component the window's.
+
+        None if no turn was recorded, or none added tokens.
         """
         part = None if component is None else component_of(component)
         rate = self.burn_rate if part is None else _mean(self._burnt_by[part])
@@ -253,9 +259,9 @@ class TokenBudgetManager:
         return remaining / rate if rate > 0 else None
 
     def urgency(self, component: Component | None = None) -> str:
-        """Return `critical` if a budget lasts fewer than 3 turns, `warning` below 10, else `normal`.
+        """Return how soon a component's budget is used up, or without a component the window's.
 
-        The budget is a component's, or the window's without one.
+        It is `critical` in fewer than 3 turns, `warning` in fewer than 10, else `normal`.
         """
         turns = self.turns_until_exhausted(component)
         if turns is None or turns >= WARNING_TURNS:
@@ -263,7 +269,7 @@ class TokenBudgetManager:
         return "critical" if turns < CRITICAL_TURNS else "warning"
 
     def report(self) -> BudgetReport:
-        """Return the whole budget with its forecasts."""
+        """Return the budgets of all components, their sums and their forecasts."""
         return BudgetReport(
             components={part.value: self._of(part) for part in self.budgets},
             total_used=self.total_used,
@@ -319,7 +325,10 @@ COMPONENTS: Mapping[ContentType, BudgetComponent] = {
 
 
 def use_by_component(conversation: Conversation) -> dict[BudgetComponent, int]:
-    """Return the tokens of a conversation by component; those of a request beside its blocks are the history's."""
+    """Return the tokens of a conversation by component.
+
+    What a request costs beyond its blocks, such as the frame of each message, counts for the history.
+    """
     found = dict.fromkeys(BudgetComponent, 0)
     for block in conversation.blocks:
         found[COMPONENTS[block.content_type]] += block.token_count
@@ -328,7 +337,7 @@ def use_by_component(conversation: Conversation) -> dict[BudgetComponent, int]:
 
 
 def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
-    """Set the use of each component to what a conversation has; the reserve for the answer is left alone."""
+    """Set the use of each component to its tokens in a conversation; the reserve for the answer does not change."""
     for part, tokens in use_by_component(conversation).items():
         if part is not BudgetComponent.OUTPUT_RESERVED:
             budgets.release(part, budgets.budgets[part].used)
@@ -336,17 +345,18 @@ def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
 
 
 def window(conversation: Conversation, utilization: float) -> float:
-    """Return the size of the window that a conversation fills to a utilisation (0 to 1), in its counter's tokens."""
+    """Return how many tokens a window has if a conversation fills the fraction `utilization` (0 to 1) of it.
+
+    They are in the tokens of the conversation's counter.
+    """
     return conversation.tokens / max(utilization, 1e-9)
 
 
 def managed_window(conversation: Conversation, utilization: float, budgets: TokenBudgetManager) -> float:
-    """Return the size of a window for management: no larger than one in which the answer has room below the orange
-    zone.
+    """Return the tokens of the window to manage, of which a conversation fills the fraction `utilization` (0 to 1).
 
-    The size is in the tokens of the conversation's counter; `utilization` is from 0 to 1. Every window keeps 4,000
-    tokens for the answer. In one below 20,000 tokens that room begins before the orange zone does, where no step of the
-    cascade would run.
+    Every window keeps 4,000 tokens for the answer. If a window is so small that this room begins below the orange zone,
+    where no step of the cascade would run, the size returned is smaller, so that orange begins where the room does.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 

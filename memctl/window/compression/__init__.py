@@ -1,1 +1,1 @@
-"""Saying the same in fewer tokens: five strategies, their cascade, and what each of them came to."""
+"""Saying the same in fewer tokens: five strategies, the cascade that runs them, and the results of each."""

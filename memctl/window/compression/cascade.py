@@ -22,10 +22,10 @@ from memctl.window.steps import ALL, SUB_AGENT
 
 
 def unread(engine: CompressionEngine, done: Cascade, most: int) -> Cascade:
-    """Sum up results that the model has not read, until at most `most` tokens are left; nothing else is left to free
-    then.
+    """Sum up results that the model has not read yet, the largest first, until at most `most` tokens are left.
 
-    `done` is the cascade so far; it is returned with this step.
+    `done` is the cascade so far. It is returned with this step, called `unread_results`; unchanged if it has no more
+    than `most` tokens.
     """
     before, free = done.conversation, done.tokens - most
     if free <= 0:
@@ -36,10 +36,10 @@ def unread(engine: CompressionEngine, done: Cascade, most: int) -> Cascade:
 
 
 def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str]) -> Cascade:
-    """Have a sub-agent do the first open subtask that is worth it, and put its summary behind the last message.
+    """Have a sub-agent do the first open subtask worth its own window, and add its summary behind the last message.
 
-    Nothing is done if the target is reached, or without a dispatcher. `goal` is the task's; the subtask is added to
-    `given`, which has those delegated before.
+    `done` is the cascade so far; it is returned with this step, unchanged if its target is reached or the engine has no
+    dispatcher. `goal` is the task's. `given` has the subtasks that were delegated before, and gets the new one.
     """
     conversation = done.conversation
     size, wanted = conversation.tokens, conversation.tokens - done.target
@@ -61,8 +61,9 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
 class Reduction:
     """A conversation made smaller, with two checks of what it lost.
 
-    `wanted` is what had to survive and `lost` what of it did not. `listed` and `missed` are the same by an independent
-    list (`checklist`), which no step of compression uses.
+    `wanted` is what had to survive, and `lost` what of it did not. `listed` and `missed` are the result of the second
+    check, by an independent list (`checklist`) that no step of compression uses: what it names, and what of that is
+    gone.
     """
 
     cascade: Cascade
@@ -94,9 +95,9 @@ def reduce(
     evictor: EvictionEngine,
     steps: Collection[str] = ALL,
 ) -> Reduction:
-    """Make a conversation smaller until it has at most `target` tokens, and check what of it must have survived.
+    """Make a conversation smaller until it has at most `target` tokens, and check that what must survive did.
 
-    A target out of reach is no error: all `steps` run then.
+    `steps` are the names of those that may run. A target out of reach is no error: all of these steps run then.
     """
     wanted = tuple(essentials.of_blocks(conversation.blocks))
     done = engine.run_steps(conversation, target, steps, evictor)

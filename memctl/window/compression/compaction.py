@@ -37,11 +37,12 @@ def compact(
     earlier: Sequence[Essential] = (),
     target: int | None = None,
 ) -> CompressionStep:
-    """Replace all but the last turns by a digest; refused if it loses something or gains less than 10 %.
+    """Replace all turns but the last by a digest; refused if that loses something or saves less than 10 %.
 
-    At least `kept_turns` stay, and as many more as fit into `target` tokens. A model `by` is asked once for the digest;
-    rules make it if the model's text is refused. `earlier` is what had to survive in the conversation before it was
-    last made shorter.
+    At least the last `kept_turns` stay, and as many more as fit into `target` tokens. A model `by` is asked once for
+    the digest; rules make the digest if the model's text is refused. `earlier` is what had to survive in the
+    conversation before it was last made shorter. A refused step has the conversation unchanged, and the reason in its
+    result.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     by_rules = partial(_by_rules, conversation, counter, wanted)

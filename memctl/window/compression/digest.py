@@ -50,7 +50,7 @@ class Digest(msgspec.Struct, frozen=True):
     findings: tuple[str, ...] = ()
 
     def text(self, findings: int | None = None) -> str:
-        """Return the digest as text, with only the last `findings` findings; None for all of them."""
+        """Return the digest as text in sections, with only the last `findings` findings; None for all of them."""
         state, found = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
         steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.how_far})" for one in state.steps]
         files = state.files[::-1]
@@ -68,7 +68,10 @@ class Digest(msgspec.Struct, frozen=True):
         return "\n\n".join([events.HEAD, *parts])
 
     def holding(self, wanted: Iterable[Essential]) -> Digest:
-        """Return the digest with those of `wanted` added that its text lacks."""
+        """Return the digest with each of the `wanted` things that its text lacks added to the section of its kind.
+
+        Things of a kind that no section has are left out.
+        """
         more: dict[str, tuple[str, ...]] = {}
         files, stated = self.state.files, self.stated
         for one in essentials.missing_in(wanted, self.text(0)):
@@ -85,7 +88,7 @@ class Digest(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
-    """Return the digest of blocks; it continues an earlier digest among them."""
+    """Return the digest of blocks; it continues the digest of an earlier compaction, if one of the blocks is one."""
     before = next((_of_text(block.content) for block in events.digests(blocks)), Digest())
     happened, part = events.part_of([event for event in events.events_of(blocks) if event.kind != DIGEST])
     task = next((event for event in part.events if event.kind == PROMPT), Event(PROMPT))

@@ -48,7 +48,7 @@ WHY = "it alone has something that must survive"
 
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
-    """Raise MemctlError unless the values are a tool's name, a text, and a mapping or None."""
+    """Raise MemctlError unless the values are a tool's name, an output as text, and arguments as a mapping or None."""
     argument_checks.texts(tool_name=tool_name, result=output)
     hint = "json.loads decodes arguments that are JSON"
     argument_checks.instance(arguments, (Mapping, type(None)), "arguments", "a mapping", hint)
@@ -57,10 +57,10 @@ def expect_result(tool_name: object, output: object, arguments: object) -> None:
 class CompressionEngine:
     """Compresses conversations and single results, by rules or by a model.
 
-    `provider` is the model: a function `(system, user) -> str`, or an object with `name` and `answer(prompt)`; its text
-    is refused, and rules are applied instead, if it loses something. `instructions` are added to what it is asked.
-    `dispatcher` starts sub-agents. Results of up to `threshold` tokens stay as they are; `cascade` has the name of each
-    step by the utilisation from which on it runs.
+    `provider` is the model: a function `(system, user) -> str`, or an object with `name` and `answer(prompt)`. If its
+    text loses something, the text is refused, and rules are applied instead. `instructions` are added to each request
+    to the model. `dispatcher` starts sub-agents. Results of up to `threshold` tokens stay as they are. `cascade` maps
+    the utilisation (0 to 1) from which on a step runs to the name of the step.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class CompressionEngine:
         needed: Collection[str] = (),
         whole: str = "",
     ) -> CompressionResult:
-        """Sum up one result before it goes into the window.
+        """Sum up one result of a tool before it goes into the window.
 
-        Strings in `needed` stay; `whole` is a sentence on how to get the whole result. Refused up to the threshold's
-        tokens, and if fewer than 10 % are saved.
+        Strings in `needed` stay; `whole` is a sentence on how to get the whole result. A result is refused, and stays
+        as it is, if it has at most the threshold's tokens, or if less than 10 % would be saved.
         """
         from memctl.window.compression.model import Text, call_counts, result_by
         from memctl.window.results import summary
@@ -132,9 +132,9 @@ class CompressionEngine:
     def summarize_results(
         self, conversation: Conversation, free: int | None = None, *, is_unread: bool = False
     ) -> CompressionStep:
-        """Sum up large results, the largest first, until `free` tokens are saved; None for all of them.
+        """Sum up large results of tools, the largest first, until `free` tokens are saved; None for all of them.
 
-        Only results are summed up that the model has read, or with `is_unread` only those that it has not.
+        By default these are results that the model has read; with `is_unread` those that it has not read yet.
         """
         from memctl.window.compression import shorter
 
@@ -147,7 +147,7 @@ class CompressionEngine:
     def progressive_summarize(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
     ) -> CompressionStep:
-        """Shorten older turns, the oldest first, until `free` tokens are saved; None for all of them.
+        """Shorten answers and results by their age, the oldest first, until `free` tokens are saved; None for all.
 
         `earlier` is what had to survive in the conversation before it was last made shorter.
         """
@@ -183,7 +183,10 @@ class CompressionEngine:
         return result_of(CompressionStrategy.NOTE_TAKING, self._count(whole), self._count(text), text)
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
-        """Have a sub-agent do a task with some context, and return its summary."""
+        """Have a sub-agent do a task with some context, and return its summary as a compression of its own tokens.
+
+        Refused without a dispatcher, if the sub-agent fails, and if its summary is empty or too long.
+        """
         from memctl.window.compression import sub_agent
 
         argument_checks.texts(task_spec=task_spec, required_context=required_context)
@@ -217,7 +220,7 @@ class CompressionEngine:
     ) -> Cascade:
         """Make a conversation smaller by the `allowed` steps, cheapest first, until it has at most `target` tokens.
 
-        A target out of reach is no error: all of these steps run then.
+        A target out of reach is no error: all allowed steps run then.
         """
         if conversation.tokens <= target:
             return Cascade(conversation, target)

@@ -50,8 +50,9 @@ _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 
 
 class Instructions(msgspec.Struct, frozen=True):
-    """What a host adds to the requests: a system prompt instead of SYSTEM, rules on what else to keep, and the task's
-    goal.
+    """What a host adds to the requests to its model.
+
+    It is a system prompt instead of SYSTEM, rules on what else to keep, and the task's goal.
     """
 
     system: str = ""
@@ -60,7 +61,7 @@ class Instructions(msgspec.Struct, frozen=True):
 
     @property
     def system_prompt(self) -> str:
-        """The system prompt with the rules, credentials redacted."""
+        """The system prompt of each request, followed by the rules, with credentials redacted."""
         rules = "\n".join(f"- {rule}" for rule in self.preserve)
         return redact(self.system or SYSTEM) + (f"\n\nKeep also:\n{redact(rules)}" if rules else "")
 
@@ -70,7 +71,10 @@ class Instructions(msgspec.Struct, frozen=True):
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A text to be shortened: its id, what it is, its tokens, and the tokens that it may have."""
+    """A text to be shortened by a model.
+
+    `what` says what the text is, `tokens` is its size, and `goal` the tokens that its shorter form may have.
+    """
 
     id: str
     what: str
@@ -80,11 +84,11 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Model:
-    """The host's model, with counts of its requests and answers.
+    """The host's language model, with counts of its requests and answers.
 
     `given` is a function `(system, request) -> str`, or an object with `name` and `answer(prompt)`; MemctlError is
-    raised for anything else. `failure` is the reason of its last failure, "" for none: until `begin` is called, it is
-    not asked again. `watch` is called with the reason when failures begin.
+    raised for anything else. `failure` is the reason of the last failed request, "" for none; after a failure the model
+    is not asked again until `begin` is called. `watch` is called with the reason when failures begin.
     """
 
     def __init__(
@@ -110,7 +114,7 @@ class Model:
         self.failure = ""
 
     def count(self, *, used: int = 0, refused: int = 0) -> None:
-        """Count texts of the model that were used or refused."""
+        """Add to the counts of the model's texts that were used or refused."""
         self._used += used
         self._refused += refused
 
@@ -127,7 +131,7 @@ class Model:
         )
 
     def shorter(self, texts: Sequence[Text]) -> dict[str, str]:
-        """Return the model's shorter forms of texts, by their ids; a text that it leaves out is missing.
+        """Return the model's shorter forms of texts, by the texts' ids; a text that the model leaves out is missing.
 
         One request has as many texts as fit into it.
         """
@@ -141,7 +145,7 @@ class Model:
         return {name: text for name, text in found.items() if text}
 
     def merge_texts(self, groups: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-        """Return the model's line for each group of similar outputs, "" where its answer is refused.
+        """Return one line by the model for each group of similar outputs, "" where the line is refused.
 
         A group is a pair of a tool's name and its outputs, oldest first.
         """
@@ -163,7 +167,10 @@ class Model:
         return found
 
     def take_counts(self) -> dict[str, Any]:
-        """Return the calls and answers since the last call of this method, as fields of a CompressionResult."""
+        """Return the numbers of requests and of answers used and refused, as fields of a CompressionResult.
+
+        They count from the last call of this method.
+        """
         asked, used, refused = self._asked, self._used, self._refused
         self._asked = self._used = self._refused = 0
         return {"llm_calls_used": asked, "llm_answers_used": used, "llm_answers_refused": refused}
@@ -194,8 +201,9 @@ _NO_BRACKETS = str.maketrans("[]", "()")
 
 
 def call_counts(model: Model | None) -> dict[str, Any]:
-    """Return the calls and answers since the last count, as fields of a CompressionResult; a failure is in its
-    metadata.
+    """Return what `take_counts` of a model returns, as fields of a CompressionResult; {} without a model.
+
+    A failure of the model is added in the field `metadata`.
     """
     if model is None:
         return {}
@@ -206,9 +214,9 @@ def call_counts(model: Model | None) -> dict[str, Any]:
 def result_by(
     answer: str, model: str, tool: str, arguments: Mapping[str, Any], output: str, needed: Collection[str] = ()
 ) -> str:
-    """Return a tool's result in the model's words, below a line that says so; "" if the answer is refused.
+    """Return a model's `answer` that sums up a tool's `output`, below a line that names both; "" if it is refused.
 
-    Refused is an answer on something else, and one that lacks a string in `needed` or the name of an error in the
+    It is refused if it is on something else, and if it lacks a string in `needed` or the name of an error in the
     output.
     """
     text = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} by {model}]\n{answer}"
@@ -223,14 +231,15 @@ def result_by(
 
 
 def answer_by(answer: str, text: str, needed: Collection[str]) -> str:
-    """Return the agent's older answer in the model's words; "" if they are on something else or lack a string in
-    `needed`.
+    """Return `answer`, a model's shorter form of the older answer `text`; "" if it is refused.
+
+    It is refused if it is on something else than `text`, or lacks a string in `needed`.
     """
     return answer if is_about(answer, text) and names_in_text.keeps(answer, needed, " ".join(text.split())) else ""
 
 
 def is_about(answer: str, text: str) -> bool:
-    """Return whether at least a third of the words in an answer are in a text."""
+    """Return whether at least a third of the words of a model's `answer` are in the text that it shortens."""
     words, whole = {word.lower() for word in _WORD.findall(answer)}, text.lower()
     return bool(words) and sum(word in whole for word in words) >= _OWN * len(words)
 

@@ -30,7 +30,10 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Notes:
-    """The notes of a task, oldest first; `kept` is called with each new note before it is added."""
+    """The notes of a task, oldest first.
+
+    `kept` is a function that stores a new note: it is called with each before the note is added.
+    """
 
     def __init__(self, notes: Iterable[Note] = (), kept: Callable[[Note], None] | None = None) -> None:
         self._notes = list(notes)

@@ -26,11 +26,12 @@ class CompressionStrategy(Enum):
 
 
 class CompressionResult(msgspec.Struct, frozen=True):
-    """A compression: tokens before and after, their ratio (before / after), and the shorter text.
+    """The result of one compression: tokens before and after, their ratio (before / after), and the shorter text.
 
     `fidelity_score` is the share of what must survive that did (0 to 1), None where nothing had to. `llm_calls_used` is
-    how often a model was asked, `llm_answers_used` and `llm_answers_refused` what became of its texts. `refused` is the
-    reason if the compression was not made: both numbers of tokens are equal then, and the ratio is 1.
+    how often a model was asked, `llm_answers_used` and `llm_answers_refused` how many of its texts were used and
+    refused. `refused` is the reason if the compression was not made: both numbers of tokens are equal then, and the
+    ratio is 1.
     """
 
     strategy: CompressionStrategy
@@ -52,12 +53,13 @@ class CompressionResult(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A step of the cascade, with its tokens before and after; `wanted` are the tokens to free when it began.
+    """A step of the cascade, with the conversation's tokens before and after it.
 
-    `refused` is the reason if nothing was changed, `note` a remark. `fidelity` is the share of what must survive that
-    did (0 to 1), `blocks` the number of blocks changed, None for a compaction. `llm_calls` is how often a model was
-    asked, `llm_used` and `llm_refused` what became of its texts. `changes` has each changed block, with its score if an
-    eviction `policy` chose it.
+    `wanted` are the tokens that were still to be freed when the step began. `refused` is the reason if nothing was
+    changed, `note` a remark. `fidelity` is the share of what must survive that did (0 to 1), `blocks` the number of
+    blocks changed, None for a compaction. `llm_calls` is how often a model was asked, `llm_used` and `llm_refused` how
+    many of its texts were used and refused. `changes` has each changed block; `policy` is that of an eviction, which
+    scored them.
     """
 
     name: str
@@ -76,7 +78,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Cascade(msgspec.Struct, frozen=True):
-    """A conversation after steps that made it smaller, its target size in tokens, and the steps.
+    """A conversation after the steps that made it smaller, its target size in tokens, and these steps.
 
     `answer` is a sub-agent's summary that was added behind the last message, "" for none.
     """
@@ -93,7 +95,7 @@ class Cascade(msgspec.Struct, frozen=True):
 
     @property
     def is_reached(self) -> bool:
-        """Whether the conversation has at most the target's tokens."""
+        """Whether the conversation has at most as many tokens as the target."""
         return self.tokens <= self.target
 
     @property
@@ -108,24 +110,33 @@ class Cascade(msgspec.Struct, frozen=True):
 
 
 class CompressionStep(msgspec.Struct, frozen=True):
-    """A conversation after one compression, and the result of that."""
+    """The conversation after one compression, and the result of the compression."""
 
     conversation: Conversation
     result: CompressionResult
 
 
 def result_of(strategy: CompressionStrategy, before: int, after: int, content: str, **more: Any) -> CompressionResult:
-    """Return a compression with its ratio; `more` are other fields."""
+    """Return the result of a compression, with the ratio of `before` to `after` (tokens).
+
+    `more` are further fields of CompressionResult.
+    """
     return CompressionResult(strategy, before, after, round(before / max(after, 1), 2), content, **more)
 
 
 def refusal(strategy: CompressionStrategy, tokens: int, why: str, content: str = "", **more: Any) -> CompressionResult:
-    """Return a compression that was not made, with the reason; `more` are other fields."""
+    """Return the result of a compression that was not made: `tokens` before and after, and why.
+
+    `more` are further fields of CompressionResult.
+    """
     return CompressionResult(strategy, tokens, tokens, 1.0, content, refused=why, **more)
 
 
 def step_of(result: CompressionResult, wanted: int, changes: tuple[ChangedBlock, ...] = (), **other: Any) -> Step:
-    """Return a compression as a step of the cascade; `other` are fields that replace those of the compression."""
+    """Return the step of the cascade that a compression was.
+
+    `wanted` are the tokens that it was to free; `other` are fields of Step that replace those made from the result.
+    """
     is_compaction = result.strategy is CompressionStrategy.COMPACTION
     fields: dict[str, Any] = {
         "name": result.strategy.value,
@@ -140,7 +151,11 @@ def step_of(result: CompressionResult, wanted: int, changes: tuple[ChangedBlock,
 
 
 def compressed(before: Conversation, free: int, made: CompressionStep) -> tuple[Conversation, Step]:
-    """Return a compression as a step, with the blocks that it changed; those of a compaction are gone."""
+    """Return the conversation after a compression, and the compression as a step with the blocks that it changed.
+
+    `before` is the conversation before it, `free` the tokens that it was to free. Blocks that a compaction replaced
+    have 0 tokens after it.
+    """
     names = set(made.result.metadata.get("blocks", ()))
     is_compaction = made.result.strategy is CompressionStrategy.COMPACTION
     after = {} if is_compaction else {block.block_id: block.token_count for block in made.conversation.blocks}

@@ -70,7 +70,7 @@ def summarize_results(
 ) -> CompressionStep:
     """Sum up results of more than `threshold` tokens, largest first, until `free` tokens are saved; None for all.
 
-    Results that the model has not read yet are left as they are; with `is_unread` only they are summed up.
+    By default these are results that the model has read; with `is_unread` those that it has not read yet.
     """
     turn = conversation.current_turn
     large = [
@@ -96,10 +96,10 @@ def progressive(
     earlier: Sequence[Essential] = (),
     free: int | None = None,
 ) -> CompressionStep:
-    """Shorten answers and results by LEVELS of age, oldest first, until `free` tokens are saved; None for all.
+    """Shorten answers and results of tools by their age, oldest first, until `free` tokens are saved; None for all.
 
-    Ages are counted from the next turn. `earlier` is what had to survive in the conversation before it was last made
-    shorter.
+    The share of its tokens that a block keeps falls with its age in turns, which counts from the next turn (LEVELS).
+    `earlier` is what had to survive in the conversation before it was last made shorter.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     answers = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
@@ -129,7 +129,8 @@ def checked_step(
     """Return the step from one conversation to a shorter one, refused if it loses something or saves too little.
 
     Nothing of `wanted` may be lost, and at least 10 % of the `touched` tokens have to be saved. `text` is the shorter
-    text, `blocks` are the ids of the blocks that became it, and `more` are other fields of the result.
+    text, `blocks` are the ids of the blocks that it was made from, and `more` are further fields of the result. A
+    refused step has the conversation `before`.
     """
     lost, saved = essentials.missing(wanted, after.blocks), before.tokens - after.tokens
     more["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None

@@ -1,4 +1,4 @@
-"""Sub-agents: which subtask is worth one, and what comes back (rules.md#window-compression)."""
+"""Sub-agents: which subtask is worth a sub-agent, and the summary that it returns (rules.md#window-compression)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Dispatcher = Callable[[str, str], SubAgentAnswer]
 
 
 class Effort(msgspec.Struct, frozen=True):
-    """The likely effort of a subtask: the calls of tools and the tokens that earlier ones took on average."""
+    """The likely effort of a subtask: the mean calls of tools, and the mean tokens, of finished subtasks."""
 
     calls: float
     tokens: float
@@ -85,10 +85,10 @@ def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[s
 def dispatch(
     task: str, context: str, dispatcher: Dispatcher | None, count: Callable[[str], int], most: int = MOST_TOKENS
 ) -> CompressionResult:
-    """Have a sub-agent do a task, and return its summary as a compression of the tokens that it took.
+    """Have a sub-agent do a task, and return its summary as a compression of the tokens that the sub-agent used.
 
-    `task` is one or two sentences. Refused without a dispatcher, if the sub-agent fails or says nothing, and if its
-    summary has more than `most` tokens.
+    `task` is one or two sentences. Refused without a dispatcher, if the sub-agent fails or its summary is empty, and if
+    the summary has more than `most` tokens.
     """
     before = count(task)
     if dispatcher is None:

@@ -1,4 +1,4 @@
-"""The blocks that may be evicted (rules.md#window-eviction), in units that go together.
+"""The blocks that may be evicted (rules.md#window-eviction), grouped in units: blocks that are evicted together.
 
 A unit has the texts that replace its blocks, and the tokens that this saves.
 """
@@ -26,7 +26,7 @@ Score = Callable[[ContentBlock], float]
 
 
 def turn_of(blocks: Sequence[ContentBlock]) -> int:
-    """Return the number of the next turn, by the blocks of a conversation."""
+    """Return the number of the turn that follows the last turn of the blocks."""
     turns = (block.turn_created + (block.content_type in _OF_MODEL) for block in blocks)
     return max([1, *turns])
 
@@ -34,7 +34,8 @@ def turn_of(blocks: Sequence[ContentBlock]) -> int:
 def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collection[str] = ALWAYS) -> dict[str, str]:
     """Return the ids of the blocks that must stay, each with the reason.
 
-    `types` are protected types of content. A result of the turn before `current_turn` is not answered yet.
+    `types` are the names of protected types of content. `current_turn` is the number of the next request; what the turn
+    before it contains stays: its answer, and its results, which the model has not read yet.
     """
     turns = [block.turn_created for block in blocks if block.content_type is ContentType.USER_MESSAGE]
     used = {block.tool_name for block in blocks if block.is_call or block.content_type is ContentType.TOOL_RESULT}
@@ -60,10 +61,11 @@ def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collecti
 
 
 class EvictionUnit(msgspec.Struct, frozen=True):
-    """Blocks that go together, the text that replaces each (None: nothing), and a score of how worth keeping they are.
+    """Blocks that are evicted together, and a score of how worth keeping they are.
 
-    `gain` is the tokens saved, without those of the texts. The blocks of a merged unit are alike, and the text of the
-    last one stands for all.
+    `texts` has the text that replaces each block, by the block's id; None for no text. `gain` is the tokens saved:
+    those of the blocks less those of the texts. The blocks of a merged unit are alike, and the text of its last block
+    stands for all of them.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -74,9 +76,10 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The key by which units are sorted, first to go first: lowest score, then oldest, then id.
+        """The key by which units are sorted, the first to be evicted first.
 
-        Definitions of tools are last.
+        The lowest score is first, then the oldest block, then the smallest id; definitions of tools are behind all
+        others.
         """
         first = self.blocks[0]
         is_definition = first.content_type is ContentType.TOOL_DEFINITION
@@ -89,9 +92,11 @@ def _natural(identifier: str) -> tuple[tuple[str, int], ...]:
 
 
 class Placing(msgspec.Struct, frozen=True):
-    """How placeholders are made; `placeholder` and `least_gain` are tokens.
+    """The settings by which placeholders of evicted blocks are made.
 
-    `known` has placeholders that were made before, by all that they depend on.
+    `placeholder` is the most tokens of one, and `least_gain` the fewest tokens that an eviction has to save.
+    `outline_share` is the share of a large result that stays as an outline. `where_kept` returns where the host keeps a
+    block. `known` caches placeholders by all that they depend on.
     """
 
     counter: TokenCounter
@@ -103,7 +108,7 @@ class Placing(msgspec.Struct, frozen=True):
 
 
 class Candidates:
-    """Makes units of the blocks that may go; `kept` has the reason for each block that may not."""
+    """Makes units of the blocks that may be evicted; `kept` has the reason for each block that may not, by its id."""
 
     def __init__(self, blocks: Sequence[ContentBlock], similar: Mapping[str, Similar], placing: Placing) -> None:
         self._blocks = blocks
@@ -115,8 +120,10 @@ class Candidates:
         self.kept: dict[str, str] = {}
 
     def units(self, held: Mapping[str, str], score: Score, *, is_merging: bool) -> list[EvictionUnit]:
-        """Return the units that may go, first to go first; `held` are ids of blocks that must stay, with the
-        reasons.
+        """Return the units that may be evicted, the first to be evicted first.
+
+        `held` are the ids of blocks that must stay, each with the reason. `score` returns how worth keeping a block is.
+        With `is_merging` similar blocks become one unit.
         """
         self.kept = dict(held)
         found = self._merged(held, score) if is_merging else []
@@ -135,13 +142,13 @@ class Candidates:
         return sorted(found, key=lambda unit: unit.order)
 
     def call_of(self, block: ContentBlock) -> ContentBlock | None:
-        """Return the call of a tool whose result a block is, None if it is no result."""
+        """Return the call of a tool whose result `block` is, None if `block` is no result."""
         return self._calls.get(block.call_id) if block.content_type is ContentType.TOOL_RESULT else None
 
     def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
-        """Return similar blocks as one unit: a line for all of them takes the last one's place.
+        """Return similar blocks as one unit, in which one line for all of them replaces the last block.
 
-        `answer` is a model's line, "" to make it by rules. None if too few tokens are saved.
+        `answer` is this line in a model's words, "" to make it by rules. None if too few tokens are saved.
         """
         most = 2 * self._how.placeholder
         text = placeholders.merge_line(group, self.call_of(group[-1]), most, self._how.counter, answer)

@@ -40,7 +40,7 @@ E_ = TypeVar("E_", bound=Enum)
 
 
 class KeptBlock(msgspec.Struct, frozen=True):
-    """A block that stays: its tokens, the reason, and its score; None if it could not have gone."""
+    """A block that an eviction left: its tokens, the reason, and its score; None if it was protected from eviction."""
 
     block_id: str
     tokens: int
@@ -61,7 +61,7 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
     @property
     def described(self) -> dict[str, Any]:
-        """The block as a mapping for the audit log, without what is not known."""
+        """The block as a mapping for the audit log, without the fields that are unknown."""
         found = {
             "id": self.block_id, "type": self.content_type.value, "tool": self.tool_name, "turn": self.turn,
             "before": self.before, "after": self.after, "score": self.score,
@@ -70,12 +70,12 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
 
 class EvictionResult(msgspec.Struct, frozen=True):
-    """The result of an eviction; tokens are those of blocks, with placeholders.
+    """The result of an eviction; its numbers of tokens are those of blocks, placeholders included.
 
     `replacements` is the argument of `Conversation.replace`: the new text by the id of each evicted block, None for no
-    text. `evictions` and `kept` say of each block what became of it and why. `policy_name` is the policy, or the class
-    of the host's own scorer. `similar_by` is how blocks were compared: "embeddings" or "word shingles", "" if no block
-    is like another or the policy does not compare them.
+    text. `evictions` has each evicted block, and `kept` each other block with the reason why it stays. `policy_name` is
+    the policy, or the class of the host's own scorer. `similar_by` is how blocks were compared: "embeddings" or "word
+    shingles", "" if no block is like another or the policy does not compare blocks.
     """
 
     blocks_evicted: list[ContentBlock]
@@ -92,12 +92,12 @@ class EvictionResult(msgspec.Struct, frozen=True):
 
     @property
     def is_reached(self) -> bool:
-        """Whether as many tokens were freed as were to be."""
+        """Whether at least the tokens of the target were freed."""
         return self.tokens_freed >= self.target_free_tokens
 
     @property
     def held(self) -> dict[str, int]:
-        """The tokens of the blocks that stay, by the reason, most first."""
+        """The tokens of the blocks that stay, by the reason, the most tokens first."""
         found: dict[str, int] = {}
         for one in self.kept:
             found[one.why] = found.get(one.why, 0) + one.tokens
@@ -150,7 +150,7 @@ class EvictionEngine:
         self._scorer = scorer
 
     def set_policy(self, policy: EvictionPolicy | str) -> None:
-        """Evict by another policy from now on; raises MemctlError for an unknown policy."""
+        """Use another policy in all later evictions; raises MemctlError for an unknown policy."""
         self.policy = _member(EvictionPolicy, policy, "eviction policy", "policies")
         self._scorer = None
 

@@ -40,10 +40,10 @@ _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """The input of a placeholder: the block, its call if it is a result, and where else its content is.
+    """The input of a placeholder: the block that is evicted, its call if it is a result, and where else its content is.
 
-    `kept_at` is where the host keeps it, "" for nowhere. `same_as` names a newer block with nearly the same content,
-    and what only this block says; "" for none.
+    `kept_at` is the place where the host keeps the content, "" for none. `same_as` is a text that names a newer block
+    with nearly the same content, and says what only this block has; "" for none.
     """
 
     block: ContentBlock
@@ -62,10 +62,9 @@ def is_placeholder(block: ContentBlock, most: int) -> bool:
 
 
 def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
-    """Return the placeholder of a block, of at most `most` tokens, and for a large result an outline; None if none is
-    worth it.
+    """Return the placeholder of a block, of at most `most` tokens and fewer than the block; None if none is so short.
 
-    The outline has at most `outline_share` of the block's tokens.
+    The placeholder of a large result is followed by an outline, of at most `outline_share` of the block's tokens.
     """
     text = _plain_placeholder(evicted, most, counter)
     if text is None or evicted.same_as or not outline_share:
@@ -93,10 +92,10 @@ def outline(evicted: Evicted) -> list[str]:
 def merge_line(
     group: Sequence[ContentBlock], call: ContentBlock | None, most: int, counter: TokenCounter, answer: str = ""
 ) -> str | None:
-    """Return one line for several similar blocks, of at most `most` tokens; None if none fits.
+    """Return one line for several similar blocks, of at most `most` tokens; None if no line is that short.
 
-    It says how many blocks there were, then the model's `answer`, or else the different contents with their numbers and
-    what the last block said. `call` is the call of the last block.
+    The line has the number of blocks, then the model's `answer`, or without one how often each content occurs and what
+    the last block says. `call` is the call whose result the last block is.
     """
     last = group[-1]
     own = key_line(last.content)
@@ -132,7 +131,7 @@ def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> st
 
 
 def shorten_arguments(call: ContentBlock, counter: TokenCounter) -> str | None:
-    """Return the arguments of a call without their long texts, as JSON; None if that saves nothing."""
+    """Return the arguments of a call of a tool as JSON without their long texts; None if that saves nothing."""
     given = call.arguments
     if not given:
         return None

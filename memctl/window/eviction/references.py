@@ -26,7 +26,11 @@ NamesIn = Callable[[str], Set[str]]
 
 
 class BlockReference(msgspec.Struct, frozen=True):
-    """A reference between two blocks: `by` and `meant` are their indexes, `names` are what the later one names."""
+    """A reference from a later block to an earlier one.
+
+    `by` is the index of the block that refers, `meant` that of the block it refers to, and `names` are the names by
+    which it does so.
+    """
 
     by: int
     meant: int
@@ -34,7 +38,7 @@ class BlockReference(msgspec.Struct, frozen=True):
 
 
 def names_in(text: str) -> set[str]:
-    """Return the names in a text by which references are found."""
+    """Return the names in a text that may refer to another block: paths, identifiers and ids."""
     found: set[str] = set()
     for word in _NAME.findall(text):
         name = word.rstrip(".:-/\\")
@@ -49,9 +53,10 @@ def names_in(text: str) -> set[str]:
 
 
 def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
-    """Return the blocks, each with the last turn that refers to it, and in its metadata with the number of such turns.
+    """Return the blocks, with two facts set in each: the last turn that refers to it, and how many turns do.
 
-    The fields are `last_referenced_turn` and `reference_count`; higher values that the host gave stay.
+    They are the field `last_referenced_turn` and `reference_count` in `metadata`; higher values that the host gave
+    stay. `names` returns the names in a text by which references are found.
     """
     turns: dict[int, set[int]] = {}
     for pair in pairs(blocks, names):
@@ -60,8 +65,9 @@ def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -
 
 
 def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[BlockReference]:
-    """Yield each reference to a block of an earlier turn, in the order of the blocks that refer; `names` finds
-    names.
+    """Yield each reference to a block of an earlier turn, in the order of the blocks that refer.
+
+    `names` returns the names in a text by which references are found.
     """
     found = _names(blocks, names)
     common = _common(found)

@@ -34,7 +34,7 @@ SOURCE = {
 
 
 def check_sum(shares: msgspec.Struct) -> None:
-    """Raise ValueError unless the fields of `shares` sum to 1."""
+    """Raise ValueError unless the fields of `shares`, a structure of fractions, sum to 1."""
     values = msgspec.structs.asdict(shares)
     total = sum(values.values())
     if not math.isclose(total, 1.0, abs_tol=_EXACT):
@@ -69,7 +69,7 @@ class PriorityWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The turns after which a block of each type may go."""
+    """The number of turns after which a block may be evicted, for each type of content."""
 
     system_prompt: Lifetime = 50
     tool_definition: Lifetime = 50
@@ -84,10 +84,10 @@ _TTL = msgspec.structs.asdict(TypeTtl())
 
 
 class Scoring(msgspec.Struct, frozen=True):
-    """The numbers behind the scores; half-lives and lives are in turns.
+    """The settings of the scores; half-lives and lives are in turns.
 
-    `type_ttl` replaces lives in TypeTtl, by the type's name. `full_reuse` is the number of referring turns from which
-    on a block has the full score for reuse.
+    `type_ttl` has the life of a type of content, by its name, where it differs from that in TypeTtl. A block to which
+    at least `full_reuse` turns refer has the full score for reuse.
     """
 
     hybrid_weights: HybridWeights = HybridWeights()
@@ -105,15 +105,15 @@ class Scoring(msgspec.Struct, frozen=True):
             raise MemctlError(f"type_ttl: there is no type of content {', '.join(wrong)}")
 
     def life(self, type_: ContentType) -> float:
-        """Return the turns that a block of a type lives."""
+        """Return the life of a block of some type in turns, after which it may be evicted."""
         return self.type_ttl.get(type_.value, _TTL[type_.value])
 
 
 class ScoringInput(msgspec.Struct, frozen=True):
-    """What a score depends on beside the block.
+    """What the score of a block depends on beside the block.
 
-    `task` are the words of the task, and `terms` returns those of a text. `similar` has the newer block that each block
-    is like, by the id of the older.
+    `task` are the words of the task, and `terms` returns those of a text. `similar` has, by the id of a block, the
+    newer block that it is like.
     """
 
     current_turn: int
@@ -124,17 +124,17 @@ class ScoringInput(msgspec.Struct, frozen=True):
     terms: Callable[[str], Set[str]] = terms
 
     def left(self, since: int, half_life: float) -> float:
-        """Return the share of 1 that is left since a turn, by a half-life in turns."""
+        """Return the fraction of a score that is left since turn `since`; each `half_life` turns halve it."""
         return math.pow(0.5, max(0, self.current_turn - since) / half_life)
 
     def duplication(self, block: ContentBlock) -> float:
-        """Return how similar a newer block is to this one (0 to 1)."""
+        """Return how similar the most similar newer block is to `block` (0 to 1); 0 without one."""
         found = self.similar.get(block.block_id)
         return found.share if found else 0.0
 
 
 class EvictionScorer(Protocol):
-    """A scorer of the host's own, in the place of a policy."""
+    """A host's own way to score blocks, used instead of an eviction policy."""
 
     def score(self, block: ContentBlock, situation: ScoringInput) -> float:
         """Return how worth keeping a block is, from 0 (evict first) to 1 (keep)."""
@@ -146,7 +146,10 @@ def fifo(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def lru(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score by the turn that last referred to the block; of blocks without references the oldest go first."""
+    """Score a block by the turn that last referred to it, or by its own turn if none did.
+
+    A block without references scores at most 0.3 by default (`lru_cold_start`).
+    """
     numbers = situation.numbers
     if block.last_referenced_turn == 0:
         return numbers.lru_cold_start * situation.left(block.turn_created, numbers.lru_half_life)
@@ -154,9 +157,9 @@ def lru(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def priority(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score by five weighted signals: recency, nearness to the task, the type, references, and the host's mark.
+    """Score a block by five weighted signals: recency, nearness to the task, its type, references, and the host's mark.
 
-    The mark is 1 for `do_not_evict`, and else the block's `priority_score`.
+    The mark is 1 for a block with `do_not_evict`, else the block's `priority_score`.
     """
     weights = situation.numbers.priority_weights
     return (
@@ -169,20 +172,20 @@ def priority(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def type_based(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score by the share of its life that is left; 0 for a block that has outlived its type."""
+    """Score a block by the share that is left of the life of its type; 0 for a block older than that."""
     age = max(0, situation.current_turn - block.turn_created)
     return max(0.0, 1.0 - age / situation.numbers.life(block.content_type))
 
 
 def semantic_merge(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score blocks that a newer one nearly repeats lowest, the most similar first, and all others by priority."""
+    """Score a block that a newer one nearly repeats low, the lower the more similar it is; score others by priority."""
     threshold = situation.numbers.similarity_threshold
     share = situation.duplication(block)
     return 1.0 - share if share > threshold else (1.0 - threshold) + threshold * priority(block, situation)
 
 
 def hybrid(block: ContentBlock, situation: ScoringInput) -> float:
-    """Score by five weighted signals, priority among them."""
+    """Score a block by five weighted signals: recency, priority, the life of its type, references, and duplication."""
     weights = situation.numbers.hybrid_weights
     return (
         weights.recency * _recency(block, situation)

@@ -1,7 +1,7 @@
-"""The similarity of blocks, and the groups that the policy `semantic_merge` joins (rules.md#window-eviction).
+"""The similarity of blocks, and the groups of similar blocks that the policy `semantic_merge` joins.
 
 Two blocks are compared by the cosine of their embeddings if there are any, else by their word shingles, which are runs
-of three words. Numbers count as words: tables of different figures are no duplicates.
+of three words (rules.md#window-eviction). Numbers count as words: tables of different figures are no duplicates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Embed = Callable[[Sequence[str]], Any]  # texts -> a matrix with a row for each,
 
 
 class TextCache(Generic[T]):
-    """A function of a text with a cache: the texts of a window are looked at again in each turn."""
+    """A function of a text whose results are cached, since the texts of a window are looked at again in each turn."""
 
     def __init__(self, function: Callable[[str], T]) -> None:
         self._function = function
@@ -41,15 +41,15 @@ class TextCache(Generic[T]):
         return found
 
     def keep(self, texts: Collection[str]) -> None:
-        """Drop what is cached for other texts than these."""
+        """Drop the cached results of texts that are not in `texts`, once the cache has more than twice as many."""
         if len(self._known) > 2 * len(texts):
             self._known = {text: self._known[text] for text in texts if text in self._known}
 
 
 class Similar(msgspec.Struct, frozen=True):
-    """The similarity of a block to a newer one: the newer one's id, the share (0 to 1), and the measure.
+    """The newer block that a block is like: its id (`to`), the similarity (0 to 1), and the measure.
 
-    `by` is EMBEDDINGS or SHINGLES.
+    `by` is the measure: EMBEDDINGS or SHINGLES.
     """
 
     to: str
@@ -63,9 +63,9 @@ def similar(
     runs: Callable[[str], frozenset[int]] = shingles,
     embed: Embed | None = None,
 ) -> dict[str, Similar]:
-    """Return for each block the newer block of its type that is most similar, by the older one's id.
+    """Return, by the id of a block, the newer block of its type that is most similar to it.
 
-    A similarity below `least` is left out; so is the newest of similar blocks. `runs` returns the shingles of a text,
+    A block without a newer one of at least the similarity `least` is missing. `runs` returns the shingles of a text,
     `embed` the vectors of texts for which the host gave none.
     """
     found: dict[str, Similar] = {}
@@ -132,11 +132,11 @@ def groups(
     calls: Mapping[str, str],
     may_go: Callable[[ContentBlock], bool],
 ) -> list[tuple[ContentBlock, ...]]:
-    """Return groups of at least three blocks that can become one; a group has its blocks in their order.
+    """Return groups of at least three blocks that can become one; the blocks of a group are in their order.
 
-    Members are similar (`similar` has the newer block by the id of the older), or are polls: results of equal calls
-    that differ in their numbers. `calls` has the text of each result's call by the result's id; `may_go` says whether a
-    block may be in a group.
+    The blocks of a group are similar (`similar` has, by the id of a block, the newer block that it is like), or are
+    polls: results of equal calls that differ in their numbers. `calls` has the text of the call of each result, by the
+    result's id; `may_go` says whether a block may be in a group.
     """
     group = {block.block_id: block.block_id for block in blocks}
 

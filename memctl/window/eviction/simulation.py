@@ -39,12 +39,12 @@ _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """The requests of a conversation under one policy; tokens are those of requests.
+    """The requests of a conversation replayed under one policy; tokens are those of whole requests.
 
-    `unmanaged` and `managed` are the sums without and with the policy. `evictions` is how often it ran, `evicted` the
-    number of blocks that went, and `over_budget` the number of requests that exceeded the budget all the same, so that
-    the window began anew. `regrets` is how often something evicted was needed, and `regret_tokens` what that cost.
-    `curve` has the tokens of each request, and `peak` the most of them.
+    `unmanaged` and `managed` are the sums of tokens without and with the policy. `evictions` is how often the policy
+    ran, `evicted` the number of blocks that it evicted, and `over_budget` the number of requests that exceeded the
+    budget all the same, so that the window began anew. `regrets` is how often something evicted was needed, and
+    `regret_tokens` what that cost. `curve` has the tokens of each request, and `peak` the most of them.
     """
 
     policy: EvictionPolicy
@@ -61,11 +61,11 @@ class Replay(msgspec.Struct, frozen=True):
 
     @property
     def saved(self) -> int:
-        """The tokens that all requests together had less than without the policy."""
+        """The tokens by which all requests together are smaller than without the policy."""
         return self.unmanaged - self.managed
 
     def per_hundred(self, number: int) -> float:
-        """Return a number in proportion to 100 requests."""
+        """Return how many of `number` things, such as regrets, come on 100 requests."""
         return round(100 * number / self.requests, 1) if self.requests else 0.0
 
 
@@ -100,8 +100,8 @@ class Simulation:
     ) -> Replay:
         """Replay all requests; before one of more than `trigger` of the budget, evict blocks down to `target` of it.
 
-        `budget` is in tokens, the others are fractions. `outline_share` is the share of a large result that stays as an
-        outline: None for the engine's default, 0 for no outlines.
+        `budget` is in tokens; `trigger` and `target` are fractions of it. `outline_share` is the share of a large
+        result that stays as an outline: None for the engine's default, 0 for no outlines.
         """
         argument_checks.numbers(budget=budget, trigger=trigger, target=target)
         share = OUTLINE_SHARE if outline_share is None else outline_share

@@ -64,12 +64,12 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_call(self) -> bool:
-        """Whether the block is a call of a tool; the result is another block."""
+        """Whether the block is a call of a tool; a call's result is a block of its own."""
         return self.content_type is ContentType.ASSISTANT_RESPONSE and bool(self.tool_name)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of a call by name; {} if they are not a JSON object, or nested too deep."""
+        """The arguments of a call, by name; {} if the content is no JSON object, or too deeply nested to be decoded."""
         try:
             return msgspec.json.decode(self.content, type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
@@ -77,13 +77,13 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def main_argument(self) -> str:
-        """The argument of a call that says most about it, such as its command or path; "" without texts."""
+        """The argument of a call that says most about it, such as its command or path; "" if no argument is a text."""
         texts = {name: text for name, text in self.arguments.items() if isinstance(text, str) and text.strip()}
         return next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the block always stays: system prompt, tool definitions, marked blocks, and messages of the user."""
+        """Whether the block always stays: a system prompt, tool definition, message of the user, or block so marked."""
         return self.do_not_evict or self.content_type in _FIXED
 
 
@@ -91,9 +91,9 @@ _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.US
 
 
 class BlockPlace(msgspec.Struct, frozen=True):
-    """The place of a block in a request: the index of its message, the path below that, and the type of its element.
+    """The place of a block in a request: the index of its message, the path below the message, and its element's type.
 
-    The index is -1 for what a request has beside its messages.
+    The index is -1 for what a request has beside its messages, such as the system prompt.
     """
 
     message: int
@@ -118,7 +118,7 @@ class TokenCounter(Protocol):
 
 
 def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
-    """Return the tokens of a text in a block of some type; for a call of a tool use `count_call`."""
+    """Return the tokens of a text in a block of type `content_type`; for a call of a tool use `count_call`."""
     if not text:
         return 0
     what = RESULT if content_type is ContentType.TOOL_RESULT else TEXT
@@ -127,7 +127,7 @@ def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
 
 
 def count_call(name: str, arguments: str, counter: TokenCounter) -> int:
-    """Return the tokens of a call of a tool with all that it costs; `arguments` are JSON."""
+    """Return the tokens of a call of a tool, with its name and what surrounds it; `arguments` are JSON."""
     return messages.count_call(name, arguments, counter.tokens)
 
 

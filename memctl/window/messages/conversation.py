@@ -49,7 +49,7 @@ _WHOLE = (ContentType.THINKING, ContentType.TOOL_DEFINITION)  # can only go, and
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """What a host wants to stay as it is: blocks of `types`, results of `tools`, and the `last` results."""
+    """What a host wants to stay as it is: blocks of `types`, results of `tools`, and the `last` results (a number)."""
 
     types: frozenset[ContentType] = frozenset()
     tools: frozenset[str] = frozenset()
@@ -70,9 +70,9 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A conversation as it was `given`, with its blocks in order, and the place of each by its id.
+    """A conversation as it was `given`, with its blocks in order, and the place of each block by its id.
 
-    `lines` and `keep` are arguments of `parse`.
+    `lines` and `keep` are as in `parse`: the transcript's line of each block, and what the host wants to stay.
     """
 
     given: Any
@@ -105,7 +105,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def overhead(self) -> int:
-        """The tokens of the request beside those of its blocks."""
+        """The tokens that the request costs beyond its blocks, such as the frame of each message."""
         calls = Counter(block.message for block in self.blocks if block.is_call)
         several = sum(number > 1 for number in calls.values())
         return PER_REQUEST + PER_MESSAGE * len(self.messages) + PER_SEVERAL_CALLS * several
@@ -117,9 +117,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def uncounted(self) -> dict[str, int]:
-        """How often each type of content is in the messages that has neither text nor a known size, such as a
-        document.
-        """
+        """How often the messages have content without text or a known size, such as a document, by its type."""
         found: dict[str, int] = {}
         for message in self.messages:
             for element in elements(message):
@@ -130,7 +128,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def current_turn(self) -> int:
-        """The number of the next turn."""
+        """The number of the next turn, which follows the last one in the conversation."""
         answers = [is_answer(message) for message in self.messages]
         return 1 + sum(now and not before for before, now in pairwise([False, *answers]))
 
@@ -293,9 +291,9 @@ class _BlockReader:
 
 
 def type_of(role: str, text: str) -> ContentType:
-    """Return the type of a text in a message of some role.
+    """Return the type of a text in a message of role `role`.
 
-    What hosts and memctl put into the user's messages is a memory injection.
+    In messages of the user, a pack of memctl's and what only the host added are memory injections.
     """
     if role in SYSTEM_ROLES:
         return ContentType.SYSTEM_PROMPT

@@ -32,7 +32,7 @@ class FileContent(msgspec.Struct, frozen=True):
 
     @property
     def model(self) -> str:
-        """The model that the file names, "" for none."""
+        """The name of the model that the file gives, "" if it gives none."""
         if self.transcript:
             return self.transcript.model
         model = self.given.get("model") if isinstance(self.given, dict) else ""
@@ -48,12 +48,15 @@ class FileContent(msgspec.Struct, frozen=True):
 
 
 def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
-    """Return the conversation in lines; `name` is what errors call the file. Raises MemctlError if there is none."""
+    """Return the conversation in the lines of a file; `name` is what errors call the file.
+
+    Raises MemctlError if the file has no conversation.
+    """
     return load(lines, name).parse(counter)
 
 
 def load(lines: Iterable[str], name: str, *, whole: bool = False) -> FileContent:
-    """Return what lines contain; of a transcript only the last window, unless `whole`.
+    """Return the content of a file from its lines; of a transcript only the last window, unless `whole`.
 
     `name` is what errors call the file. Raises MemctlError for a transcript without messages.
     """

@@ -1,4 +1,4 @@
-"""Replaces texts in a conversation so that it stays valid."""
+"""Replaces texts in a conversation so that interfaces of models still accept it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Edit = tuple[BlockPlace, str | None]
 
 
 def rewrite(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
-    """Return a conversation with other texts; `key` is where a request's body has its messages, None for a list."""
+    """Return a conversation with the text of each edited place replaced; a text of None removes it.
+
+    `key` is the field in which a request's body has its messages, None for a list of messages.
+    """
     messages = given if key is None else given[key]
     of_message: dict[int, list[Edit]] = {}
     for edit in edits:
@@ -82,7 +85,7 @@ def _parts(given: list[Any], key: str, own: Mapping[tuple[str | int, ...], tuple
 
 
 def is_taken_out(place: BlockPlace) -> bool:
-    """Return whether a text of None removes the element in a place.
+    """Return whether the element in a place is removed when its new text is None.
 
     Calls, results and the whole content of a message are not removed: a word takes their place.
     """

@@ -1,4 +1,4 @@
-"""A text as blocks, which are the pieces between its visible boundaries; here those of Markdown and plain text.
+"""Blocks of a text: the pieces between its visible boundaries, here those of Markdown and plain text.
 
 Blocks of Markdown are paragraphs, lists, fenced code and tables, with the heading before them. Lines that prompts use
 as headings count as headings: a line of one XML tag, a line in bold, a line in capitals that ends with a colon.
@@ -31,9 +31,9 @@ class TextBlock(msgspec.Struct, frozen=True):
     """A piece of a text between two boundaries.
 
     `number` is its index among the blocks. `title` is the heading, element or key above it, `text` what it says without
-    markup, and `source` its part of the original text. `line` to `end` are its lines, from 1. `parent` is the number of
-    the block that encloses it, -1 for none. `is_marked` says whether a visible boundary other than an empty line
-    precedes it. `tokens` are those of the source.
+    markup, and `source` its part of the original text. It has the lines `line` to `end` of the original text, from 1.
+    `parent` is the number of the block that encloses it, -1 for none. `is_marked` says whether a visible boundary other
+    than an empty line precedes it. `tokens` are those of `source`.
     """
 
     number: int
@@ -49,19 +49,20 @@ class TextBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_heading(self) -> bool:
-        """Whether the block has only a title."""
+        """Whether the block has only a title, and no text below it."""
         return self.kind == HEADING
 
     @property
     def name(self) -> str:
-        """The title, or the beginning of the text on one line."""
+        """The block's title, or without one the beginning of its text on one line."""
         return self.title or " ".join(self.text.split())[:50]
 
 
 class ParsedText(msgspec.Struct, frozen=True):
     """A text split into blocks, with its format and its tokens.
 
-    For messages the text is what they say, without the JSON of the request, which no model reads.
+    If the text is a list of messages, `text` is what the messages say, without the JSON of the request, which no model
+    reads.
     """
 
     text: str
@@ -89,9 +90,9 @@ class ParsedText(msgspec.Struct, frozen=True):
         return found
 
     def passes_down(self) -> list[bool]:
-        """Return for each block whether a property of it holds for all blocks below it, too.
+        """Return for each block whether a property of it, such as relevance, also holds for all blocks below it.
 
-        It does not if the blocks below are more than half of the text.
+        It does not if the block and those below it are more than half of the text.
         """
         below = [block.tokens for block in self.blocks]
         for block in reversed(self.blocks):
@@ -102,14 +103,17 @@ class ParsedText(msgspec.Struct, frozen=True):
 
 
 def enough(number: int) -> int:
-    """Return the number of parts so far; raises MemctlError if it exceeds what can be measured in about 5 seconds."""
+    """Return `number`, the parts of a text found so far; raises MemctlError if it is too large.
+
+    The largest number is what can be measured in about 5 seconds.
+    """
     if number > _MOST:
         raise MemctlError(f"the text has more than {_MOST:,} parts", "measure a piece of it")
     return number
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of most lines of a text: TEXT, LIST, CODE or DATA."""
+    """Return the kind that most lines of a text are of: TEXT, LIST, CODE or DATA."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return TEXT
@@ -146,9 +150,9 @@ def markdown_blocks(text: str) -> list[TextBlock]:
 
 
 def add_markdown(found: list[TextBlock], text: str, first_line: int = 1, title: str = "", parent: int = -1) -> None:
-    """Add the blocks of a Markdown text to `found`; `first_line` is the number of its first line.
+    """Add the blocks of a Markdown text to `found`; `first_line` is the number of the text's first line.
 
-    `title` and `parent` are those of the block that encloses the text.
+    `title` and `parent` are the title and the number of the block that encloses the text.
     """
     reader = _LineReader(found, title, parent)
     for number, line in enumerate(text.split("\n"), first_line):

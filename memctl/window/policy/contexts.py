@@ -50,7 +50,7 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The values that are declared or measured beside the contexts; None is unknown."""
+    """The values of a description, declared or measured; a value of None is unknown."""
 
     threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
     remaining_budget: Tokens | None = None
@@ -70,12 +70,12 @@ class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unresolved_details: list[str] | None = None
 
     def known(self) -> dict[str, object]:
-        """Return the values that are known, by their keys."""
+        """Return the values that are known, by their keys in a description file."""
         return {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
 def parse(text: str, name: str) -> ContextState:
-    """Return the values in a description, YAML or JSON; `name` is the file's.
+    """Return the values in the text of a description, YAML or JSON; `name` is what errors call its file.
 
     Raises MemctlError that names the key, and for YAML the line.
     """
@@ -103,19 +103,22 @@ GIVEN, COMMON, EXTRACTED, NONE = "given", "what all contexts share", "extracted 
 
 
 class Context(msgspec.Struct, frozen=True):
-    """The context of an agent: the name of its file, and its measures."""
+    """The context of an agent: the name of the file that it is in, and its measures."""
 
     name: str
     measures: Measures
 
     @property
     def tokens(self) -> int:
-        """The tokens of the working set (AWS)."""
+        """The tokens of the agent's working set (AWS), which is the whole context."""
         return self.measures.parsed.tokens
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """The shared context slice (SCS): its tokens, its blocks, and how it was found."""
+    """The shared context slice (SCS), which is what all contexts have: its tokens, its blocks, and its source.
+
+    `source` says whether the slice was given, common to several contexts, or extracted from one.
+    """
 
     tokens: int
     blocks: list[TextBlock]
@@ -123,8 +126,10 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """The growth by the next batch: its tokens, the growth as a fraction of the working set, and the tokens beyond the
-    budget.
+    """The growth of a working set by the next batch.
+
+    `planned` are the tokens that the batch adds, `growth` is their fraction of the working set, and `over` how many of
+    them are beyond the remaining budget; negative if there is room.
     """
 
     planned: int
@@ -138,7 +143,10 @@ class Burst(msgspec.Struct, frozen=True):
 
 
 def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
-    """Return the shared context slice of contexts; a `given` text is the slice itself."""
+    """Return the shared slice of contexts: the blocks that all of them have; a `given` text is the slice itself.
+
+    Of a single context the slice is its mission, phase and plan, open risks, unresolved decisions and anchors.
+    """
     if given is not None:
         return Slice(given.tokens, given.blocks, GIVEN)
     if not contexts:
@@ -177,9 +185,10 @@ def _key(block: TextBlock) -> str:
 
 
 def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
-    """Return which work of one context waits for open work of another, such as `ISS-1 of a.md waits for ISS-2 of b.md`.
+    """Return a sentence for each work of one context that waits for open work of another context.
 
-    The work of a context is the records that its mission, inputs and next steps name by id.
+    Such a sentence is `ISS-1 of a.md waits for ISS-2 of b.md`. The work of a context is the records that its mission,
+    inputs and next steps name by id.
     """
     named = {one.name: _named_work(one) for one in contexts}
     known = {record.id: record for record in work.all}
@@ -199,9 +208,9 @@ def _named_work(context: Context) -> set[str]:
 
 
 class Debt(msgspec.Struct, frozen=True):
-    """The context debt of a working set: its tokens, their share of the set, and the blocks.
+    """The context debt of a working set: the text in it that repeats earlier blocks, or rests on what is superseded.
 
-    Debt is blocks that repeat earlier ones, or rest on what is superseded.
+    `tokens` is its size, `ratio` its share of the working set, and `blocks` are the blocks that have some.
     """
 
     tokens: int
@@ -210,7 +219,7 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 def debt(found: Measures) -> Debt:
-    """Return the context debt of a working set, by a heuristic: repeated plans and superseded reasoning."""
+    """Return the context debt of a measured working set: its repeated blocks and outdated text, by a heuristic."""
     owed = [item for item in found.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
     repeated = [item.overlap.share if item.overlap.share >= _REPEATED else 0.0 for item in owed]
     tokens = round(sum(i.block.tokens * max(share, i.stale.share) for i, share in zip(owed, repeated, strict=True)))
@@ -218,9 +227,9 @@ def debt(found: Measures) -> Debt:
 
 
 def burst(planned: int, working_set: int, remaining: int) -> Burst:
-    """Return the growth of a working set by the planned tokens; in an empty set any growth is a burst.
+    """Return the growth of a working set by `planned` tokens; in an empty set any growth is a burst.
 
-    `remaining` are the tokens that are left of the budget.
+    All arguments are in tokens; `remaining` are those left of the budget.
     """
     growth = planned / working_set if working_set else float(planned > 0)
     return Burst(planned, growth, planned - remaining)
@@ -238,9 +247,10 @@ _SECURITY = re.compile(
 
 
 class Tier(msgspec.Struct, frozen=True):
-    """The summary to make: its tier, the most tokens that the tier allows, and the tokens that the outcomes need.
+    """The tier of summary to make of the shared slice, and why.
 
-    `reduction` is the share of the slice that it saves.
+    `most` are the tokens that the tier allows, `needs` those that one line of outcome for each long block takes.
+    `reduction` is the fraction of the slice that the summary saves.
     """
 
     name: str
@@ -251,13 +261,15 @@ class Tier(msgspec.Struct, frozen=True):
 
     @property
     def is_enough(self) -> bool:
-        """Whether it takes at least 12 % off the slice."""
+        """Whether the summary takes at least 12 % off the shared slice."""
         return self.reduction >= REDUCTION
 
 
 class Strategy(msgspec.Struct, frozen=True):
-    """A way to make a context smaller: its number in the order of preference, its name, the tokens that it saves, the
-    lines.
+    """A way to make a context smaller.
+
+    It has a number in the order of preference, a name, the tokens that it saves, and the first line of each block that
+    it would change.
     """
 
     number: int
@@ -267,9 +279,9 @@ class Strategy(msgspec.Struct, frozen=True):
 
 
 def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
-    """Return the smallest summary tier that can hold one line of outcome for each long block of the slice.
+    """Return the smallest tier of summary that holds a line of outcome for each long block of the shared slice.
 
-    A `working_set` above 8,000 tokens needs the tier macro.
+    A `working_set` above 8,000 tokens needs the tier macro. `count` counts tokens.
     """
     long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
     outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}
@@ -289,7 +301,9 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
 
 
 def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
-    """Return the ways to make a working set smaller, in the order of preference, each with what it saves."""
+    """Return the ways to make a measured working set smaller, in the order of preference, each with the tokens it
+    saves.
+    """
 
     def collapsed(item: Measured) -> int:
         return item.block.tokens - count(first_sentence(item.block.text), "markdown")

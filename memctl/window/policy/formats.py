@@ -117,8 +117,9 @@ def _is_margin(text: str) -> bool:
 
 
 class Node:
-    """A node of a tree: title, attributes and children, and the texts and sources that are its own, not its
-    children's.
+    """A node of the tree that a text in XML, YAML or memctl's lines becomes.
+
+    It has a title, attributes and children. `texts` and `sources` are the node's own, without those of the children.
     """
 
     __slots__ = ("attributes", "children", "end", "line", "sources", "texts", "title")
@@ -140,7 +141,7 @@ class Node:
         return "".join(self.sources)
 
     def says(self, separator: str = "\n") -> str:
-        """Return the attributes and the text of the node, joined by the separator."""
+        """Return the attributes and the own text of the node, joined by the separator."""
         return separator.join(part for part in (self.attributes, self.text.strip()) if part)
 
     @property

@@ -30,8 +30,9 @@ _REFERENCE = re.compile(rf"^(?:item: id {ids.SHAPE} \||{ids.SHAPE}:? (?!\|)).*$"
 
 
 class Overlap(msgspec.Struct, frozen=True):
-    """The fraction of a block's words that earlier blocks have, and the number of the block that has most of them (-1:
-    none).
+    """The fraction of a block's words that are in earlier blocks, too.
+
+    `earlier` is the number of the earlier block that has most of these words; -1 without one.
     """
 
     share: float
@@ -39,7 +40,7 @@ class Overlap(msgspec.Struct, frozen=True):
 
 
 def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
-    """Return for each block what of it is in earlier blocks, or further up in itself.
+    """Return for each block which fraction of its words repeats earlier blocks, or earlier words of its own.
 
     Runs of five words are compared; a block of three or four words is compared as a whole. A line of a list that names
     a record by id and title is a reference, and no repetition.
@@ -85,7 +86,7 @@ _SPACE = re.compile(r"[ \t]+")
 
 
 def useful_text(parsed: ParsedText) -> str:
-    """Return a text with the least markup: each title on a line, and below it what it says."""
+    """Return a text with the least markup: each title on a line, below it its text without padding."""
     lines: list[str] = []
     title = ""
     for block in parsed.blocks:
@@ -108,10 +109,10 @@ _FIRST = 40  # blocks among which a text states its task
 
 
 class Measured(NamedTuple):
-    """A block with its measures; `before` are the tokens above it, `weight` is from 0 to 10.
+    """A block with its measures; `before` are the tokens of the blocks before it, `weight` is from 0 to 10.
 
-    `is_relevant` is None if it is not judged: without a task, for what a pack itself puts aside, and for a block other
-    than a record that must stay whatever the task is (`is_preserved`).
+    `is_relevant` says whether it bears on the task. It is None where that is not judged: without a task, for what a
+    pack lists as not chosen, and for a block other than a record that must stay whatever the task is (`is_preserved`).
     """
 
     block: TextBlock
@@ -131,9 +132,10 @@ class Measured(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """A text with its measures; `tokens` are those of all blocks, `useful_text_tokens` those that say something.
+    """A text with its measures.
 
-    `padding` are the phrases that only pad, `task` is the task that relevance was judged by, "" for none.
+    `tokens` are those of all blocks, and `useful_text_tokens` those of the text without markup and padding. `padding`
+    are the phrases that only pad. `task` is the task by which relevance was judged, "" for none.
     """
 
     parsed: ParsedText
@@ -154,14 +156,14 @@ class Measures(NamedTuple):
 
     @property
     def irrelevant(self) -> list[Measured]:
-        """The blocks that do not bear on the task."""
+        """The blocks that were judged, and do not bear on the task."""
         return [found for found in self.content if found.is_relevant is False]
 
 
 def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
-    """Return the measures of a text at the time `now`; without a task relevance is not judged.
+    """Return the measures of a text as of the time `now`; without a task relevance is not judged.
 
-    `known` are the records of the memory that no longer hold, `count` counts tokens.
+    `known` says which records of the memory no longer hold, `count` counts tokens.
     """
     weights = relevance.weights(parsed)
     again = overlaps(parsed.blocks)

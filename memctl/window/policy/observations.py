@@ -52,7 +52,11 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One line of the log: a batch, or a day of batches. `batch` is equal in lines on the same contexts."""
+    """One line of the log of batches: a batch, or a day of batches; `batch` is equal in lines on the same contexts.
+
+    `scs`, `aws` and `delta` are tokens: of the shared slice, of the largest working set, and the set's growth since the
+    last batch. `debt` is a fraction, and `fired` has the numbers of the triggers that fired.
+    """
 
     date: str
     scs: Number
@@ -70,9 +74,9 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 def parse(text: str, name: str) -> list[Observation]:
-    """Return the lines of a log, in the order of their dates; `name` is the file's.
+    """Return the lines of a log of batches, in the order of their dates; `name` is what errors call its file.
 
-    Raises MemctlError that names line and key.
+    Raises MemctlError that names the line and the key.
     """
     found = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -98,12 +102,15 @@ _HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs ar
 
 
 def file_of(memory: Memory) -> Path:
-    """Return the path of a memory's log: in the Git directory that all worktrees share, and in no commit."""
+    """Return the path of a memory's log of batches: in the Git directory that all worktrees share, in no commit."""
     return memory.repository.shared / "policy" / f"{memory.private.name}.jsonl"
 
 
 def read(memory: Memory) -> list[Observation]:
-    """Return the batches in a memory's log, oldest first; broken lines are skipped, lines of the same batch merged."""
+    """Return the batches in a memory's log, oldest first.
+
+    Lines that can't be read are skipped, and neighbouring lines of the same batch are merged into one.
+    """
     try:
         lines = file_of(memory).read_bytes().split(b"\n")
     except OSError:
@@ -118,7 +125,10 @@ def read(memory: Memory) -> list[Observation]:
 
 
 def merged(lines: Sequence[Observation]) -> list[Observation]:
-    """Return lines with those of the same batch in a row merged into one: the later one, with the findings of both."""
+    """Return the lines of a log with neighbouring lines of the same batch merged into one.
+
+    The merged line is the later one, with the triggers that fired and the requests and denials of both.
+    """
     found: list[Observation] = []
     for one in lines:
         if found and one.batch and (found[-1].batch, found[-1].workflow) == (one.batch, one.workflow):
@@ -137,7 +147,7 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
 
 
 def note(memory: Memory, observation: Observation) -> None:
-    """Append a batch to a memory's log, unless its last line says the same; a failure to write is ignored."""
+    """Append a batch to a memory's log, unless the last line has the same values; a failure to write is ignored."""
     from memctl.git import private
 
     file = file_of(memory)
@@ -157,17 +167,17 @@ def _line(observation: Observation) -> bytes:
 
 
 def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> list[WorkflowEvent]:
-    """Return a workflow's compressions after a time, oldest first."""
+    """Return the events of compressions in a workflow after the time `since`, oldest first."""
     return [e for e in events if e.workflow_id == workflow and e.event_type == "compression" and e.timestamp > since]
 
 
 def no_ops(found: Sequence[WorkflowEvent]) -> int:
-    """Return how many compressions saved less than 1 %."""
+    """Return how many of some compressions, given as events, saved less than 1 % of their tokens."""
     return sum((one.compression_ratio or 0) < _NO_OP for one in found)
 
 
 def measure_state(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
-    """Return what the log and the event stream tell of a workflow's next batch; None is unknown."""
+    """Return what the log and the event stream say of a workflow's next batch; a value of None is unknown."""
     past = [one for one in observations if one.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
     compressed = compressions(events, workflow, "")
@@ -191,9 +201,11 @@ def measure_state(observations: Sequence[Observation], events: Sequence[Workflow
 
 
 class Review(msgspec.Struct, frozen=True):
-    """The review of a threshold over seven days: their figures, and a decision (raise, lower or keep) with its reason.
+    """The review of a threshold by the observations of seven days: figures, a decision, and the reason.
 
-    `median` and `denial_rate` are fractions, None without data; `proposal` is another threshold in tokens, or None.
+    The decision is to raise, lower or keep the threshold. `median` is of the fraction of the threshold that the shared
+    slice fills, and `denial_rate` is the fraction of requests that were denied; both are None without data. `proposal`
+    is another threshold in tokens, or None.
     """
 
     observations: int

@@ -27,10 +27,10 @@ _FEWEST_FAILED = 5  # calls, below which a rate is chance
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A third of a session's requests, of similar size: their number, median tokens and median seconds (None: no
-    times).
+    """A third of a session's requests, those of similar size.
 
-    `results` is the number of calls whose results they have, and `failed` how many of these failed.
+    It has the number of requests, their median tokens, and their median seconds (None: no times). `results` is the
+    number of calls of tools whose results are in these requests, and `failed` how many of the calls failed.
     """
 
     requests: int
@@ -41,19 +41,24 @@ class Part(msgspec.Struct, frozen=True):
 
     @property
     def error_rate(self) -> float | None:
-        """The share of calls that failed; None without calls."""
+        """The fraction of the calls of tools that failed; None without calls."""
         return self.failed / self.results if self.results else None
 
 
 class Performance(msgspec.Struct, frozen=True):
-    """The three parts of a session from small contexts to large ones; () for fewer than 30 requests."""
+    """The performance of a model in three parts of a session, from small contexts to large ones.
+
+    `parts` is () for a session of fewer than 30 requests.
+    """
 
     parts: tuple[Part, ...]
     not_measured: tuple[str, ...] = NOT_MEASURED
 
     @property
     def drop(self) -> str:
-        """What doubles from the smallest contexts to the largest, such as "seconds 3.6 -> 8.0"; "" if nothing does."""
+        """What at least doubles from the smallest contexts to the largest, such as "seconds 3.6 -> 8.0"; "" if nothing
+        does.
+        """
         if not self.parts:
             return ""
         first, last = self.parts[0], self.parts[-1]
@@ -67,7 +72,7 @@ class Performance(msgspec.Struct, frozen=True):
 
 
 def measure(window: Window) -> Performance:
-    """Return the performance of a model in a session."""
+    """Return the performance of a model in the session whose transcript was read into `window`."""
     rows = list(zip_longest(window.requests, window.asked, window.times, window.results))
     if len(rows) < _FEWEST:
         return Performance(())

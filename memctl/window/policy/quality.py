@@ -31,7 +31,11 @@ SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 
 
 class QualityMetric(msgspec.Struct, frozen=True):
-    """A metric: its value, its target as a number and as text, and whether that is met (None: not measured)."""
+    """A metric of a context: its value, its target as a number (`target`) and as text (`wanted`), and how it is
+    measured.
+
+    `is_met` says whether the value meets the target; it and `value` are None if the metric was not measured.
+    """
 
     name: str
     value: float | None
@@ -43,14 +47,14 @@ class QualityMetric(msgspec.Struct, frozen=True):
 
 
 def tolerance(tokens: int) -> float:
-    """Return the share of irrelevant content that a context of some tokens may have."""
+    """Return the largest fraction of irrelevant content that a context of `tokens` tokens may have."""
     if tokens < SHORT:
         return 0.20
     return 0.30 if tokens <= MEDIUM else 0.40
 
 
 def metrics(found: Measures) -> list[QualityMetric]:
-    """Return all quality metrics of a text."""
+    """Return all quality metrics of a measured text."""
     unrelated, tokens = irrelevance(found), found.parsed.tokens
     of_task = "words of the task, weighted by how rare they are" if found.task else _NEEDS_TASK
     within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
@@ -88,47 +92,47 @@ def _metric(name: str, value: float | None, sign: str, target: float, how: str, 
 
 
 def redundancy(found: Measures) -> float:
-    """Return the share of tokens that repeat earlier blocks."""
+    """Return the fraction of a text's tokens that repeat earlier blocks."""
     return found.share(sum(item.block.tokens * item.overlap.share for item in found.blocks))
 
 
 def staleness(found: Measures) -> float:
-    """Return the share of tokens that are outdated."""
+    """Return the fraction of a text's tokens that are outdated."""
     return found.share(sum(item.block.tokens * item.stale.share for item in found.blocks))
 
 
 def density(found: Measures) -> float:
-    """Return the share of the text's tokens that say something; 1.0 for an empty text."""
+    """Return the fraction of a text's tokens that say something; 1.0 for an empty text."""
     return found.useful_text_tokens / found.parsed.tokens if found.parsed.tokens else 1.0
 
 
 def irrelevance(found: Measures) -> float | None:
-    """Return the share of tokens that do not bear on the task; None without a task."""
+    """Return the fraction of a text's tokens that do not bear on the task; None without a task."""
     return found.share(sum(item.block.tokens for item in found.irrelevant)) if found.task else None
 
 
 def flow(found: Measures) -> float:
-    """Return the share of tokens in blocks of at most 200 tokens."""
+    """Return the fraction of a text's tokens that are in blocks of at most 200 tokens."""
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)
     return 1 - long / content if content else 1.0
 
 
 def health(found: Measures) -> float:
-    """Return the share of tokens that are relevant, new and not stale."""
+    """Return the fraction of a text's tokens that are relevant, new and not stale."""
     return found.share(sum(item.useful for item in found.blocks)) if found.tokens else 1.0
 
 
 def long_blocks(found: Measures) -> list[Measured]:
-    """Return the blocks of more than 200 tokens."""
+    """Return the blocks of a text that have more than 200 tokens."""
     return [item for item in found.content if item.block.tokens > LONG_BLOCK]
 
 
 def critical(found: Measures) -> list[Measured]:
-    """Return the critical blocks, as many as fill a quarter of the context, in their order.
+    """Return the critical blocks of a text in their order, as many as fill a quarter of its tokens.
 
-    Critical is a weight of at least 9, or with a task of at least 7 if the block bears on it. The heaviest are chosen
-    first, of equal weights the earliest: more than a quarter can't be in the first quarter.
+    A block is critical if it weighs at least 9, or with a task at least 7 and bears on the task. The heaviest are
+    chosen first, and of equal weights the earliest: more than a quarter of the tokens can't be in the first quarter.
     """
     least = WEIGHTY if found.task else CRITICAL
     allowed = (True,) if found.task else (True, None)
@@ -144,13 +148,16 @@ def critical(found: Measures) -> list[Measured]:
 
 
 def position(found: Measures, items: Sequence[Measured]) -> float | None:
-    """Return where blocks begin on average, weighted by tokens, as a fraction of the context; None without blocks."""
+    """Return how far into the text the blocks `items` begin, as a fraction of its tokens; None without blocks.
+
+    It is the mean over the blocks, weighted by their tokens.
+    """
     tokens = sum(item.block.tokens for item in items)
     return sum(item.before * item.block.tokens for item in items) / tokens / found.tokens if tokens else None
 
 
 def disorder(found: Measures) -> float:
-    """Return the share of pairs of blocks in which the one of lower weight comes first.
+    """Return the fraction of pairs of blocks in which the block of lower weight comes first.
 
     Pairs of equal weights do not count.
     """
@@ -164,9 +171,9 @@ def disorder(found: Measures) -> float:
 
 
 def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
-    """Return how many boundaries a text has, how many it needs, and the blocks that lack one before them.
+    """Return how many boundaries a text has, how many it needs, and the blocks that lack a boundary before them.
 
-    A block lacks one if it is of another type than the block before.
+    A block lacks one if no visible boundary precedes it, and it is of another type than the block before.
     """
     items = found.content
     missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.is_marked]
@@ -186,9 +193,9 @@ _HEAD = 2_000  # characters in which a pack says what it is
 
 
 class Signal(msgspec.Struct, frozen=True):
-    """A trigger for a compression: what was measured and its limit, as text, and whether it fired.
+    """A trigger for a compression: the measured value and its limit, both as text, and whether the trigger fired.
 
-    `fired` is None if it could not be measured; `why` has the reason.
+    `fired` is None if the value could not be measured; `why` has the reason.
     """
 
     name: str
@@ -200,11 +207,11 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
-    """Return all triggers for a compression, by group.
+    """Return all triggers for a compression of a measured text, by group.
 
     They are meant for a context that has grown. A pack is chosen anew from the memory within a budget, so that for a
-    pack only the triggers of relevance are judged, if it has a task. `performance` is that of the session that the
-    context is of, if known.
+    pack only the triggers of relevance are judged, and only if it has a task. `performance` is that of the model in the
+    session whose context the text is, None if unknown.
     """
     judged = _judged(found, performance)
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
@@ -266,7 +273,9 @@ _REPEATED = 0.5  # of a block is in an earlier one: it can go, or refer to it
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """A change to make: an action on some lines, the reason, the tokens that it saves, and the metric that it
+    """A change that would improve a context.
+
+    It has an action on the lines `line` to `end`, the reason, the tokens that it saves, and the metric that it
     improves.
     """
 
@@ -280,7 +289,7 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advice(found: Measures) -> list[Advice]:
-    """Return the changes that are worth making, those that save most first."""
+    """Return the changes to a measured text that are worth making, those that save the most tokens first."""
     changes = [change for item in found.content for change in _of_block(item, found)]
     changes += [*_structure(found), *_dense(found)]
     return sorted(changes, key=lambda change: (-change.saves, change.line))

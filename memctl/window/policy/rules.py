@@ -37,9 +37,10 @@ _EVENT = re.compile(r"<(?:event|action|agent_context|agent_handoff|context_trans
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the rules measure: contexts, the shared slice and its threshold, the largest debt, and the planned growth.
+    """What the rules measure: contexts, the shared slice and its threshold in tokens, the largest debt, and the growth.
 
-    `state` has what was declared or measured besides, `events` the number of events since the last checkpoint.
+    `burst` is the planned growth of the working set. `state` has what else was declared or measured, and `events` is
+    the number of events since the last checkpoint.
     """
 
     contexts: Sequence[Context]
@@ -86,7 +87,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Reading(NamedTuple):
-    """A measurement by a rule: its value and its limit as text, and by how much that is exceeded (None: not known).
+    """A measurement by a rule: the value and its limit as text, and by how much the value exceeds it (None: not known).
 
     `shown` is the excess as text, by default the number; `help` replaces the rule's own.
     """

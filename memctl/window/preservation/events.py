@@ -61,7 +61,9 @@ class Happened(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
-        """Return the texts of the findings with one of the labels `kinds` (of `memctl.statements.labels`)."""
+        """Return the texts of the findings whose label is one of `kinds`, which are labels of
+        `memctl.statements.labels`.
+        """
         return [one.text for one in self.found if one.label in kinds]
 
     @property

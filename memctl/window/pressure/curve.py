@@ -38,7 +38,7 @@ class Curve(msgspec.Struct, frozen=True):
 
     @property
     def segments(self) -> list[Sequence[int]]:
-        """The points between compactions."""
+        """The points between compactions: a sequence of tokens for each stretch without one."""
         cuts = [0, *(compaction.at for compaction in self.compactions), len(self.points)]
         return [self.points[start:end] for start, end in pairwise(cuts)]
 

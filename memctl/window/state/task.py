@@ -113,7 +113,7 @@ class StoredState:
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """The faults of a state: with errors it can't be continued, with warnings it can."""
+    """The faults of a state: with errors the state can't be continued, with warnings it can."""
 
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")
 
 
 def remote_ref(remote: str) -> str:
-    """Return the name of the ref with what was fetched of a remote's refs/memctl/sessions."""
+    """Return the name of the local ref for the state in which a remote's refs/memctl/sessions was last fetched."""
     return REF.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
@@ -28,7 +28,7 @@ def head(memory: Memory) -> str:
 
 
 def as_of(memory: Memory, revision: str) -> str:
-    """Return the id of the ref's last commit that is no later than a revision, "" if there is none."""
+    """Return the id of the ref's newest commit that is not dated after the commit of a revision, "" if none is."""
     tip = head(memory)
     if not tip:
         return ""

@@ -1,4 +1,4 @@
-"""Find when files were last changed, within the last week or the last operations."""
+"""Find the files that were changed within the last week, or by the last commits that change more than the memory."""
 
 from __future__ import annotations
 

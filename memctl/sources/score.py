@@ -56,7 +56,7 @@ class FileKnowledge(msgspec.Struct, frozen=True):
       that was in the last five operations (commits that change more than the memory); `ago`: how many operations ago
       (None for many, 0 for an uncommitted change).
     - `todos`, `issues`: the number of the file's TODOs, and the ids of open issues that refer to the file.
-    - `near`: how near the file is to the files that are being worked on, None if no import connects them.
+    - `near`: how near the file is to the active files (those being worked on), None if it has no relation to them.
     - `match`, `words`: how well the file's text matches the task, from 0 to 1, and the task's words in the text.
     """
 

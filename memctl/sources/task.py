@@ -57,7 +57,7 @@ def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
 
 
 def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
-    """Return those of the files `names` to which records or sections point that match a task, each with its share.
+    """Return those of the files `names` to which records or sections matching a task point, each with its share.
 
     A matching record points to the files that it refers to, a section with a word of the task in its title to the files
     that it covers. The share of a record's files grows with how well the record matches the task, and with how many of

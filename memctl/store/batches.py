@@ -39,9 +39,10 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def mode(memory: Memory) -> str:
-    """Return EACH or BATCH: Git's setting memctl.commits, else that of config.yaml.
+    """Return how changes are committed: EACH as a commit of the branch, or in a BATCH.
 
-    Raises MemctlError for another value.
+    The value is that of Git's setting memctl.commits, else of `commits` in config.yaml. Raises MemctlError for any
+    other value.
     """
     value = memory.repository.settings().get(SETTING, memory.config.commits)
     if value not in (EACH, BATCH):

@@ -1,15 +1,15 @@
 """The state of pending changes, which are written to disk: WAITING for a commit, DONE, or UNDONE outside of memctl.
 
-Each path has a state of its own. An entry is UNDONE if one of its paths is, else WAITING if one is, else DONE. A path:
+A change (an entry of the journal) is UNDONE if one of its paths is, else WAITING if one is, else DONE. For a path:
 
 - If the text on the disk has the change, the path is WAITING while it differs from HEAD (as Git says, with its
   filters), else DONE: HEAD has the change.
 - If the next entry of the same path started from a text with the change, the path has that entry's state.
 - Else it is DONE if a later commit has the change: one reachable from HEAD or from a branch of this clone, but not the
-  commit that HEAD was when the entry began. Somebody changed the file further.
-- Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. Its
-  text is kept until it is there again (`git stash pop`), `memctl commit --again` writes it, `memctl commit --drop`
-  forgets it, or a later write of memctl contains it or deletes the record (`is_replaced`).
+  commit that HEAD was when the entry began. So it is after somebody has changed the committed file further.
+- Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. The
+  text is kept until it is on the disk again (`git stash pop`), `memctl commit --again` writes it, `memctl commit
+  --drop` forgets it, or a later write of memctl contains it or deletes the record (`is_replaced`).
 
 A text can have the change without being the very text that was written, since formatters among the user's hooks and
 edits by hand leave most of it in place. It has the change if it is nearer to the text after the change than to the text

@@ -319,7 +319,10 @@ def _as_git_writes(name: str) -> str:
 
 
 def is_record_path(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a record is expected at a path below `.memory/`; `folders` are those of record types."""
+    """Return whether a path below `.memory/` is that of a record: a `.md` file, not hidden, in one of `folders`.
+
+    `folders` are the names of the folders of the record types.
+    """
     top, slash, rest = path.partition("/")
     name = rest.rpartition("/")[2]
     return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")

@@ -1,8 +1,8 @@
 """Compare texts by meaning, with a static embedding model that is already on this machine (the extra `semantic`).
 
-A static model has a vector for each token; the vector of a text is their mean, which numpy alone computes. Nothing is
-ever downloaded: the model is a folder, or comes with an installed package. Only the user's own Git configuration names
-the model, never the repository, because native code reads the model's files.
+A static model has a vector for each token; the vector of a text is the mean of its tokens' vectors, so that numpy is
+enough to compute it. Nothing is ever downloaded: the model is a folder, or a part of an installed package. Only the
+user's own Git configuration names the model, never the repository, because native code reads the model's files.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Model:
 def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
     """Return how near each record's meaning is to a query, by the record's path.
 
-    A value is above 0 (the median of all records, left out like all below it) and at most 1 (the nearest record).
+    The nearest record has 1, and the median of all records would have 0; records at or below the median are left out.
     Raises ModelError if the configured model can't be used.
     """
     name = snapshot.texts.semantic_model

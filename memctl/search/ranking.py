@@ -51,12 +51,13 @@ _FEW = 1_000  # reading this many records one by one takes as long as reading al
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
-    """A search result: its kind and id, its score from 0 to 1, and what each part contributed to the score.
+    """A search result: its kind and id, its score from 0 to 1, and the points that each part adds to the score.
 
     `kind` is a record's type, "page", "session", "checkpoint" or "file"; `id` is a record's id, a marker, a session's
-    name or a file's path. `own`, `around` and `meaning` are the points for its own words, for those of its thread and
-    links, and for its meaning. `match` is how well it matches as a share of the best match, without importance, recency
-    and retrievals. `path` is relative to `.memory/`, "" for a file; `number` is its entry in the text index.
+    name or a file's path. The parts: `own` for the result's words, `around` for the words of its thread (the same
+    page, the same session, or the same agent and day) and of entries linked with it, `meaning` for similar meaning;
+    `importance`, `recency` and `access` (retrievals). `match` is the match without the last three, as a share of the
+    best match. `path` is relative to `.memory/`, "" for a file; `number` is the row in the search index.
     """
 
     kind: str
@@ -83,9 +84,10 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
 
 class Match(msgspec.Struct, frozen=True, gc=False):
-    """An entry of the text index, and how well it matches a query as shares of the best match.
+    """An entry of the search index that matches a query, and how well, in three parts that are at most 1 in sum.
 
-    The shares are of its own words, of its thread and links (`around`), and of its meaning.
+    `own` counts the entry's words, `around` the words of its thread (the same page, the same session, or the same agent
+    and day) and of entries linked with it, `meaning` the similarity of meaning. The best match of all has the sum 1.
     """
 
     hit: Hit
@@ -108,7 +110,8 @@ def search(
 ) -> list[Result]:
     """Return the entries of the given kinds that match a query, the best first; `most` limits their number.
 
-    A filter with any condition leaves only records. A session occurs once, by the best matching section of its page.
+    `now` is the canonical time from which the age of records is counted. Filters with any condition leave only records.
+    A session occurs once, by the best matching section of its page.
     """
     found = matches(snapshot, query, _kinds(filters, kinds), most)
     found.sort(key=lambda one: -one.share)
@@ -134,7 +137,8 @@ def count(
 ) -> tuple[int, bool]:
     """Return the number of results that `search` would have without a limit, and whether that number is complete.
 
-    Counts matches of words alone. With `most` it stops at that many entries, and the number may be incomplete.
+    Entries that match by meaning alone do not count. With `most` the count ends after that many matching entries, so
+    that the number may be too low.
     """
     matching = snapshot.texts.paths(query, most)
     refused = snapshot.catalogue.not_matching(filters.conditions(), set(matching))
@@ -151,7 +155,10 @@ def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:
 
 
 def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, most: int | None = None) -> list[Match]:
-    """Return the entries that match a query, unsorted; with `most`, at least that many of the best are among them."""
+    """Return the entries of some kinds that match a query, unsorted.
+
+    With `most` the list is sure to have the `most` best entries, and may lack weaker ones.
+    """
     by_meaning = not _EXACT.search(query)
     hits = snapshot.texts.match(query, None if by_meaning and snapshot.texts.semantic_model else most, kinds)
     best = max((hit.text for hit in hits), default=0.0) or 1.0
@@ -287,9 +294,9 @@ def shares(weights: SearchWeights) -> SearchWeights:
 
 
 def limits(weights: SearchWeights) -> dict[str, float]:
-    """Return the most points that each part can give to a score, by name; their sum is 1.
+    """Return the maximum that each part can add to a score, by the part's name; the maxima add up to 1.
 
-    The parts are "text", "importance", "recency" and "access" (retrievals).
+    The parts are "text", "importance", "recency" and "access" (retrievals). `weights` must add up to 1 (see `shares`).
     """
     beside = {name: _NEARLY * getattr(weights, name) for name in ("importance", "recency", "access")}
     most = {"text": weights.title + weights.content, **beside}

@@ -1,7 +1,8 @@
 """Find the open work that can be started, and the order in which to start it.
 
-Work means records of the types that can be resolved: issues and states. Open work, and a proposal that nobody has
-decided on, blocks other work. Work inherits the blockers of its parent, and a parent is started by its open parts.
+Work means records of the types that can be resolved: issues and states. Work can be blocked by other open work, and by
+a proposal that awaits a decision. What blocks a record blocks its parts (the records that name it as parent), too. A
+record with open parts can't be started itself, only its parts can.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ _DEPTH = 20  # levels of parents to follow, because links may form a circle
 
 
 class OpenWork:
-    """The open work of a memory, and how its records block one another. `all` are the records that are work."""
+    """The work among some open records, and which of the records block it.
+
+    `all` are the records that are work (issues and states); the others, such as proposals, only block work.
+    """
 
     def __init__(self, open_records: Iterable[Record]) -> None:
         self._open = list(open_records)
@@ -42,7 +46,7 @@ class OpenWork:
 
     @cached_property
     def ready(self) -> list[Record]:
-        """The open work that has neither blockers nor open parts, in the order of the records given."""
+        """The open work that has neither blockers nor open parts, in the order in which the open records were given."""
         return [record for record in self.all if not self.parts(record) and not self.blockers(record)]
 
     @cached_property
@@ -53,8 +57,9 @@ class OpenWork:
     def weight(self, record: Record) -> float:
         """Return how urgent a record is, from 1 to 17: importance, severity and the work that waits for it.
 
-        Importance gives 1 to 10, severity up to 4 (an issue's importance mostly follows from it), and each waiting
-        record 1, up to 3: a blocker comes before its equals, but not before more severe work.
+        Importance gives 1 to 10 points, severity up to 4 (an issue's severity mostly sets its importance, too), and
+        each record that this one blocks directly gives 1, up to 3. So among equal records a blocker comes first, but
+        not before more severe work.
         """
         return (
             record.importance
@@ -137,5 +142,8 @@ def _further(record: Record) -> list[str]:
 
 
 def next_status(record: Record) -> str:
-    """Return the status of a record whose work starts now; "" if it has started, or if its type has no such status."""
+    """Return the status that a record gets when its work starts: the first later one in which the record is open.
+
+    "" if there is no such status: the work has started, or the record's type has only one open status.
+    """
     return next(iter(_further(record)), "")

@@ -37,7 +37,7 @@ class RelatedQuery(msgspec.Struct, frozen=True):
 
 
 class Related(msgspec.Struct, frozen=True):
-    """A related record, its score from 0 to 1, and the points of each part.
+    """A related record, its score from 0 to 1, and the points that each part (`links` to `section`) adds to it.
 
     `because` names what it has in common with the subject, such as "src/auth.py" or "tag security".
     """
@@ -67,10 +67,10 @@ def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]
 
 
 def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
-    """Return how similar records are to some words, from 0 to 1 by path; with `most`, at least the `most` closest.
+    """Return how similar records are to some words, from 0 to 1 by path; records that do not match are left out.
 
     The value is the cube of the match: a record that matches half as well as the best counts an eighth, because a few
-    shared words make no relation.
+    shared words make no relation. With `most` the result is sure to have the `most` best records, and may lack others.
     """
     return {one.hit.path: one.share**3 for one in ranking.matches(snapshot, words, most=most)}
 
@@ -78,9 +78,9 @@ def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[st
 def related(
     snapshot: Snapshot, subject: RelatedQuery, filters: Filters, among: Iterable[Record] | None = None
 ) -> list[Related]:
-    """Return the records that are related to a subject and pass the filter, the closest first.
+    """Return the records that are related to a subject and pass the filters, the closest first.
 
-    `among` limits the search to some records; None searches all.
+    `among` are the records to search; None searches all records of the snapshot.
     """
     links = _Links(snapshot, subject)
     kept = filters.keep(record for record in (snapshot.records if among is None else among) if record != subject.record)

@@ -38,9 +38,10 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     """Facts about the content of one file.
 
     `size` is in bytes, `kind` a kind of text of `tokens.families` such as "python". `refusal` says why the file may
-    never enter a model's context, "" if it may. `todos` counts TODO comments. `imports` have the form of
-    `imports.in_code`. `names` are the definitions, and `words` those of the names and of the file's description.
-    `declared` are pairs of `manifests.declarations`.
+    never enter a model's context, "" if it may. `todos` counts TODO comments. `imports` have the form that
+    `imports.in_code` yields. `names` are the names that the file defines, such as classes; `words` are
+    the words of these names and of the file's purpose (`outline.purpose`). `declared` is what `manifests.declarations`
+    returns, () for a file that is no manifest.
     """
 
     size: int
@@ -113,8 +114,9 @@ def gather(
 ) -> dict[str, Content]:
     """Return the contents of all files of the worktree by path; reads those whose facts are not in `known`.
 
-    `known` are encoded facts from the cache. A file that is missing or can't be read has a refusal and no blob, and so
-    has a large file for which this run has no time left. 10,000 known files take about 0.1 s.
+    `top` is the worktree's folder, `known` the encoded facts that the cache has. The facts of a file that is missing or
+    can't be read have a `refusal`, and its blob id is ""; so it is with a large file for which this run has no time
+    left. 10,000 files in `known` take about 0.1 s. New facts are written to the cache.
     """
     unchanged = files.unchanged()
     found: dict[str, Content] = {}
@@ -150,7 +152,10 @@ def gather(
 def of_revision(
     files: FilesInGit, cache: Cache, known: Mapping[source_facts.Key, bytes], progress: Progress | None
 ) -> dict[str, Content]:
-    """Return the contents of all files of a revision by path; a file that is too large has a refusal."""
+    """Return the contents of all files of a revision by path; reads those whose facts are not in `known`.
+
+    `known` are the encoded facts that the cache has. The facts of a file that is too large have a `refusal`.
+    """
     blobs = files.blobs(files.names())
     found = {
         path: Content(blob, _DECODE(known[key]))

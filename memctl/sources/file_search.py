@@ -27,6 +27,7 @@ class FileSources(msgspec.Struct, Generic[_Files], frozen=True):
 
     `contents` are the files that may be named, by path. `refusals` are those that never enter a model's context, each
     with the reason. A file that seems to contain a credential is in both: its name may be shown, its text may not.
+    `known` are the encoded facts that `cache` had before the files were read.
     """
 
     files: _Files
@@ -37,7 +38,10 @@ class FileSources(msgspec.Struct, Generic[_Files], frozen=True):
 
 
 class FileHit(msgspec.Struct, frozen=True):
-    """A file that matches a query: its score from 0 to 1, and pairs of points and the reason for them."""
+    """A file that matches a query, and its score from 0 to 1.
+
+    `reasons` are pairs of points and the reason for them; the score is the sum of the points as a share of 50.
+    """
 
     path: str
     score: float
@@ -80,7 +84,10 @@ def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: 
 
 
 def mentions(snapshot: Snapshot, sources: FileSources[_Files], query: str, now: str) -> task.Mentions:
-    """Return the files that a query names, or that matching records and sections refer to."""
+    """Return the files that a query names, and those that records or sections matching the query refer to.
+
+    The mentions are by path, the strongest of each file; `now` is canonical UTC.
+    """
     names = frozenset(sources.contents)
     return task.strongest(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
 
@@ -90,7 +97,8 @@ def search(
 ) -> list[FileHit]:
     """Return the files that match a query, the best first; `commit` is "" for the worktree.
 
-    The score is that of `memctl files --task` without the points for recent changes and imports.
+    The score counts how well a file's text matches, and how surely the query, a record or a section points to the file.
+    Other than in `memctl files --task`, recent changes and imports do not count.
     """
     if commit:
         return _rank(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)

@@ -42,7 +42,10 @@ def is_lock(path: str) -> bool:
 
 
 class Generated:
-    """The generated files of a repository; `by_text` are the files whose text has a generator's mark."""
+    """The generated files of a repository: lock files, those marked in .gitattributes, and those in `by_text`.
+
+    `by_text` are the files whose text shows that a program wrote it (`in_text`); `names` are all files.
+    """
 
     def __init__(self, repository: Repository, names: Collection[str], by_text: Collection[str]) -> None:
         self._repository = repository

@@ -19,8 +19,8 @@ NAME = ".memctlignore"
 def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
     """Return the texts of all `.memctlignore` files by path, in the folders of `names` and those above them.
 
-    Git itself may ignore a `.memctlignore`. Raises MemctlError for one that is too large or not a regular file, since
-    skipping it would let the files that it excludes into a model's context.
+    A `.memctlignore` counts even if Git ignores it. Raises MemctlError for one that is too large or not a regular file,
+    since skipping it would let the files that it excludes into a model's context.
     """
     folders = {""}
     for name in names:
@@ -43,9 +43,10 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the files that ignore files exclude, each with the path of the ignore file.
+    """Return those of the files `names` that `.memctlignore` files exclude, each with the path of its ignore file.
 
-    `texts` are the ignore files by path. The nearest one overrides those above it, as with `.gitignore`.
+    `texts` are the texts of the ignore files by path. The ignore file nearest to a file overrides those in the folders
+    above, as with `.gitignore`.
     """
     patterns: list[str] = []
     origins: list[str] = []

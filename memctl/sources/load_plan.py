@@ -1,7 +1,8 @@
 """Choose the files to load before a task starts (rules.md#files-for-a-task).
 
-A file with a score of 70 or more has the verdict "preload". Files are loaded from the best one down to a least score,
-until 70 % of the active context is full; each file that is left out gets a reason.
+A file with a score of 70 or more has the verdict "preload". Files are loaded in the order of their scores, down to a
+lowest score, as long as they fit into the budget for files (mostly 70 % of the active context, which is half of a
+model's window). Each file that is not loaded gets a reason.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _RESERVED = {"tool_outputs": 0.15, "expansion": 0.10, "buffer": 0.05}  # the oth
 
 
 class ScoredFile(msgspec.Struct, frozen=True):
-    """A file with its score."""
+    """A file of the repository: its path, its content, and its score for a task."""
 
     path: str
     content: Content
@@ -74,19 +75,23 @@ class LoadBudget(msgspec.Struct, frozen=True):
 
 
 def budget_of(window: int) -> int:
-    """Return the tokens of a window that files may use: 70 % of its active half."""
+    """Return how many tokens of a window files may use: 70 % of the active context, which is half of the window."""
     return int(window * _ACTIVE * _FILLED)
 
 
 def reserve_of(window: int) -> dict[str, int]:
-    """Return the tokens of a window's active half that files leave free, by purpose, such as {"buffer": 5000}."""
+    """Return how many tokens files must leave free, by purpose, such as {"buffer": 5000} of a window of 200,000.
+
+    They are the other 30 % of the active context, which is half of the window: "tool_outputs", "expansion", "buffer".
+    """
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
 def verdict(score: float, outline: str, room: LoadBudget) -> str:
     """Return when to load a whole file: PRELOAD, JUST_IN_TIME or ON_DEMAND (rules.md#files-for-a-task).
 
-    A file with a reason for an outline (large, or generated) is never preloaded as a whole.
+    `outline` says why only an outline of the file is loaded (it is large or generated), "" if the whole file is. A file
+    with an outline is never PRELOAD.
     """
     if room.is_crowded:
         return JUST_IN_TIME
@@ -103,9 +108,9 @@ def choose(
     shown: int,
     generated: Callable[[str], str],
 ) -> Iterator[Choice]:
-    """Yield a Choice for each file, in the order given.
+    """Yield a Choice for each file, in the order given, which is that in which files are loaded.
 
-    Tokens are counted for the first `shown` files and for those that may be loaded, and estimated for the others.
+    `count` counts the tokens of the first `shown` files and of those that may be loaded; `estimate` estimates the rest.
     `generated` returns why the file at a path counts as generated, "" if it does not.
     """
     left = room.budget

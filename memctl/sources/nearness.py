@@ -16,7 +16,7 @@ MOST, DIRECT, SECOND, IMPORTING = 20, 20, 10, 15
 class Near(msgspec.Struct, frozen=True):
     """How near a file is to active files: points from 0 to 20, and each relation that gave some.
 
-    `is_needed` holds for a file that a person named as active, and for the files that it imports.
+    `is_needed` is true of a file that a person named as active, and of each file that such a file imports.
     """
 
     points: float
@@ -32,10 +32,10 @@ def nearness(
 ) -> dict[str, Near]:
     """Return how near files are to the active ones, by path; files without a relation are left out.
 
-    Related are the active files, the files that they import, those that these import, and those that import an active
-    file. Points of several relations add up to at most 20. `given` are the active files that a person named. `likely`
-    are files that a task may be about, with a likelihood from 0 to 1; their direct neighbours get that share of the
-    points of one relation.
+    A file has a relation if it is active, if an active file imports it, directly or by way of one other file, or if it
+    imports an active file. Points of several relations add up to at most 20. `given` are the active files that a person
+    named. `likely` are files that a task may be about, each with a likelihood from 0 to 1: a file without a relation
+    that one of them imports, or that imports one, gets the points of that relation times the likelihood.
     """
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:

@@ -31,8 +31,9 @@ _LIKELY = 5  # files that match a task best, whose imports and importers get poi
 class FileRequest(msgspec.Struct, frozen=True):
     """A request for the files that a task needs.
 
-    `task` is its text, `active` are files as a person named them, relative to `folder`; `globs` limit the files (() for
-    all). `shown` is the number of best files to show, whose tokens are counted rather than estimated.
+    `task` is the text of the task, "" for none. `active` are the files that a person works on, as she named them,
+    relative to `folder`; `globs` limit the ranked files (() for all). `shown` is the number of the best files that are
+    shown; the tokens of these files are counted rather than estimated.
     """
 
     task: str = ""
@@ -43,10 +44,11 @@ class FileRequest(msgspec.Struct, frozen=True):
 
 
 class Priorities(msgspec.Struct, frozen=True):
-    """Ranked files, the best first, and the active ones.
+    """The ranked files, the best first, and the paths of the active files.
 
-    `refused` are pairs of a file that never enters a model's context and the reason; `unsearched` are pairs of a file
-    whose text was not searched and the reason.
+    A file is active if it has uncommitted changes, or if the task or a person names it. `refused` are pairs of a file
+    that never enters a model's context and the reason; `unsearched` are pairs of a file whose text was not searched and
+    the reason.
     """
 
     files: tuple[Choice, ...]

@@ -1,4 +1,4 @@
-"""Find when files were last changed, within the last week or the last operations."""
+"""Find the files that were changed within the last week, or by the last commits that change more than the memory."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _COMMITS = 1_000  # that are read at most
 class Recent(msgspec.Struct, frozen=True):
     """Recently changed files.
 
-    `moments` are the times of the last change by path (canonical UTC), within the last week. `operations` are the files
-    of the last five operations, and `ago` says how many operations ago a file was changed, 0 if that is not committed.
-    An operation is a commit that changes more than the memory; all uncommitted changes are one operation.
+    An operation is a commit that changes more than the memory. `moments` has the time of each file's last change, by
+    path, in canonical UTC, if it was within the last week. `operations` are the files with uncommitted changes or
+    changed by the last five operations. `ago` says by path in which operation a file was last changed: 1 for the
+    newest, 0 for an uncommitted change.
     """
 
     moments: dict[str, str]
@@ -36,7 +37,8 @@ class Recent(msgspec.Struct, frozen=True):
 def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS) -> Recent:
     """Return the recently changed files: `dirty` ones by their time on the disk, others by the commits of HEAD.
 
-    Reads the commits of the last week, and at least `looked_at` operations.
+    `dirty` are the files with uncommitted changes, `now` is canonical UTC. Reads the commits of the last week, and at
+    least `looked_at` operations (commits that change more than the memory).
     """
     since = timestamps.days_before(now, DAYS)
     found = {path: moment for path in dirty if (moment := _modified(repository.top / path))}

@@ -1,7 +1,7 @@
 """Score a file for a task by relevance, recency and dependency (rules.md#files-for-a-task).
 
-Each part is scaled to 0-100 before it is weighted. The plain points (at most 50, 30 and 20), weighted once more, would
-never reach the 70 at which a file is loaded ahead.
+Each part's points (at most 50 for relevance, 30 for recency, 20 for dependency) are scaled to 0-100 before the parts
+are weighted. Without the scaling no score could reach 70, from which a file is loaded ahead.
 """
 
 from __future__ import annotations
@@ -49,14 +49,15 @@ _UTILITY = re.compile(
 
 
 class FileKnowledge(msgspec.Struct, frozen=True):
-    """The signs by which a file is scored.
+    """What is known of a file, by which it is scored.
 
-    - `mention`: how the task names it.
-    - `changed`: when it was changed (canonical UTC, "" for more than a week ago), `is_modified`: whether in the last
-      five operations, and `ago`: how many operations ago (None for many, 0 for an uncommitted change).
-    - `todos`, `issues`: the number of its TODOs, and the ids of open issues that refer to it.
-    - `near`: how near it is to active files.
-    - `match`, `words`: how well its text matches the task, from 0 to 1, and the words of the task that it has.
+    - `mention`: how surely the task is about the file, None if the task does not mention it.
+    - `changed`: when the file was last changed (canonical UTC, "" for more than a week ago); `is_modified`: whether
+      that was in the last five operations (commits that change more than the memory); `ago`: how many operations ago
+      (None for many, 0 for an uncommitted change).
+    - `todos`, `issues`: the number of the file's TODOs, and the ids of open issues that refer to the file.
+    - `near`: how near the file is to the active files (those being worked on), None if it has no relation to them.
+    - `match`, `words`: how well the file's text matches the task, from 0 to 1, and the task's words in the text.
     """
 
     mention: FileMention | None = None
@@ -71,7 +72,11 @@ class FileKnowledge(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """A file's score from 0 to 100, the points of its parts (at most 50, 30 and 20), and pairs of points and reason."""
+    """A file's score from 0 to 100, and the points of its three parts.
+
+    The points are at most 50 for `relevance`, 30 for `recency` and 20 for `dependency`. `reasons` are pairs of points
+    and the reason for them.
+    """
 
     score: float
     relevance: float
@@ -81,9 +86,11 @@ class Score(msgspec.Struct, frozen=True):
 
 
 def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) -> Score:
-    """Score a file. The points of each part are capped; a needed file scores at least 70, so that it is loaded ahead.
+    """Score a file by what is known of it.
 
-    `now` is canonical UTC; `for_task` chooses the weights for a request with a task's text.
+    The points of each part are capped. A file that a person named, or that such a file imports (`Near.is_needed`),
+    scores at least 70, so that it is loaded ahead. `now` is canonical UTC; `for_task` chooses the weights for a request
+    with a task's text.
     """
     relevance = [*by_task(known), *_beside(path, known, for_task=for_task)]
     recency = _by_commits(known.ago) if for_task else _recency(known.changed, now)

@@ -1,4 +1,4 @@
-"""Count the tokens of files, or estimate them from the size in bytes; each figure says which."""
+"""Count the tokens of files, or estimate them from the size in bytes; each `Count` names its source."""
 
 from __future__ import annotations
 
@@ -37,19 +37,22 @@ class TokenSizes:
         self._counted: dict[source_facts.Key, bytes] = {}
 
     def look_up(self, content: Content) -> Count:
-        """Return the tokens of a content without reading it: the cached count, or an estimate from its size."""
+        """Return the tokens of a file without reading the file: the cached count, or an estimate from its size."""
         key = self._key(content)
         packed = self._known.get(key) or self._counted.get(key)
         return _DECODE(packed) if packed else self.estimate(content.facts)
 
     def estimate(self, facts: FileFacts) -> Count:
-        """Return the estimated tokens, from the size in bytes and the kind of text."""
+        """Return the estimated tokens of a file, from its size in bytes and its kind of text."""
         factor = PER_BYTE[facts.kind] * self._counter.factor(facts.kind)
         error = self._counter.family.error + (_ERROR_OF_JSON if facts.kind == "json" else ERROR)
         return Count(math.ceil(facts.size * factor), f"size x {factor:.3f}", round(error, 2))
 
     def count(self, path: str, content: Content) -> Count:
-        """Return the tokens of a file, counted if it can be read and is unchanged; otherwise an estimate."""
+        """Return the tokens of a file: the cached count, a new count if the file can be read, otherwise an estimate.
+
+        A file that may have changed since its facts were read is not counted.
+        """
         key = self._key(content)
         if key not in self._known and key not in self._counted:
             with suppress(OSError):
@@ -60,7 +63,7 @@ class TokenSizes:
         return self.look_up(content)
 
     def keep(self) -> None:
-        """Write the new counts to the cache."""
+        """Write the counts that `count` has made to the cache."""
         if self._counted:
             source_facts.keep(self._cache, self._counted)
 

@@ -1,7 +1,7 @@
 """Summarize a large file in a few hundred tokens, from whole lines and without a model.
 
-A model first gets 500 tokens of a file with more than 10,000, and the file itself only if the summary is not enough
-(rules.md#files-for-a-task).
+A model first gets a summary of 500 tokens in place of a file with more than 10,000 tokens, and the file itself only if
+the summary is not enough (rules.md#files-for-a-task).
 """
 
 from __future__ import annotations

@@ -57,9 +57,11 @@ def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
 
 
 def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
-    """Return the files that matching records refer to, and those that matching sections cover.
+    """Return those of the files `names` to which records or sections matching a task point, each with its share.
 
-    A record's share depends on how well it matches the task, and on how many of the task's words it has.
+    A matching record points to the files that it refers to, a section with a word of the task in its title to the files
+    that it covers. The share of a record's files grows with how well the record matches the task, and with how many of
+    the task's words it has. `now` is canonical UTC.
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])

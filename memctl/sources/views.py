@@ -31,7 +31,7 @@ _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 class ViewRow(msgspec.Struct, frozen=True):
     """A line of a file's summary: its rank (the lowest is the most important), the heading of its group, its text.
 
-    With `is_rest` the text continues the row before, which is then more important.
+    With `is_rest` the text continues the line of the row before, and has a higher rank than that row.
     """
 
     rank: Rank

@@ -1,9 +1,9 @@
 """Retrieval counts: how often records were read, in a database of the Git directory that all worktrees share.
 
-Counting there keeps the worktree clean. The database counts from the number that the front matter has, and can be
-deleted at any time. `memctl maintain` adds its counts to the front matter ("folding") and then subtracts what it has
-added, so that retrievals in the meantime are not lost. The counts to be folded are noted first, so that after a kill
-none counts twice.
+Counting there keeps the worktree clean. The database has the retrievals that the records' front matter does not count
+yet; if it is deleted, only these are lost. `memctl maintain` adds the database's counts to the front matter ("folding")
+and then subtracts from the database what it has added, so that retrievals in the meantime are not lost. Before that it
+notes the counts to be folded, so that none counts twice if the process is killed.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def _add_count(record: Record, count: tuple[int, str]) -> Record:
 
 
 def start_folding(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
-    """Note which counts are about to be written into records.
+    """Note which counts are about to be written into the files of records.
 
-    `folding` has by memory_id the count, and the total that the file will have. The counts stay valid until
-    `finish_folding`. Returns False if the note can't be written.
+    `folding` has by memory_id a pair: the count to add, and the total that the record's file will then have. The counts
+    stay in the database until `finish_folding`. Returns False if the note can't be written.
     """
     try:
         with _transaction(folder) as database:
@@ -104,7 +104,7 @@ def start_folding(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
 
 
 def unfinished_folding(folder: Path) -> dict[str, int]:
-    """Return the totals that an interrupted folding meant to write, by memory_id."""
+    """Return the totals noted by a `start_folding` that no `finish_folding` has followed, by memory_id."""
     if not (folder / _FILE).exists():
         return {}
     try:
@@ -115,9 +115,10 @@ def unfinished_folding(folder: Path) -> dict[str, int]:
 
 
 def finish_folding(folder: Path, written: Mapping[str, int], *, forget_rest: bool = False) -> None:
-    """Subtract the counts that are in the records' files now; `written` are the files' totals by memory_id.
+    """Subtract the counts that `start_folding` noted and that the records' files now include.
 
-    With `forget_rest` the notes of all other counts are deleted: they were not folded and remain counts.
+    `written` has by memory_id the noted total of each such file. With `forget_rest` the notes of all other records are
+    deleted, too; their counts were not written to a file and stay in the database.
     """
     try:
         with _transaction(folder) as database:

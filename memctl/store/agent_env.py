@@ -50,8 +50,8 @@ def shell_of(environ: Mapping[str, str]) -> Shell | None:
 def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
     """Return whether an agent may run a command, such as "checkpoint save", without asking; False in a person's shell.
 
-    The answer is that of the rules which `install` offers, whether or not they are installed. Wider rules that a user
-    made are not considered.
+    It may run the commands in COMMANDS, which the rules that `memctl install` offers allow. Whether these rules are
+    installed, or the user made wider ones, is not looked at.
     """
     return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
 
@@ -59,9 +59,10 @@ def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
 def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
     """Raise MemctlError if an agent gives `option` to a command that it may run without asking.
 
-    Such options do what nobody let the agent do: write or read any file, start an editor, set the clipboard, let a
-    credential pass, write to another's section, sign as somebody else. A host judges a command by its first words and
-    does not see the option. For all other commands it asks the user, who sees the whole line.
+    The caller names an option that does more than the user allowed: it writes or reads any file, starts an editor, sets
+    the clipboard, lets a credential pass, writes to another's section, or signs as somebody else. The host allows a
+    command by its first words and does not look at the option. With any other command nothing is raised, since the host
+    asks the user, who sees the whole line.
     """
     shell = shell_of(environ)
     if shell is not None and may_run_unasked(command, environ):

@@ -39,9 +39,10 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def mode(memory: Memory) -> str:
-    """Return EACH or BATCH: Git's setting memctl.commits, else that of config.yaml.
+    """Return how changes are committed: EACH as a commit of the branch, or in a BATCH.
 
-    Raises MemctlError for another value.
+    The value is that of Git's setting memctl.commits, else of `commits` in config.yaml. Raises MemctlError for any
+    other value.
     """
     value = memory.repository.settings().get(SETTING, memory.config.commits)
     if value not in (EACH, BATCH):
@@ -114,7 +115,7 @@ def of_branch(memory: Memory, branch: str) -> Batch | None:
 
 
 def current(memory: Memory) -> Batch | None:
-    """Return the open batch that this worktree has, if it is of HEAD's branch, or None."""
+    """Return this worktree's open batch; None if there is none, or if HEAD is on another branch than the batch."""
     branch = branch_here(memory)
     return of_branch(memory, branch) if branch and branch == memory.repository.branch()[0] else None
 
@@ -122,14 +123,17 @@ def current(memory: Memory) -> Batch | None:
 def head(memory: Memory) -> str:
     """Return the id of this worktree's newest commit: the open batch's last change, else HEAD.
 
-    "" before the first commit.
+    The id is "" if the repository has no commit yet.
     """
     batch = current(memory)
     return batch.tip if batch else memory.repository.branch()[1]
 
 
 def latest(memory: Memory) -> str:
-    """Return the id of the commit that leads to all batches' changes of HEAD's branch, "" if there are none."""
+    """Return the commit id of the ref with the changes of HEAD's branch, "" if there is no such ref.
+
+    The changes of all batches of the branch, open or closed, are in the history of this commit.
+    """
     branch = memory.repository.branch()[0]
     return memory.repository.tip(ref(memory, branch)) if branch else ""
 
@@ -151,7 +155,8 @@ def paths(memory: Memory, batch: Batch) -> list[str]:
 def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
     """Return the files below `.memory/` that differ from a batch's last change, with their letters of `git status`.
 
-    `differing` are those that differ from HEAD, by path; only they and the batch's own files are compared.
+    `differing` are the files that differ from HEAD: their letters by path. Only these files and those that the batch
+    changes are compared.
     """
     wanted = {**dict.fromkeys(paths(memory, batch), " M"), **differing}
     tracked = {memory.tracked(path): code for path, code in wanted.items()}
@@ -163,9 +168,9 @@ def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str
 
 
 def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> list[Commit]:
-    """Return the changes of batches after commit `base` up to `tip`, newest first.
+    """Return the commits after `base` up to `tip` that are changes of batches, newest first.
 
-    With `within` only those that touch one of its paths.
+    With `within` only the changes to one of these paths (relative to the worktree's top) are returned.
     """
     found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", is_line=True)
     return [one for one in found if one.trailers.base]
@@ -204,10 +209,10 @@ def commits(
     given_up: bool = False,
     beside: str = "",
 ) -> list[Commit]:
-    """Return the commits that touched some paths, as `history.commits` does, with each change of a batch as a commit.
+    """Return the commits that touched some paths, newest first, with each change of a batch as a commit.
 
-    If `revision` is or ends with HEAD, the changes of the open batch come first. A squash is replaced by its changes,
-    as far as this clone has them.
+    The parameters are those of `git.history.commits`. If `revision` is HEAD or a range that ends with HEAD, the changes
+    of the open batch come first. The squash of a batch is replaced by the batch's changes if this clone has them.
     """
     found = history.commits(memory.repository, paths, revision, limit, given_up=given_up, beside=beside)
     is_now = revision == "HEAD" or revision.endswith("..HEAD")
@@ -244,9 +249,10 @@ def present(memory: Memory, commits: Collection[str]) -> set[str]:
 
 
 def join(memory: Memory, commit: str, tip: str, text: str = f"{TYPE}: join the branch and its changes\n") -> str:
-    """Create a commit with the files of `commit`, and `commit` and `tip` as its parents; return its id.
+    """Create a commit that joins the history of a branch with that of a batch's changes; return its id.
 
-    It joins the history of a branch with that of a batch's changes.
+    Its parents are `commit`, a commit of the branch, whose files it has, and `tip`, the last change of the batch; its
+    message is `text`.
     """
     tree = git.read(["rev-parse", f"{commit}^{{tree}}"], memory.repository.top).decode().strip()
     return refs.commit_tree(memory.repository, tree, (commit, tip), text, memory.commit_moment)

@@ -59,9 +59,10 @@ def undecodable(database: sqlite3.Connection) -> Undecodable:
 
 
 class CacheState(msgspec.Struct, frozen=True):
-    """The state of the worktree that a cache describes: HEAD (the commit, and a stamp of the sparse checkout).
+    """The state of the worktree at the time when its cache was last updated.
 
-    `differing` are the stamps of the files that differed from HEAD, by path.
+    `head` is the commit of HEAD, and a stamp of the sparse checkout. `differing` has by path a stamp (times, size and
+    inode) of each file that differed from HEAD.
     """
 
     head: tuple[str, str]
@@ -69,7 +70,10 @@ class CacheState(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """The contents of a cache at one moment: its state, all records or the open ones, and faults, still encoded."""
+    """The contents of a cache at one moment: its state, its records, and the faults of invalid files.
+
+    `packed` is a list of Record, `packed_faults` has a list of Fault for each invalid file; both are msgpack.
+    """
 
     state: CacheState
     packed: bytes
@@ -93,7 +97,10 @@ class Cache:
 
     @classmethod
     def open(cls, file: Path | None) -> Cache:
-        """Open the cache in a file. A file that is missing, damaged or of another version is made anew."""
+        """Open the cache in a file. A file that is missing, damaged or of another version is made anew.
+
+        If the file can't be used, or another process has locked it, the cache is an empty one in memory.
+        """
         if file is not None:
             for _ in range(2):
                 try:
@@ -131,7 +138,7 @@ class Cache:
         return CacheState((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
 
     def token(self) -> str:
-        """Return a string that changes with every change of a file in the cache. It is different in every cache."""
+        """Return a string that changes with every change of a file in the cache; no two caches have the same one."""
         state = dict(self.database.execute("SELECT key, value FROM state WHERE key IN ('id', 'updates')").fetchall())
         return f"{state['id']}:{state.get('updates', '0')}"
 
@@ -167,7 +174,10 @@ class Cache:
 
     @contextmanager
     def transaction(self, begin: str) -> Iterator[None]:
-        """Run the block in a transaction that `begin` starts; an exception rolls everything back."""
+        """Run the block in a transaction; an exception rolls everything back.
+
+        `begin` is the SQL statement that starts the transaction: "BEGIN" or "BEGIN IMMEDIATE".
+        """
         self.database.execute(begin)
         try:
             yield

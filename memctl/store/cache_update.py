@@ -40,10 +40,13 @@ _IGNORE = f"\n{mentions.IGNORE}:"
 
 
 class ParsedFile(msgspec.Struct):
-    """The result of parsing a file: a record with its body and the references in it, or faults, or only a blob id.
+    """The result of parsing a file of the memory, as the cache stores it.
 
-    `stat` is a stamp of the file if it differs from HEAD. `blob` is the id that Git would give the text, "" if there is
-    nothing in the file to be searched. `weight` is that of `Catalogue.heavy`.
+    A record has its body and the references in the body (`mentions`); an invalid file has `faults`; a page, session's
+    page or checkpoint has only a blob id. `stat` is a stamp of the file if it differs from HEAD. `blob` is the id that
+    Git would give the text, "" if there is nothing in the file to be searched. `weight` bounds the tokens of a record's
+    text (see `Catalogue.heavy`). `is_suspicious`: the text contains what looks like a credential. `has_controls`: it
+    contains control characters.
     """
 
     path: str
@@ -59,9 +62,9 @@ class ParsedFile(msgspec.Struct):
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """What Git said of the worktree at the time `asked` (ns since the epoch): HEAD, and the files that differ from it.
+    """The state of the worktree as Git reported it at the time `asked`, in ns since the epoch.
 
-    `head` is the commit, and a stamp of the sparse checkout.
+    `head` is the commit of HEAD, and a stamp of the sparse checkout; `dirty` are the files that differ from HEAD.
     """
 
     head: tuple[str, str]
@@ -186,16 +189,17 @@ def _has_credential(text: str) -> bool:
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
-    """Return the entry of a file that is missing (without faults) or not valid."""
+    """Return the cache's entry for a file without a valid record: an invalid file has `faults`, a missing one none."""
     return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
 
 
 def update(
     cache: Cache, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
 ) -> bool:
-    """Write parsed files to a cache, and delete the rows of `removed` paths; return whether that was done.
+    """Write parsed files to a cache, delete the rows of `removed` paths, and set the cache's HEAD to `now`.
 
-    It is not done if the cache no longer has the HEAD `before`. A HEAD is a commit and a stamp of the sparse checkout.
+    `before` and `now` are pairs: the commit of HEAD, and a stamp of the sparse checkout. Returns False and writes
+    nothing if the cache's HEAD is not `before`, since another process has updated the cache.
     """
     with cache.transaction("BEGIN IMMEDIATE"):
         state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())
@@ -331,10 +335,12 @@ def without(cache: Cache, paths: Collection[str]) -> Cache:
 
 
 def follow(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
-    """Update a cache from commit `before` to `after`, which memctl just made, without asking Git.
+    """Update the memory's cache from commit `before` to commit `after`, which memctl just made, without asking Git.
 
-    Works only if the cache has the changed records with a stat. A file whose cached blob is that of the committed
-    `contents` (by path below `.memory/`, None for a deleted file) is as in `after`; any other file is read again.
+    `contents` are the committed bytes by path below `.memory/`, None for a deleted file. A file of which the cache has
+    the committed text is marked as equal to HEAD; the next command reads any other of these files again. Nothing
+    happens if the cache is not at `before`, if it has one of the files as it was in `before`, if the files are many, or
+    if another process is writing.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _FOLLOWED:

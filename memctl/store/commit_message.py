@@ -38,8 +38,8 @@ def compose(changes: Sequence[Change], base: str = "") -> str:
 def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers], base: str, tip: str) -> str:
     """Return the message of the commit that squashes a batch.
 
-    `subjects` and `trailers` are those of its changes, oldest first; the message lists them all. A batch of one change
-    has the subject of that.
+    `subjects` and `trailers` are those of the batch's changes, oldest first; the message lists all subjects, or has the
+    subject of the change if there is only one. `base` is the commit before the batch, `tip` the batch's last change.
     """
     listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
     named = dict.fromkeys(name for one in trailers for name in one.ids)
@@ -53,7 +53,11 @@ def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers]
 
 
 def compose_join(base: str, tip: str, commit: str) -> str:
-    """Return the message of a commit that joins a branch with a batch whose files are in a commit of the user's."""
+    """Return the message of the commit that joins a branch with a batch that the user committed without a squash.
+
+    `base` is the commit before the batch, `tip` the batch's last change, and `commit` the user's commit, which contains
+    the batch's files.
+    """
     trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
     return message.compose(f"{TYPE}: join the branch and its changes", "", trailers)
 

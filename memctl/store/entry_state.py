@@ -1,15 +1,15 @@
 """The state of pending changes, which are written to disk: WAITING for a commit, DONE, or UNDONE outside of memctl.
 
-Each path is judged by itself, and an entry has the worst state of its paths:
+A change (an entry of the journal) is UNDONE if one of its paths is, else WAITING if one is, else DONE. For a path:
 
 - If the text on the disk has the change, the path is WAITING while it differs from HEAD (as Git says, with its
   filters), else DONE: HEAD has the change.
 - If the next entry of the same path started from a text with the change, the path has that entry's state.
 - Else it is DONE if a later commit has the change: one reachable from HEAD or from a branch of this clone, but not the
-  commit that HEAD was when the entry began. Somebody changed the file further.
-- Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. Its
-  text is kept until it is there again (`git stash pop`), `memctl commit --again` writes it, `memctl commit --drop`
-  forgets it, or a later write of memctl contains it or deletes the record (`is_replaced`).
+  commit that HEAD was when the entry began. So it is after somebody has changed the committed file further.
+- Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. The
+  text is kept until it is on the disk again (`git stash pop`), `memctl commit --again` writes it, `memctl commit
+  --drop` forgets it, or a later write of memctl contains it or deletes the record (`is_replaced`).
 
 A text can have the change without being the very text that was written, since formatters among the user's hooks and
 edits by hand leave most of it in place. It has the change if it is nearer to the text after the change than to the text
@@ -72,10 +72,10 @@ def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, s
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """Return those of some paths that differ from HEAD although Git was told to take them for unchanged.
+    """Return those of some paths that differ from HEAD although the user told Git to take them for unchanged.
 
-    Each has the option of `git update-index` that ends this. memctl does not commit such files, since the mark is the
-    user's.
+    The value of each path is the option of `git update-index` with which Git looks at the file again, such as
+    "--no-skip-worktree". memctl does not commit these files.
     """
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in paths}
@@ -90,10 +90,9 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
 
 
 def open_entries(memory: Memory) -> list[PendingEntry]:
-    """Return the pending changes that are not committed yet.
+    """Return the pending changes that are not committed yet, not even by a `git commit` of the user's.
 
-    `undone` is set in those that were undone outside memctl. A change that somebody committed with `git commit` is left
-    out.
+    Their field `undone` says whether the change was undone outside memctl.
     """
     return [
         msgspec.structs.replace(entry, undone=state == UNDONE)
@@ -129,7 +128,7 @@ def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[Pendin
 def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bool = False) -> bool:
     """Return whether the text `now` has the change of a file from `old` to `text`; None stands for a missing file.
 
-    With `mostly` it must have at least half of the pairs of words that the change added.
+    With `mostly` the text `now` must also have at least half of the pairs of words that the change added.
     """
     if now is None or text is None or old is None:
         return (now is None) == (text is None)
@@ -155,7 +154,10 @@ def is_replaced(entry: PendingEntry, change: Change) -> bool:
 
 
 def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
-    """Return the entries that have waited too long for a commit, without those held on purpose or by a merge."""
+    """Return the entries that have waited for a commit for more than an hour.
+
+    Entries that somebody asked not to commit are left out; while a merge, rebase or the like is under way, all are.
+    """
     if memory.repository.under_way():
         return []
     return [one for one in entries if not (one.held or one.stage == HELD) and time.time() - one.began > LATE]

@@ -36,8 +36,9 @@ class Erasure(msgspec.Struct, frozen=True):
 def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool = False) -> Erasure:
     """Redact every text file below some folders, and remove traces of deleted rows from each cache.
 
-    `redact` returns a text without its secrets. A binary file with a secret is deleted: memctl can make all of those
-    again. `held` is the lock that the caller holds; a file's own lock is taken while it is rewritten.
+    `redact` returns a text without its secrets. A binary file with a secret is deleted, since memctl can make every
+    such file again. `held` is the lock file that the caller has locked; a file with a lock of its own is locked while
+    it is rewritten.
     """
     done: list[Path] = []
     failed: list[tuple[Path, str]] = []

@@ -1,7 +1,7 @@
 """The stream of workflow events: JSON Lines in the Git directory that all worktrees share, in no commit.
 
 Events are many, small and soon obsolete, so they are not records (rules.md#importance): a checkpoint copies those that
-matter into the memory. The stream keeps the latest, and can be deleted at any time.
+matter into the memory. The stream keeps only the latest events, and can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def read(memory: Memory) -> Stream:
 
 
 def append(memory: Memory, make: Callable[[int], WorkflowEvent]) -> Stream:
-    """Append the event that `make` returns for a sequence number, and return the stream with it. Raises MemctlError."""
+    """Append an event to a memory's stream, and return the stream with the new event.
+
+    `make` gets the next sequence number and returns the event. Raises MemctlError if the file can't be written.
+    """
     file = file_of(memory)
     try:
         with lock.hold(file.with_suffix(".lock"), _PATIENCE):

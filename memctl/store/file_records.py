@@ -34,10 +34,9 @@ class FileRecord:
 def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str, list[FileRecord]]:
     """Return the open records that refer to some files, or to a folder above them, by file, most important first.
 
-
     Records that have expired at `now`, a canonical time, are left out, and so are old proposals. `private` is the
-    folder with the memory's cache, which is not updated: the caller has to check that a record still says so. There are
-    no results without a cache, or with one of another version.
+    folder with the memory's cache, which is not updated: the caller has to check that a record's file still refers to
+    the file. The result is empty if there is no cache, or one of another version.
     """
     asked = {name: tuple(_places(name)) for name in names}
     places = {place for known in asked.values() for place in known}

@@ -32,9 +32,10 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
 
 
 def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """Return a marker without a heading's number, and the section around it: §3.1 and §2.1 for §3.1.2; nothing for §4.
+    """Return the marker of the page that a marker is in, and that of the section around this page, if any.
 
-    `parent` returns the section (§2.N) of a page of details (§3.N).
+    §3.1.2, a heading, gives §3.1, its page of details, and §2.1, the section of this page; §2.1 gives only §2.1, and a
+    file (§4) nothing. `parent` returns the section (§2.N) of a page of details (§3.N).
     """
     if marker == pages.PROJECT_ID:
         return (marker,)

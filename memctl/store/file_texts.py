@@ -54,11 +54,12 @@ _Row = tuple[int, str, int, str]  # number, path, size, why it is not indexed
 
 
 class FileMatches(msgspec.Struct, frozen=True):
-    """The files that match a query. `shares` has the score of each path, as a share of the best file's.
+    """The files that match a query, and how well, by path.
 
-    The score is BM25; the best has 1 if it has at least half of the query by the weight of the words. `words` are the
-    query's words that the best files contain, `left_out` the files that are not indexed, each with the reason. `is_old`
-    is set if another process was writing the index, so that new files may be missing.
+    `shares` are BM25 scores as shares of the best file's score. The best file has 1 if it contains at least half of the
+    query's words, weighted by how rare they are; otherwise all shares are lower in proportion. `words` has the query's
+    words that each of the best files contains; `left_out` has the files that are not indexed, each with the reason.
+    `is_old` is set if another process was writing the index, so that new files may be missing.
     """
 
     shares: dict[str, float]
@@ -76,11 +77,12 @@ def matches(
     secret: Collection[str] = (),
     progress: Progress | None = None,
 ) -> FileMatches:
-    """Index the files that are not indexed yet, and return those that contain a word of a query.
+    """Index those of the files `blobs` that are not indexed yet, and return those that match a query.
 
-    `blobs` are the blob ids of the files to search, by path. Binary files are not indexed. Of files of `secret`, which
-    contain credentials, the text is indexed without these. If the index can't be used, one in memory is, and the
-    memory's remarks say why.
+    `blobs` are the blob ids of the files to search, by path. A file matches if it contains a word of the query, or all
+    phrases if the query has any. Binary files are not indexed. The files `secret` contain credentials; their text is
+    indexed without the credentials. If the index on the disk can't be used, an index in memory takes its place, and
+    the memory's remarks say why.
     """
     texts = IndexedFiles(files, blobs, frozenset(secret), memory.repository.top, memory.repository.git_dir)
     index = SearchIndex.open(memory)

@@ -290,7 +290,7 @@ def is_temporary(path: str) -> bool:
 
 
 def names(paths: Iterable[str]) -> list[str]:
-    r"""Return some paths of files without those of temporary files, sorted.
+    r"""Return some paths of files, sorted, without memctl's temporary files.
 
     Bytes of a name that are not UTF-8 are written as `\xe9`, as Git does.
     """
@@ -299,9 +299,10 @@ def names(paths: Iterable[str]) -> list[str]:
 
 
 def listed(top: Path, below: str = "") -> list[str]:
-    """Return the paths of everything but folders below a folder of the memory ("" for all of it), links included.
+    """Return the paths of all files and links below a folder of the memory.
 
-    This takes a third of the time of `os.walk`.
+    `top` is the memory's folder; `below` and the paths are relative to it, and "" stands for the whole memory. This
+    takes a third of the time of `os.walk`.
     """
     found, todo = list[str](), [below]
     while todo:
@@ -318,7 +319,10 @@ def _as_git_writes(name: str) -> str:
 
 
 def is_record_path(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a record is expected at a path below `.memory/`; `folders` are those of record types."""
+    """Return whether a path below `.memory/` is that of a record: a `.md` file, not hidden, in one of `folders`.
+
+    `folders` are the names of the folders of the record types.
+    """
     top, slash, rest = path.partition("/")
     name = rest.rpartition("/")[2]
     return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")

@@ -29,10 +29,11 @@ Substitutes = Callable[[str], tuple[str, ...]]  # returns the words to search in
 
 
 class FtsQuery(msgspec.Struct, frozen=True):
-    """A query in FTS5's language: `any_of_it` is searched first, `without_phrases` if nothing matches that.
+    """A query in FTS5's language: `any_of_it`, and `without_phrases` for the case that no text matches `any_of_it`.
 
-    Both are "" for an empty query. `substitutes` has the corrected spellings of words that no text contains. `words`
-    are the words of `without_phrases`.
+    `any_of_it` demands all quoted phrases unless many other words are beside them, `without_phrases` demands none; both
+    are "" for an empty query. `substitutes` has the corrected spellings of words that no text contains. `words` are the
+    words of `without_phrases`.
     """
 
     any_of_it: str
@@ -42,7 +43,10 @@ class FtsQuery(msgspec.Struct, frozen=True):
 
 
 def parse(query: str, substitutes: Substitutes) -> FtsQuery:
-    """Translate a query; `substitutes` returns the corrected spellings of a word that no text contains."""
+    """Translate a query that a person typed into FTS5's language.
+
+    `substitutes` returns the corrected spellings of a word, () if some text contains the word.
+    """
     phrases: list[str] = []
     quoted: list[str] = []  # the words of phrases
     beside = 0  # words beside the phrases

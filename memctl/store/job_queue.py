@@ -3,8 +3,8 @@
 A host waits for its hooks, and summing up and committing a session would keep it waiting. So the hook notes the event,
 which takes a millisecond, and a detached process does the work (`daemonize`). The note is deleted when the work is
 done. If that process is killed, the next event of the session does the work, or the next session's start, or the next
-command that writes. One process at a time works for a session, in the order of the notes. It takes the session's lock
-before the hook ends, so whoever waits for the lock sees its work.
+command that writes. One process at a time works for a session, in the order of the notes. The detached process takes
+the session's lock before the hook ends, so whoever waits for the lock sees the finished work.
 """
 
 from __future__ import annotations
@@ -110,9 +110,11 @@ def run_jobs(
 ) -> bool:
     """Do the jobs of a session in order, and return whether none is left.
 
-    `held` is the session's lock, if taken already. `do` gets an event and returns whether its work is done. If not, the
-    note stays and is tried again, MOST_TRIES times at most; on NotNow it and all later notes stay. The notes are read
-    again after the lock is free, since a process that finds the lock taken leaves its new note to this one.
+    `do` gets the event of a note and returns whether its work is done. If not, the note stays for a later call, until
+    it was tried MOST_TRIES times; if `do` raises NotNow, the note and all later ones stay. `fault` gets the errors of
+    notes that were given up, or can't be read or moved. `held` is the descriptor of the session's lock if the caller
+    has taken it; otherwise this waits up to `patience` seconds for the lock. After the lock is free the notes are read
+    once more: another process may have found the lock taken, and left a new note to this one.
     """
     while held is not None or notes_of(folder):
         held = acquire_lock(folder, patience) if held is None else held

@@ -4,8 +4,8 @@ An entry is written before the first step, updated after each, and deleted with 
 
 - A write (`pending/`): `….writing.json` is there while files are being replaced: after a crash it says how to finish.
   `….pending.json` waits for a commit that could not be made, and keeps its message; `….held.json` waits because
-  somebody asked for no commit. It has the whole texts before and after the change, so that memctl can see whether the
-  change is still there, and write it again. `write.recovery` finishes it.
+  somebody asked for no commit. The entry has the whole texts of the files before and after the change, so that memctl
+  can see whether the change is still there, and write it again. `write.recovery` finishes the write.
 - A two-phase step (`intents/`), which moves ownership and writes a record: `write.two_phase`.
 - A move of the worktree to another commit (`move.json`): `write.checkout_log`.
 - A job of a hook (`undone/`): `store.job_queue`. It does not import this module, since a host waits for it.
@@ -66,11 +66,12 @@ def entries_of_kind(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
 
 
 class PendingEntry(msgspec.Struct, frozen=True):
-    """A pending change: its file, its stage, why it has no commit, and whether somebody asked for none (`held`).
+    """A pending change: its file in the journal, its stage, and why it has no commit.
 
-    `base` is the commit that HEAD was when the change began, "" if there was none (or if an older memctl did not note
-    it). `undone` says that the change was last found neither on the disk nor in a commit, and `announced` that a user
-    was told so. With `allow_secret` the change may contain what looks like a credential.
+    `held` says that somebody asked for no commit. `base` is the commit that HEAD was when the change began, "" if there
+    was none (or if an older memctl did not note it). `undone` says that the change was last found neither on the disk
+    nor in a commit, and `announced` that a user was told so. With `allow_secret` the change may contain what
+    looks like a credential.
     """
 
     file: Path
@@ -106,7 +107,10 @@ class _Stored(msgspec.Struct):
 
 
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
-    """Write the entry of a change before its first file is written. `base` is the commit that HEAD is."""
+    """Write the entry of a change before the first file of the change is written, and return the entry.
+
+    `folder` is that of the pending changes; `base` is the id of the commit that HEAD is.
+    """
     file = new_file(folder, f".{WRITING}.json")
     return _stored(PendingEntry(file, WRITING, change, held=held, base=base, allow_secret=allow_secret))
 
@@ -157,7 +161,10 @@ def remaining_change(folder: Path, entry: PendingEntry) -> Change:
 
 
 def as_on_disk(folder: Path, change: Change) -> Change:
-    """Return a change with the present texts of its files, which somebody may have edited since."""
+    """Return a change with the texts that its files have on the disk now, since somebody may have edited them.
+
+    A written file that is missing now, and a deleted file that exists again, are left out.
+    """
     texts = ((write, text_at(folder, write.path)) for write in change.writes)
     writes = tuple(msgspec.structs.replace(write, text=text) for write, text in texts if text is not None)
     deletes = tuple(delete for delete in change.deletes if text_at(folder, delete.path) is None)
@@ -165,7 +172,7 @@ def as_on_disk(folder: Path, change: Change) -> Change:
 
 
 def text_at(folder: Path, path: str) -> str | None:
-    """Return the text of a file of the memory, with undecodable bytes escaped; None if there is no file."""
+    """Return the text of a file of the memory, with U+FFFD for bytes that are not UTF-8; None if there is no file."""
     try:
         return clean_newlines((folder / path).read_bytes().decode(errors="replace"))
     except OSError:

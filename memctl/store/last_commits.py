@@ -226,9 +226,9 @@ def _depth(memory: Memory) -> str:
 
 
 class MadeBetween:
-    """The records that HEAD's commits between two Unix times changed, from the cache.
+    """The commits of HEAD's history between two Unix times that changed the texts of records, from the cache.
 
-    There are none if the cache can't be used.
+    `commits` has their dates in Unix seconds, by commit id. It is empty if the cache can't be used.
     """
 
     def __init__(self, memory: Memory, first: int, last: int) -> None:
@@ -243,7 +243,7 @@ class MadeBetween:
                 self._cache = cache
 
     def paths(self, commits: Collection[str]) -> list[str]:
-        """Return the paths of the records that some of these commits changed."""
+        """Return the paths of the records that at least one of `commits` (ids) changed, sorted."""
         if self._cache is None or not commits:
             return []
         asked = f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"

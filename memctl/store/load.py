@@ -1,8 +1,8 @@
 """Reading Snapshots: from the disk through the cache, and through `objects` from the index or a revision.
 
-For the disk, Git says what changed: the cache holds for the tree that HEAD has at `.memory/`, except for the files that
-`git status` names. That takes Git 20 ms for 10,000 records, in a process of its own while Python imports; a stat of
-each file from Python takes 30 ms more.
+Git says which files on the disk have changed: the cache describes the files of HEAD, and `git status` names those that
+differ from HEAD. That takes Git 20 ms for 10,000 records, in a process of its own, while Python imports modules; a stat
+of each file from Python would take 30 ms more.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ def revision(memory: Memory, name: str) -> Snapshot:
 
 
 def near_worktree(memory: Memory, commit: str) -> Snapshot:
-    """Return the memory of a commit or tree that is much like the worktree: equal files are taken from the cache."""
+    """Return the memory of a commit or tree (given by its id) whose files are mostly those of the worktree.
+
+    Files that are equal in the worktree are taken from the cache, which is faster than reading them from Git.
+    """
     from memctl.store import objects
 
     return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))

@@ -25,7 +25,7 @@ announce: Callable[[str], None] | None = None
 
 @contextmanager
 def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
-    """Hold the lock during the block, which gets the time of its last use.
+    """Hold the lock of a file during the block, which gets the time at which the lock was last held before.
 
     The time is in ns since the epoch, by the file system's clock. Raises MemctlError if another process holds the lock
     for `patience` seconds, or its file can't be written.
@@ -129,10 +129,11 @@ def _held_above(file: Path) -> bool:
 def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
     """Hold back Ctrl-C during the block, and raise KeyboardInterrupt at its end.
 
-    Otherwise the next write would finish a half-done one, under an id that nobody has seen. The block gets a list to
-    which it adds what it has done; after an interrupt the list goes to `remarks`. If it is empty, an error of the block
-    is remarked, since a terminal interrupts Git and its hooks, too. A second interrupt is not held back, because a hook
-    of the user's may hang. If interrupts have another handler, or are ignored, nothing changes.
+    The reason is that an interrupted write would be finished by the next one, under an id that nobody has seen. The
+    block gets a list, to which it adds sentences about what it has done; after an interrupt these are added to
+    `remarks`. If the block then raises MemctlError, the message and hint of the error are added instead, since a
+    terminal interrupts Git and its hooks, too. A second interrupt is not held back, because a hook of the user's may
+    hang. Outside of the main thread, and if interrupts have another handler or are ignored, nothing is held back.
     """
     import signal
     import threading

@@ -21,8 +21,10 @@ from memctl.store.place import CONFIG, JOBS
 
 
 class Memory:
-    """An opened memory: `folder` is its `.memory/`, `prefix` the same relative to the worktree's top, as Git writes
-    it."""
+    """An opened memory: its folder, the repository around it, the environment and the settings.
+
+    `folder` is the absolute path of the `.memory/`, `prefix` the path of this folder relative to the worktree's top.
+    """
 
     def __init__(self, folder: Path, repository: Repository, environ: Mapping[str, str], config: Config) -> None:
         self.folder = folder
@@ -102,7 +104,8 @@ class Memory:
     def imported_memory_id(self, identity: str) -> str:
         """Return the UUIDv7 of an imported record, derived from `identity`, so that a second import recognises it.
 
-        It has no time in it, since nobody was at work when the record came in (`Record.recorded`).
+        The time in the UUID is 0, since the import is not the time at which somebody made the record (see
+        `Record.recorded`).
         """
         return ids.uuid7(0, self._digest(identity))
 
@@ -168,7 +171,10 @@ class Memory:
         return os.path.isdir(self.hooks / JOBS)
 
     def ask(self) -> StatusProcess:
-        """Return a `git status` of the memory: the first time the one started with the process, then a new one."""
+        """Return a running `git status` of the memory's files.
+
+        The first call returns the one that was started before the memory was opened, if any; all others start one.
+        """
         asked, self.asked = self.asked, None
         return asked or StatusProcess(self.repository, self.prefix)
 
@@ -201,7 +207,8 @@ def _clean(text: str) -> str:
 def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:
     """Return the memory nearest to `start`, upwards within its worktree; raises MemctlError if there is none.
 
-    `asked` is a running `git status` of the memory, if it was started before; its folder is not searched again.
+    `asked` is a running `git status` of a memory, if one was started before; then that memory is opened without a
+    search from `start`.
     """
     if asked is None:
         _, folder = place.find(start)

@@ -1,8 +1,8 @@
-"""Writing a file that the user named (`--out FILE`, `--svg FILE`), and never a place that a repository chose.
+"""Write a file that the user named (`--out FILE`, `--svg FILE`), but not through a link that the repository made.
 
-A repository can have a link under the name to which somebody writes, such as `context.md -> ~/.bashrc`, and a record
-whose text is a line of a shell. So links in a worktree are refused if Git tracks them, or if they lead out of it. Git's
-own files are refused, too, since its settings can name programs to run.
+A foreign repository can contain a symbolic link with a name that users often choose, such as `context.md -> ~/.bashrc`,
+and a record whose text is a shell command. So links in a worktree are refused if Git tracks them, or if they lead out
+of the worktree. Git's own files are refused, too, since Git's settings can name programs to run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def write(file: Path, text: str) -> None:
 
 
 def refuse(file: Path) -> None:
-    """Raise MemctlError if a file must not or can't be written: for checks before steps that can't be taken back."""
+    """Raise MemctlError if a file must not or can't be written; write nothing.
+
+    `write` calls this, too. A caller that first takes a step that can't be undone calls it before that step.
+    """
     for link in _links(file):
         _refuse_link(file, link)
     _refuse_gits_own(file)

@@ -34,9 +34,10 @@ def at_revision(memory: Memory, name: str) -> InGit:
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
-    """Return the memory of a commit or tree, given by its id and the `name` for messages.
+    """Return the memory of a commit or tree, given by its id (`commit`) and by the `name` for messages.
 
-    `known` files are not read again.
+    `known` returns a cache, and the paths of the files that are different in this memory; all other files of the cache
+    are not read from Git.
     """
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known)
 
@@ -51,19 +52,24 @@ def newest_with(memory: Memory, paths: Sequence[str]) -> Snapshot | None:
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
-    """Return the memory as it is staged; files that are `known` from the worktree are not read again."""
+    """Return the memory in the index, as it is staged.
+
+    `known` returns a cache, and the paths of the files that are different in the index; all other files of the cache
+    are not read from Git.
+    """
     return InGit(memory, "index", index.entries(memory.repository, memory.prefix), "", known)
 
 
 def nothing() -> Known:
-    """Return no known files, for a source that reads all of them."""
+    """Return an empty cache and no paths: with this as `known`, a memory is read from Git as a whole."""
     return Cache.open(None), set()
 
 
 class InGit:
-    """The files of a memory in Git, as the Source of a Snapshot; records that are not `known` are read when needed.
+    """The files of a memory in Git's index or at a revision, as the Source of a Snapshot.
 
-    `record.source.Source` describes the methods.
+    `known` returns a cache, and the paths of the files that are different here; records that the cache does not have
+    are read from Git when they are needed. `record.source.Source` describes the methods.
     """
 
     def __init__(
@@ -84,7 +90,7 @@ class InGit:
 
     @cached_property
     def config(self) -> Config:
-        """The settings of that revision; today's if it has none."""
+        """The settings in this index or revision; those of the worktree if it has no config.yaml."""
         if CONFIG not in self._entries:
             return self._memory.config
         return parse_config(self.read(CONFIG), f"{self._memory.prefix}/{CONFIG}")

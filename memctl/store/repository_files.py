@@ -71,7 +71,7 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return the blob ids of files that are as in Git, by path; "" for a changed, staged or new file."""
+        """Return for each file, by path, the blob id that Git has of it, "" if the file is changed, staged or new."""
         return self._known
 
     def is_settled(self, path: str) -> bool:

@@ -23,8 +23,9 @@ _MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest pa
 class SearchEntry(NamedTuple):
     """An entry of the search index: its kind, its key (an id or marker) and its texts.
 
-    `terms` are other words by which it is found: ids, tags, paths, its section. Entries of one `thread` belong
-    together; `links` are the keys of linked entries, and of the page that it belongs to.
+    `terms` are other words by which the entry is found: ids, tags, paths, its section. `thread` is a name that entries
+    which belong together share: headings of a page, sections of a session's page, records of one agent and day; "" for
+    none. `links` are the keys of the entries that this one links to, and of the page or section around it.
     """
 
     kind: str

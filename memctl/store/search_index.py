@@ -78,7 +78,10 @@ class SearchIndex:
 
     @classmethod
     def in_memory(cls, remark: str) -> SearchIndex:
-        """Return an empty index in memory; its entries get numbers that none in the file has."""
+        """Return an empty index in memory; its entries get numbers that no entry of the index in the file has.
+
+        `remark` says why the index is in memory.
+        """
         database = _connect(None)
         database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))
         return cls(database, remark)

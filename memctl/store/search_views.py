@@ -1,6 +1,7 @@
 """Views of the search index: the entries of a checkout or revision, with their paths.
 
-A view is updated by the process that searches in it. A view that has the token of its source is up to date.
+The process that searches in a view updates it first. A view is up to date if the token stored with it is that of its
+SearchSource.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _KNOWN = "SELECT DISTINCT path, blob FROM live JOIN entries USING (number) WHERE
 class SearchSource(msgspec.Struct, frozen=True):
     """The files to search: all that a cache has, and `others`.
 
-    `name` is that of the view; `token` changes with every change of a file. `read` returns the text for a path and blob
-    id, and raises OSError if the file has changed. `others` returns the blob ids of files that the cache does not have,
-    by path.
+    `name` is that of the view with the entries of these files; `token` changes with every change of a file. `read`
+    returns the text for a path and blob id, and raises OSError if the file has changed. `others` returns the blob ids
+    of files that the cache does not have, by path.
     """
 
     name: str
@@ -65,10 +66,11 @@ def _place(memory: Memory) -> str:
 
 
 def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
-    """Return the search index, and the number of the updated view of a source in it.
+    """Return the search index, and the number of a source's view in this index, after an update of the view.
 
-    If another process writes for long, the view is as it was. If there is no view, or the index can't be written, the
-    index is one in memory. The memory's remarks say so in both cases.
+    If another process is writing to the index for too long, the view is returned as it was before; if it does not
+    exist yet, or if the index can't be written, an index in memory is made and returned. In both cases a remark of the
+    memory says so.
     """
     index = SearchIndex.open(memory)
     try:
@@ -95,9 +97,9 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
 def replacement_index(
     memory: Memory, index: SearchIndex, source: SearchSource, *, is_damaged: bool
 ) -> tuple[SearchIndex, int]:
-    """Return an index in memory and the number of its view, in place of one that is locked or damaged.
+    """Return a new index in memory, and the number of the source's view in it, in place of a locked or damaged index.
 
-    A damaged one is deleted.
+    `index` is closed; with `is_damaged` its file is deleted.
     """
     file = index.file
     index.database.close()

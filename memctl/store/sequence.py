@@ -1,4 +1,6 @@
-"""The next number of a day's ids. All worktrees of a clone share the sequence; the caller holds the lock.
+"""Numbering of ids, such as DEC-2025-11-04-001, by type and day.
+
+All worktrees of a clone share the sequence; the caller holds the lock.
 
 The counters are a cache: if they are missing, the numbers are found in the files of every worktree and in every commit
 since that day, on any branch. Numbers that `memctl renumber` derived from a record do not count.

@@ -61,7 +61,7 @@ class SessionDir:
             return 0
 
     def claim_hint(self, what: str) -> bool:
-        """Note that a hint is given, and return whether it is the first time since the last compaction."""
+        """Note that the hint named `what` is given; return whether it is the first time since the last compaction."""
         return self.create_marker(f"{_SAID}{what}")
 
     def create_marker(self, name: str) -> bool:
@@ -75,14 +75,15 @@ class SessionDir:
     def claim_event(self, event: bytes, *, is_one_of_many: bool) -> bool:
         """Note an event, and return whether this process is the first to note it.
 
-        A host with our hook in two of its files (a user's and a project's) gives both the same bytes at once. The
-        marker's name is a format that all versions of memctl share, since two may be hooked side by side: `event-` and
-        the BLAKE2b digest, 12 bytes in hexadecimal digits, of what the host wrote to standard input.
+        A host that has memctl's hook in two of its settings files (the user's and the project's) starts both hooks at
+        once with the same bytes, `event`. The note is a marker file. Its name is a format that all versions of memctl
+        share, since two of them may be hooked side by side: `event-` and the BLAKE2b digest of the bytes, 12 bytes in
+        hexadecimal digits.
 
-        A new event deletes the markers of earlier ones, since the host goes on only when all hooks have answered. With
-        `is_one_of_many` it does not: several tool calls end, and several sub-agents begin, at once. A marker older than
-        a hook may take is ignored: its event had the same words, as when a session is resumed, killed and resumed
-        again.
+        The markers of earlier events are deleted, since the host goes on only when all hooks have answered. With
+        `is_one_of_many` they stay, since several tool calls may end, or several sub-agents begin, at once. A marker
+        that is older than a hook may take does not count: it is of an earlier event with the same bytes, as when a
+        session is resumed, killed and resumed again.
         """
         from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more after every tool call
 
@@ -128,7 +129,7 @@ class SessionDir:
         return self.create_marker(_SHOWN + identifier.replace("/", "-"))
 
     def shown(self) -> set[str]:
-        """Return the ids of what was shown since the last compaction, with `-` for each `/`."""
+        """Return the ids of the records, pages and files shown since the last compaction, with `-` for each `/`."""
         return {name[len(_SHOWN) :] for name in self._marks(_SHOWN)}
 
     def reset(self) -> None:
@@ -149,7 +150,7 @@ class SessionDir:
                 yield SessionDir(self.root, path.name)
 
     def tidy(self) -> None:
-        """Delete the folders of the oldest sessions if there are very many."""
+        """Delete the folders of all sessions but the 200 most recently changed."""
         for path in _by_age(self.path.parent)[_MOST_SESSIONS:]:
             from shutil import rmtree  # 4 ms, and mostly there is nothing to tidy
 
@@ -157,10 +158,10 @@ class SessionDir:
 
 
 def find_root(start: Path) -> tuple[Repository, Path, Path] | None:
-    """Return the repository, the folder with the `.memory/` at or above `start`, and that of its hooks' sessions, or
-    None.
+    """Find the memory at or above `start` for a hook; None if there is none.
 
-    The memory is not opened: it may be broken, and a hook has no time for it.
+    Returns the repository, the folder that contains the `.memory/`, and the folder of all sessions of this memory
+    (`SessionDir.root`). The memory is not opened: it may be broken, and a hook has no time for it.
     """
     from memctl.git.repository import open_repository
     from memctl.store import place

@@ -18,17 +18,17 @@ FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")
 
 
 def remote_ref(remote: str) -> str:
-    """Return the name of the ref with what was fetched of a remote's refs/memctl/sessions."""
+    """Return the name of the local ref for the state in which a remote's refs/memctl/sessions was last fetched."""
     return REF.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
 def head(memory: Memory) -> str:
-    """Return the id of the ref's commit, "" if there is none. Git is not started."""
+    """Return the id of the commit of refs/memctl/sessions, "" if there is no such ref. Git is not started."""
     return memory.repository.tip(REF)
 
 
 def as_of(memory: Memory, revision: str) -> str:
-    """Return the id of the ref's last commit that is no later than a revision, "" if there is none."""
+    """Return the id of the newest commit of refs/memctl/sessions not dated after a revision, "" if there is none."""
     tip = head(memory)
     if not tip:
         return ""
@@ -39,7 +39,7 @@ def as_of(memory: Memory, revision: str) -> str:
 
 
 def has(memory: Memory, path: str) -> bool:
-    """Return whether a path below `.memory/` is a file in the worktree or on the ref."""
+    """Return whether a path below `.memory/` is a file in the worktree or on refs/memctl/sessions."""
     if os.path.lexists(memory.folder / path):
         return True
     tip = head(memory)

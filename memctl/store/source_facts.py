@@ -30,7 +30,10 @@ def keep(cache: Cache, found: Mapping[Key, bytes]) -> None:
 
 
 def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None:
-    """Delete the facts of all blobs but `blobs`, if they outnumber those of `blobs`."""
+    """Delete the facts of the blobs that are not in `blobs`, if they are more than 5,000 and outnumber the others.
+
+    `known` are the keys of all stored facts.
+    """
     gone = {key for key in known if key[0] not in blobs}
     if len(gone) > max(len(known) - len(gone), _SPARE):
         _change(cache, "DELETE FROM sources WHERE blob = ? AND name = ?", gone)

@@ -76,7 +76,11 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 
 
 class StoredTexts:
-    """The Texts of a view of the search index, updated first; `record.source.Texts` describes the methods."""
+    """The Texts of a Snapshot, read from a view of the search index, which is updated first.
+
+    `searched` are the files to search, `hidden` the paths of those that are left out of every answer.
+    `record.source.Texts` describes the methods.
+    """
 
     def __init__(self, memory: Memory, searched: SearchSource, hidden: frozenset[str] = frozenset()) -> None:
         self._memory = memory

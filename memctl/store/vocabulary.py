@@ -23,7 +23,7 @@ def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
 
 
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Remove words from the vocabulary that no text contains any more, also not in another form with the same stem."""
+    """Remove those of some words from the vocabulary that no text contains any more, in any form with the same stem."""
     find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
     gone = [(word,) for word in _words_to_keep(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
     database.executemany("DELETE FROM vocabulary WHERE word = ?", gone)
@@ -34,10 +34,11 @@ def _words_to_keep(words: Iterable[str]) -> list[str]:
 
 
 def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
-    """Return the words to search in place of one: none if the word occurs, if it is a number, or if no word is similar.
+    """Return the words to search in place of a misspelt one, () if the word occurs, is a number or resembles no other.
 
-    Otherwise they are the two words of which it is made (`read_timeout` for `readtimeout`), or the words with the most
-    similar spelling, the most frequent first. The first letter is taken to be right, or swapped with the second.
+    They are the two words of which it is made ("read timeout" for "readtimeout"), or else words with a similar
+    spelling, the most frequent first. The first letter is taken to be right, or swapped with the second. `count`
+    returns in how many texts a word or phrase occurs, at most the number that it is given.
     """
     if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()

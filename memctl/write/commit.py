@@ -53,7 +53,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """A line for a person who interrupted a write after it was done."""
+        """What became of the change: a line for a person who interrupted memctl after the files were written."""
         change = f"{self.change.op} {self.change.title}"
         if self.commit:
             return f"it was written already, in commit {self.commit[:10]}: {change}"

@@ -1,4 +1,4 @@
-"""The commits that added files and lines, and which additions were in the history of others.
+"""The commits that added files and lines of a memory, and which other additions each such commit has in its history.
 
 Two clones can give one id to two records. Whoever referred to the id meant the record in the history of the commit with
 the reference: the other record was made elsewhere, and came by a merge.
@@ -18,10 +18,10 @@ _LARGEST = 2 * 1024 * 1024  # bytes of a file that is searched for a mark
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A file whose first commit is asked for, or with a `line` (1-based, as the file is now) that line of it.
+    """A file, or with a `line` (1-based, as the file is now) that line of it, whose first commit is looked for.
 
-    `path` is below `.memory/`. A file's commit is the first with `mark` in its text, since both sides of a merge may
-    have added a file at that path.
+    `path` is below `.memory/`. The first commit of a file is the first with `mark` in the file's text, since both sides
+    of a merge may have added a file at that path.
     """
 
     path: str
@@ -30,13 +30,13 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class History(Protocol):
-    """The Git history of a memory: when things were added, and which of them the author of one could know."""
+    """The Git history of a memory: when files and lines were added, and which others existed when one was added."""
 
     def times_added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
         """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
 
     def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return for each of `writers` the things that existed in its commit's history, the commit included.
+        """Return by writer the `things` that were added in the history of the writer's commit, that commit included.
 
         A writer that is not committed knew all `things`.
         """
@@ -77,7 +77,10 @@ class Authorship:
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
     def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return for each of `writers` the things that existed in its commit's history, the commit included."""
+        """Return by writer the `things` that were added in the history of the writer's commit, that commit included.
+
+        A writer that is not committed knew all `things`.
+        """
         self._find({*writers, *things})
         bringing = {thing: self._every.get(thing) or {self._commits.get(thing)} for thing in things}
         of_things = {commit for commits in bringing.values() for commit in commits if commit}

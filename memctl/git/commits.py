@@ -101,10 +101,11 @@ def commit_on_ref(
     *,
     by_agent: bool = False,
 ) -> str:
-    """Commit `files` to a ref of memctl's and return the commit's id. `place` is the ref, and the commit to follow.
+    """Commit `files` to a ref of memctl's and return the commit's id.
 
-    The ref must be contained in that commit's history. Index, branch and the user's hooks are not involved. Raises
-    CommitPending if a commit to the branch could not be made either.
+    `files` are bytes by path, None for a deletion. `place` is the ref and the new commit's parent, whose history must
+    contain the ref's present commit. Index, branch and the user's commit hooks are not involved. Raises CommitPending
+    if Git fails, or if a commit to the branch could not be made now either.
     """
     (ref, parent), importer = place, prepared.importer
     try:
@@ -361,7 +362,10 @@ class NoIdentity(Exception):
 
 
 class Variables:
-    """All settings of Git and the author of commits, from a `git var -l` that runs meanwhile. `close` ends it."""
+    """All settings of Git and the author of commits, from a `git var -l` that runs while Python goes on.
+
+    `close` ends the process.
+    """
 
     def __init__(self, repository: Repository, moment: int | None = None) -> None:
         """Start Git; `moment` (Unix seconds) fixes the dates of the commits."""
@@ -405,9 +409,9 @@ class Variables:
 
 
 class Preparation:
-    """What a commit needs, from Git commands that run meanwhile.
+    """What a commit of some paths needs, from Git commands that run while Python goes on.
 
-    These are settings, identities, ignored paths and a `git fast-import`.
+    This is: Git's settings, author and committer, the first path that Git ignores, and a `git fast-import`.
     """
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:
@@ -422,7 +426,10 @@ class Preparation:
         self.importer = Importer(repository)
 
     def ignored_path(self) -> str:
-        """Return the first of the paths that Git ignores, with the rule that says so; "" if there is none."""
+        """Return the first path of the commit that Git ignores, with its rule; "" if Git ignores none.
+
+        The form is FILE:LINE:PATTERN of the rule, a tab, and the path. Raises GitFailed.
+        """
         if self._ruled is None:
             return ""
         complaint = self._ruled.communicate()[1]
@@ -451,7 +458,7 @@ _NOWHERE = "refs/memctl/unborn"  # the branch that `fast-import` takes a commit 
 class NewCommit(msgspec.Struct, frozen=True):
     """A commit that was made: its id, its branch ("" if HEAD is detached), and its parent ("" for the first commit).
 
-    The parent is None if nobody looked.
+    `parent` is None if it was not determined.
     """
 
     commit: str

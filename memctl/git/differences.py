@@ -17,8 +17,8 @@ _STATUSES = {"A": ADDED, "D": DELETED, "R": RENAMED}
 class FileChange(msgspec.Struct, frozen=True):
     """A file that differs between two states.
 
-    `status` is ADDED, MODIFIED, DELETED or RENAMED; then `before` is its old name. `blob` is the blob id of a file that
-    is deleted from the worktree.
+    `status` is ADDED, CHANGED, DELETED or RENAMED; `before` is the former path of a renamed file. `blob` is set only
+    for a file that is deleted from the worktree: its blob id in HEAD.
     """
 
     path: str

@@ -42,7 +42,7 @@ class EditedHook(MemctlError):
 
 
 def refuse_move(repository: Repository, ref: str) -> None:
-    """Raise EditedHook if moving `ref` for an agent would run an edited hook."""
+    """Raise EditedHook if moving `ref` for an agent would run a reference-transaction hook that was edited."""
     if edited := find_edited(repository, repository.branch()[1], _OF_REFS):
         raise EditedHook(
             f"{edited}, and moving {ref} would run it: no edited Git hook runs for an agent",
@@ -51,10 +51,10 @@ def refuse_move(repository: Repository, ref: str) -> None:
 
 
 def find_edited(repository: Repository, head: str, names: Collection[str] = ()) -> str:
-    """Return the first edited file that a commit on `head` would run, such as ".husky/pre-commit differs from HEAD".
+    """Return the first edited hook that a commit on `head` would run, such as ".husky/pre-commit differs from HEAD".
 
-    "" if there is none. `head` is "" before the first commit. With `names` only hooks of these names are run. Git is
-    started only if hooks are in the worktree or name files in it.
+    "" if there is none. `head` is "" before the first commit. With `names` only hooks with one of these names are
+    checked. Git is started only if hooks are in the worktree or name files in it.
     """
     paths = list(dict.fromkeys(_run_from_worktree(repository, names)))
     if not paths:
@@ -68,9 +68,9 @@ def find_edited(repository: Repository, head: str, names: Collection[str] = ()) 
 
 
 def accept(repository: Repository, head: str) -> None:
-    """Note the present hooks as accepted, since a person's commit runs them.
+    """Store the present contents of the worktree's hooks as accepted, since a person's commit runs them.
 
-    Some, such as husky's own files, are in no commit.
+    Agents' commits may run them from then on, also those that are in no commit, such as husky's own files.
     """
     paths = list(dict.fromkeys(_run_from_worktree(repository)))
     known, there = _blobs(repository, head, paths)

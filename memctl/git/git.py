@@ -165,7 +165,10 @@ OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a git command, in which it never asks at the terminal. The user's hooks inherit it."""
+    """Return the environment for a git command, in which it never asks at the terminal. The user's hooks inherit it.
+
+    `extra` are variables to add, by name.
+    """
     env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
     env["GIT_TERMINAL_PROMPT"] = "0"
     env.update(extra or {})
@@ -211,7 +214,8 @@ def read(
 ) -> bytes:
     """Run a git command that only reads, and return its output; raises GitFailed.
 
-    Paths in `args` are taken literally, without Git's patterns; `literal=False` is for the few commands that complain.
+    Paths in `args` are taken literally, without Git's patterns, unless `literal=False`: a few commands fail with
+    literal paths. `extra` are environment variables to add, by name.
     """
     extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
     return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
@@ -284,7 +288,7 @@ def pager(cwd: Path) -> str:
 
 
 def run_pager(command: str, text: str) -> None:
-    """Show a text in a pager, which a shell starts as Git's does, and wait for its end."""
+    """Show a text in a pager, and return when the pager has ended; a shell runs `command`, as for Git's own pager."""
     import signal
     import subprocess
 
@@ -304,9 +308,10 @@ def name(raw: bytes) -> str:
 
 
 def committing_process() -> str:
-    """Return the process id of the memctl whose commit runs the present hook; "" outside of such a hook.
+    """Return the process id of the memctl whose commit runs the Git hook around this process; "" outside of a hook.
 
-    Programs that the hook leaves running inherit the variable, but that memctl has ended by then.
+    The id is in an environment variable. A program that outlives the hook still has the variable, but gets "", since
+    that memctl has ended.
     """
     maker = os.environ.get(COMMITTING, "")
     if not maker.isdecimal():

@@ -47,12 +47,13 @@ def commits(
     beside: str = "",
     is_line: bool = False,
 ) -> list[Commit]:
-    """Return the commits that touched any of `paths` (relative to the worktree's top), newest first.
+    """Return the commits that touched any of `paths` (relative to the worktree's top), newest first, at most `limit`.
 
-    They are in the history of `revision` or of the commit `beside`. With `is_line` only first parents are followed.
+    They are in the history of `revision` or of the commit `beside` ("" for none). With `is_line` only first parents are
+    followed.
 
-    If a merge took one side's files unchanged, only that side is searched; with `given_up` also the other side, and the
-    merge is returned. A merge of which only one side touched the paths is no change.
+    If a merge took the files of one side unchanged, commits of its other side are left out, unless `given_up`: then
+    these commits and the merge are returned, too. A merge is left out if only one of its sides touched the paths.
     """
     tips = _tips(repository, revision, beside)
     if not tips:
@@ -84,10 +85,10 @@ def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
 
 
 def has_given_up(repository: Repository, path: str, revision: str, limit: int) -> bool:
-    """Return whether `commits` finds others among the latest `limit` with `given_up` than without.
+    """Return whether the latest `limit` commits of a path include some that a merge gave up.
 
-    Git reads only as far as needed for `limit`: 4 ms. To find out for all of history it has to read all of it, which
-    takes 69 ms for 5,000 commits.
+    These are the commits that the function `commits` returns only with `given_up`. Git reads only as far as needed for
+    `limit`: 4 ms. To find out for all of history it has to read all of it, which takes 69 ms for 5,000 commits.
     """
     if revision == "HEAD" and not repository.has_head():
         return False

@@ -31,7 +31,11 @@ class Remains(msgspec.Struct, frozen=True):
 
 
 def find(repository: Repository, texts: Iterable[str], folder: str, seconds: float = 10.0) -> Remains:
-    """Search the commits of all refs and stashes for texts in files below a folder, or in memctl's own refs."""
+    """Return the commits that added one of some texts to a file below a folder, or that touched one and name the text.
+
+    A commit names a text in its message. All refs and stashes are searched, and in memctl's own refs every file. The
+    search stops after `seconds`; the result's `is_complete` is then False.
+    """
     wanted = [text.encode() for text in texts]
     deadline = time.monotonic() + seconds
     found: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Git's setting memctl.hookCommits: what of an agent's session memctl commits by itself, and where."""
+"""Git's setting memctl.hookCommits: what memctl commits by itself during an agent's session, and to which ref."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ class UnknownValue(MemctlError):
 
 
 def mode(repository: Repository) -> str:
-    """Return the value of memctl.hookCommits: ALL, RECORDS or NONE, "" if it is not set; raises UnknownValue."""
+    """Return the value of memctl.hookCommits: ALL, RECORDS or NONE, "" if it is not set; raises UnknownValue.
+
+    ALL commits everything to the branch; RECORDS commits pages of sessions and checkpoints to a ref of memctl's
+    instead; NONE commits nothing.
+    """
     value = repository.settings().get(SETTING.lower())
     if value is None:
         return ""
@@ -37,8 +41,8 @@ def mode(repository: Repository) -> str:
 def default(repository: Repository) -> str:
     """Return the memctl.hookCommits for newly installed hooks: RECORDS on a branch with an upstream, else ALL.
 
-    It is ALL, too, if an earlier memctl was in use, which committed all, and the trust in the clone comes from
-    elsewhere.
+    It is ALL, too, if an earlier memctl, which committed everything, was in use in the clone and the clone's own config
+    does not set memctl.trusted.
     """
     from memctl.git import earlier_use  # mostly something is set
 

@@ -1,12 +1,12 @@
 """The commits that introduced the texts of files, through merges, squashes, rebases and reverts.
 
-A commit *introduces* a text if a file has it there and in none of the commit's parents. A merge that took a file as one
-side had it introduces nothing; one that gave it a new text does. After a squash or a rebase it is the new commit, since
-the old ones are not in the history. If several commits introduced one text (a cherry-pick on both sides of a merge, a
-revert), the latest counts.
+A commit *introduces* a text if a file has the text in the commit and in none of the commit's parents. A merge that took
+a file as one side had it introduces nothing; a merge that gave the file a new text introduces that text. After a squash
+or a rebase the new commit introduces the text, since the old ones are not in the history. If several commits introduced
+one text (a cherry-pick on both sides of a merge, a revert), the latest counts.
 
-All of history is read, with the sides that merges gave up: which of these a log leaves out depends on where it begins,
-so the results of a part could not be extended later.
+All of history is read, with the sides that merges gave up: which sides `git log` leaves out depends on the commit where
+it begins, so the results for a part of history could not be extended later.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NOTHING = "0"  # the digit of which the id of no blob consists
 class Introduction(msgspec.Struct, frozen=True):
     """A commit that introduced a text: its date in Unix seconds, the file, and the blob id of the text.
 
-    `before` are the file's blob ids in the commit's parents if the new one may differ from them only in retrieval
-    counts, which memctl updates in merges and in its maintenance. `squashed` is the range of commits that the commit
-    squashes, "" if it squashes none.
+    `before` are the blob ids of the file in the commit's parents; it is empty unless the new text may differ from the
+    parents' texts in nothing but retrieval counts, which memctl updates in merges and in its maintenance. `squashed` is
+    the range of commits that the commit squashes, "" if it squashes none.
     """
 
     path: str

@@ -58,7 +58,7 @@ class LineMap(msgspec.Struct, frozen=True):
         return range(0)
 
     def is_first_with(self, lines: tuple[int, int]) -> bool:
-        """Return whether one of the newer version's lines in a range (first and last) is not in the old version."""
+        """Return whether a range of the newer version's lines (first and last) has one that the old version lacks."""
         return any(hunk.new and hunk.now <= lines[1] and lines[0] < hunk.now + hunk.new for hunk in self.hunks)
 
 

@@ -19,7 +19,10 @@ _OF_CLONE = ("HEAD", "config", "packed-refs", "shallow")
 
 
 def parse(stderr: str, top: Path) -> Path | None:
-    """Return the lock file that a message of Git's calls already existing; None for any other message."""
+    """Return the lock file that exists already according to Git's error output; None if that names no lock file.
+
+    `top` is the worktree's root, to which some of Git's messages are relative.
+    """
     if found := re.search(_NAMED, stderr):
         return Path(found[1])
     if found := re.search(_CONFIG, stderr):

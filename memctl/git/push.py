@@ -1,4 +1,4 @@
-"""`git push`, with three outcomes: somebody else was first, the push is refused, or the connection broke."""
+"""`git push`, with three kinds of failure: another push came first, the push is refused, or the connection broke."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class PushRefused(Exception):
 
 
 def run_push(repository: Repository, args: Sequence[str]) -> bool:
-    """Run `git push` with some arguments, and return False if somebody else was first.
+    """Run `git push` with some arguments, and return False if another push changed the remote's ref first.
 
-    Hooks can tell from a variable that memctl pushes. Raises PushRefused, or GitFailed for anything else, such as a
-    broken connection, after which the remote may have taken the push or not.
+    An environment variable tells hooks that memctl pushes. Raises PushRefused, or GitFailed for anything else, such as
+    a broken connection, after which the remote may have taken the push or not.
     """
     try:
         git.write(["push", *args], repository.top, extra={**git.ENGLISH, git.COMMITTING: str(os.getpid())})

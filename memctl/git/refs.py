@@ -55,7 +55,10 @@ def commit_tree(
     *,
     signed: bool = False,
 ) -> str:
-    """Store a commit of a tree, on no branch; return its id. Raises MemctlError if Git does not know who you are."""
+    """Store a commit of a tree, on no branch; return its id. Raises MemctlError if Git does not know who you are.
+
+    `moment` (Unix seconds) fixes the dates; `signed` signs the commit with the user's key.
+    """
     dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in ("AUTHOR", "COMMITTER")}
     options = [word for parent in parents for word in ("-p", parent)]
     options += ["-S"] if signed else []

@@ -109,7 +109,7 @@ def default(repository: Repository, remote: str) -> str:
 
 
 def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
-    """Push a commit to the upstream, as `git push` does; return False if somebody else was first.
+    """Push a commit to the upstream, as `git push` does; return False if another push changed the upstream first.
 
     The user's pre-push hook runs. Raises PushRefused, with the words of the hook, the remote or Git.
     """
@@ -132,7 +132,7 @@ def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int
 
 
 def count_outside(repository: Repository, new: str, old: str, folder: str) -> int:
-    """Return how many commits of `new` that `old` lacks touch files outside of a folder, without merges."""
+    """Return how many commits of `new` that `old` lacks touch files outside of a folder; merges are not counted."""
     args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
     return int(git.read(args, repository.top, literal=False))
 
@@ -154,13 +154,13 @@ def setting(repository: Repository, key: str) -> str:
 
 
 class SyncTurn:
-    """Turns at pushing to an upstream: ours, if we have it, and what the last fetch saw of those of others.
+    """The turn of a clone to push to an upstream: this clone's, if it has it, or another's, as the last fetch saw it.
 
     A clone that pushes often and has nothing to merge is always faster than one that has, and could keep it out for
     ever: of eight clones that only write and sync, one waited 65 s, 73 tries, while half of the syncs took 0.26 s.
-    Backing off can't help, since the winner does not know that anybody waits. So a clone that lost claims the next turn
-    by a ref at the remote, which only one can have (a push with a lease), and the others wait while it exists. It is
-    deleted with the sync.
+    Backing off can't help, since the winner does not know that anybody waits. So a clone whose push came too late
+    claims the next turn by a ref at the remote, which only one clone can have (a push with a lease), and the others
+    wait while the ref exists. The clone deletes the ref at the end of its sync.
 
     A turn is a courtesy and no lock: a remote that refuses the ref has no turns, the turn of a killed process ends
     after a while, and the branch itself is guarded by its own push.
@@ -179,7 +179,7 @@ class SyncTurn:
 
     @property
     def is_anothers(self) -> bool:
-        """Whether another clone has the turn, by the last fetch, and has not had it for too long."""
+        """Whether another clone had the turn at the last fetch, and has not had it longer than a turn may last."""
         found = self._anothers
         if not found:
             return False
@@ -189,9 +189,9 @@ class SyncTurn:
         return time.monotonic() - self._since < _PATIENCE
 
     def take(self, who: str) -> bool:
-        """Claim the turn for `who` and return whether that worked: no other clone has it.
+        """Claim the turn for this clone; return False if another clone has it. The claim's message names `who`.
 
-        True also if the remote refuses such refs, since it then has no turns at all.
+        True also if the remote refuses the refs of turns, since it then has no turns at all.
         """
         found = self._repository.tip(self._tracking)
         if self._is_refused or (self._mine and found == self._mine):
@@ -220,7 +220,7 @@ class SyncTurn:
             self._end(found)
 
     def give_back(self) -> None:
-        """End our turn."""
+        """End this clone's turn, if it has one."""
         if self._mine:
             self._end(self._mine)
             self._mine = ""

@@ -333,7 +333,10 @@ class Repository:
         return self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
 
     def hooks_of_commit(self) -> list[Path]:
-        """Return the hooks that a commit runs: `COMMIT_HOOKS`, and those that run in every lane."""
+        """Return the executable hooks that making a commit runs: `COMMIT_HOOKS`, and hooks of single steps of a commit.
+
+        Such steps are writing the index, moving the branch and collecting garbage.
+        """
         folder = self.hooks_folder()
         return [folder / name for name in (*COMMIT_HOOKS, *_OTHER_HOOKS) if os.access(folder / name, os.X_OK)]
 

@@ -72,7 +72,8 @@ class StatusProcess:
 class UntrackedNames:
     """The stored names below a folder that Git does not track.
 
-    The file has the lines of Git's answer, a stamp of the index, and all folders, each after its stamp.
+    `file` stores the lines of Git's answer, a stamp of the index, and all folders below the folder, each after its
+    stamp.
     """
 
     def __init__(self, repository: Repository, prefix: str) -> None:
@@ -82,7 +83,7 @@ class UntrackedNames:
         self._before: dict[bytes, bytes] = {}  # marks of folders by path, as they were kept last
 
     def recall(self) -> list[bytes] | None:
-        """Return Git's lines for untracked and ignored names; None if they may have changed since."""
+        """Return Git's stored lines for untracked and ignored names; None if none are stored or they are outdated."""
         with suppress(OSError, ValueError):  # there is none yet, or it is damaged, or a folder is gone
             if os.path.getsize(self._index) < _LARGE:
                 return None
@@ -95,7 +96,10 @@ class UntrackedNames:
         return None
 
     def keep(self, items: Iterable[bytes], asked: int) -> None:
-        """Store Git's lines, for which it was asked at a time in ns, unless a folder has changed since."""
+        """Store Git's lines for untracked and ignored names, unless the index or a folder has changed since.
+
+        `asked` is the time at which Git was asked for the lines, in ns.
+        """
         with suppress(OSError):
             index, latest = mark(self._index)
             folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE else []

@@ -242,7 +242,7 @@ def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -
 
 
 def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-    """Return the items that both lists have or one of them added, without those that one of them removed.
+    """Return the items that `ours` and `theirs` both have, or that one of them added to `base`.
 
     They are in the order of `ours`, followed by those that only `theirs` has. Items with equal keys are the same.
     """
@@ -254,10 +254,11 @@ def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: 
 
 
 def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
-    """Return the names of both lists, each once, in the order of `ours`, or of `theirs` if only that was reordered.
+    """Return the names of `ours` and `theirs`, each once, merged into one order.
 
-    A name that only the other list has comes after the name before it there; two names for one place are in the order
-    of `base`, else of `order`. The name "", which stands for text before the first name, stays first.
+    The order is that of `ours`, or of `theirs` if only `theirs` was reordered since `base`. A name that only the other
+    list has comes after the name before it there; two names for one place are in the order of `base`, else of `order`.
+    The name "", which stands for text before the first name, stays first.
     """
     first, second = (theirs, ours) if _moved(base, theirs) and not _moved(base, ours) else (ours, theirs)
     found = list(first)

@@ -24,10 +24,10 @@ _ASKED = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 
 
 def state(repository: Repository, environ: Mapping[str, str]) -> str:
-    """Return TRUSTED, REFUSED if the clone's setting forbids trust, or UNKNOWN.
+    """Return whether the clone is trusted: TRUSTED, REFUSED if its setting memctl.trusted forbids it, or UNKNOWN.
 
-    The cheapest sign is checked first, and the reflogs last. A clone that was in use before the setting existed gets it
-    now, and its hooks go on to commit what they did.
+    `environ` may have MEMCTL_TRUST. A clone without the setting in which an earlier memctl was in use is trusted;
+    memctl.trusted is then set, and memctl.hookCommits, so that the clone's hooks commit what they did before.
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED
@@ -47,10 +47,10 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
 
 
 def grant(repository: Repository) -> None:
-    """Set memctl.trusted in the clone's own config; hooks that an earlier memctl installed go on to commit what they
-    did.
+    """Set memctl.trusted in the clone's own config; raises GitFailed.
 
-    Raises GitFailed.
+    If an earlier memctl was in use in the clone, memctl.hookCommits is set, too, so that its hooks commit what they did
+    before.
     """
     if is_marked(repository):
         return

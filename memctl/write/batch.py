@@ -20,7 +20,7 @@ _SHOWN = 3  # files that a remark names
 
 
 def base(memory: Memory) -> str:
-    """Return the commit before the batch to which the next change will belong."""
+    """Return the commit on which the batch of the next change is based: the open batch's base, or else HEAD's."""
     branch, head = memory.repository.branch()
     batch = batches.of_branch(memory, branch)
     return batch.base if batch else head
@@ -54,9 +54,9 @@ def _start(memory: Memory, head: str, tip: str) -> str:
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
-    """Close a batch after the commit `squash`, or with "" after commits of the user's that contain it.
+    """Close a batch whose changes are in the commit `squash`, or with "" in commits that the user made.
 
-    Raises MemctlError if its ref has moved.
+    Raises MemctlError if another process has moved the batch's ref.
     """
     repository = memory.repository
     if squash:

@@ -54,7 +54,7 @@ def read(memory: Memory) -> Move | None:
 
 
 def finish(memory: Memory) -> None:
-    """Finish an interrupted move and remark its result; raises MemctlError if files of the user's block it.
+    """Finish an interrupted move and report it in `memory.remarks`; raises MemctlError if files of the user's block it.
 
     The caller holds the lock.
     """
@@ -79,7 +79,10 @@ def finish(memory: Memory) -> None:
 
 
 def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
-    """Raise MemctlError if files of the user's block a move of the worktree; nothing is changed."""
+    """Raise MemctlError if files of the user's block a move of the worktree; nothing is changed.
+
+    `what` is the beginning of the error's message.
+    """
     if conflicts := index.in_conflict(memory.repository):
         _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are resolved, and commit them")
     try:

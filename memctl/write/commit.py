@@ -53,7 +53,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """A line for a person who interrupted a write after it was done."""
+        """What became of the change: a line for a person who interrupted memctl after the files were written."""
         change = f"{self.change.op} {self.change.title}"
         if self.commit:
             return f"it was written already, in commit {self.commit[:10]}: {change}"
@@ -110,10 +110,10 @@ def commit_all(
 def commit_waiting(
     memory: Memory, waiting: Sequence[PendingEntry], newest: PendingEntry, variables: Variables | None = None
 ) -> Outcome:
-    """Commit pending changes, the newest last, and return the outcome of that one.
+    """Commit the pending changes `waiting`, the newest last, and return the outcome of the `newest`.
 
     A change that somebody asked not to commit is committed only if it shares a file with another. `variables` are Git's
-    settings, if they were asked for before.
+    settings, if the caller has started to read them.
     """
     outcome = Outcome(newest.change)
     refused: Outcome | None = None
@@ -131,9 +131,10 @@ def commit_waiting(
 
 
 def commit_remaining(memory: Memory) -> Iterator[Outcome]:
-    """Yield the outcomes of pending changes, each committed when it is asked for, except those held on purpose.
+    """Commit pending changes, one commit at each iteration, and yield the outcomes.
 
-    A caller that sees one refused can stop. The caller holds the lock, and has finished interrupted writes.
+    Changes that somebody asked not to commit are left out, unless they share a file with another. A caller that sees an
+    outcome without a commit can stop. The caller holds the lock, and has finished interrupted writes.
     """
     for group in _groups(entry_state.entries(memory)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
@@ -242,7 +243,8 @@ def commit_paths(
     """Commit some paths as they are on disk, for some changes, to the branch or its batch; return the commit's id.
 
     "" if the paths are committed already. With `least` one of those paths must differ, since the others are rendered
-    documents, which need no commit of their own. Raises CommitPending.
+    documents, which need no commit of their own. `is_fresh` says that all paths differ from HEAD, so that Git is not
+    asked; `prepared` are Git commands already started for the commit. Raises CommitPending.
     """
     if not batches.is_wanted(memory):
         return _commit_on_branch(
@@ -299,9 +301,9 @@ def _commit_on_branch(
 def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
     """Bring worktree and batch in step before a write; return the outcome of a squash, if one was due.
 
-    Files that Git set back are restored. The batch is squashed if HEAD has moved since it began, or if changes are
-    commits of the branch from now on. `allowed` are the options of `manual_edits.objection`. The caller has finished
-    interrupted writes.
+    Files that Git set back are restored. The batch is squashed if HEAD has moved since it began, or if the settings now
+    ask for a commit of the branch for each change. `allowed` are the options of `manual_edits.objection`. The caller
+    has finished interrupted writes.
     """
     if _is_unsafe(memory):
         return None

@@ -62,9 +62,10 @@ def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
 
 
 def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft) -> Change:
-    """Return the Change that adds a record. A `snapshot` is needed if the draft refers to other records or a section.
+    """Return the Change that adds a record with the next id of `sequence`.
 
-    Raises MemctlError naming every invalid value.
+    A `snapshot` is needed if the draft refers to other records or a section. Raises MemctlError naming every invalid
+    value.
     """
     values = complete_values(memory, draft)
     if snapshot is not None:

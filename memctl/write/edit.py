@@ -206,9 +206,9 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if a record is an offered handoff.
+    """Raise MemctlError if a record is an offered handoff with sections.
 
-    Nobody could answer it after a change, and its sections would be the taker's for good.
+    Once the record has changed, nobody could answer the handoff, and its sections would be the taker's for good.
     """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:
@@ -295,7 +295,10 @@ def _changed_list(current: Sequence[str], action: str, given: Sequence[str]) -> 
 
 
 def scalar(record: Record, name: str, value: str, now: str) -> Any:
-    """Return the value of a front matter key for what a person typed; "" clears the key."""
+    """Return the front matter value of the key `name` for the `value` that a person typed; None for "".
+
+    Times may be relative to `now`. Raises MemctlError for a value that the key can't have.
+    """
     if name == "status":
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(

@@ -27,9 +27,9 @@ _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 
 
 class HandoffAnswer(msgspec.Struct, frozen=True):
-    """The result of an answer: the handoff as it was before, and the memory that had it.
+    """The result of answering a handoff: what was `done`, and the handoff and its memory's `snapshot` before.
 
-    `stays` has a line for each ownership that does not go back, since it was passed on meanwhile.
+    `stays` has a line for each section that does not go back to the giver, since its ownership was passed on meanwhile.
     """
 
     done: StepResult
@@ -39,10 +39,10 @@ class HandoffAnswer(msgspec.Struct, frozen=True):
 
 
 def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool = True) -> tuple[Snapshot, Handoff]:
-    """Return the handoff for what a person typed, and the memory that has it.
+    """Return the handoff that a person's `reference` names, and the memory that has it.
 
-    That is the snapshot or, with `everywhere` and a whole id, the memory of any branch. Raises MemctlError if there is
-    none.
+    That memory is `snapshot` or, with `everywhere` and a whole id, the memory of any branch. Raises MemctlError if
+    there is no such handoff.
     """
     wanted = reference.strip().upper()
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
@@ -102,14 +102,17 @@ def answer(
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """The result of settling handoffs: a line for each step, and what a remote's state replaced in this clone's."""
+    """The result of settling handoffs: a line for each step, and entries of coordination state that were lost.
+
+    `lost` describes the entries of this clone that a remote's replaced.
+    """
 
     lines: list[str]
     lost: tuple[str, ...] = ()
 
 
 def settle(memory: Memory, remote: str = "") -> Settlement:
-    """Set the owners of sections to what the answers of the worktree's handoffs say, here and at `remote` if given."""
+    """Set the owners of sections by the answers in the worktree's handoffs, in this clone and at `remote` if given."""
     found = handoff.read_all(load.disk(memory))[0]
     plan = handoffs.settle(found, memory.now)
     outcome = remote_state.update(memory, remote or None, plan, Terms())

@@ -27,7 +27,10 @@ _NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
-    """A file of the memory, with its record if it is one; `apart` if only one side of a merge has the file so."""
+    """A file of the memory, with its record if it is one.
+
+    `apart` says that the record has no file of its own: a merge found another record at its path.
+    """
 
     path: str
     text: str
@@ -43,8 +46,8 @@ class MemoryFile(msgspec.Struct, frozen=True):
 class Holder(msgspec.Struct, frozen=True):
     """A record, page or heading that has or had a name: its file, the origin of the name, and its new name.
 
-    `now` equals `name` if it keeps the name. `memory_id` is the record's after the change. A writer whose history has
-    the origin `until` knew that it no longer has the name.
+    `now` equals `name` if it keeps the name. `memory_id` is the record's after the change. `until` is the origin of the
+    name that followed: a writer with that in its history knew that the thing no longer has `name`.
     """
 
     name: str
@@ -59,7 +62,7 @@ class Holder(msgspec.Struct, frozen=True):
 
     @property
     def moves(self) -> bool:
-        """Whether this change renames it."""
+        """Whether the thing gets a new name now, and did not get it in an earlier renumbering."""
         return self.is_new and self.now != self.name
 
 

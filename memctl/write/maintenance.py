@@ -49,9 +49,9 @@ _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
 class MaintenanceResult(msgspec.Struct, frozen=True):
-    """The result of maintenance: its outcome, the judgement, the number of records that got retrieval counts.
+    """The result of maintenance: its outcome, what was due, and the number of records that got retrieval counts.
 
-    `kept_checkpoints` are those that were due and had to be kept.
+    `kept_checkpoints` are checkpoints that were due to be deleted and had to be kept.
     """
 
     outcome: Outcome
@@ -118,9 +118,10 @@ def change(
     more: Mapping[str, Mapping[str, Any]],
     old: Iterable[OldCheckpoint] = (),
 ) -> Change:
-    """Return the Change that carries out a judgement and deletes the checkpoints `old`.
+    """Return the Change that archives and deletes the records that are due, and deletes the checkpoints `old`.
 
-    `more` are further front matter values to change, by path. Links to deleted records are removed from all others.
+    `judged` has the records that are due. `more` are further front matter values to change, by path. Links to deleted
+    records are removed from all other records.
     """
     checkpoints = list(old)
     values: Values = {path: dict(found) for path, found in more.items()}
@@ -221,7 +222,7 @@ def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
 
 
 class RetentionVerdict(msgspec.Struct, frozen=True):
-    """What is due for a record, and by which rule.
+    """The action that is due for a record (`archive`, `delete` or `date`), and the rule that demands it.
 
     The action `date` sets `archived_at` to now in a record archived by hand without it: nobody knows how long it has
     been archived, so it is not deleted.
@@ -281,7 +282,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
 
 
 def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
-    """Return what the tables say of a record, whatever protects it; None if nothing is due."""
+    """Return the action that rules.md#lifecycle demands for a record, whatever protects it; None if nothing is due."""
     if rules.delete and (reason := _delete_reason(record, rules, now)):
         return RetentionVerdict(record, "delete", reason)
     if not record.is_archived and (reason := _archive_reason(record, rules, now)):
@@ -366,7 +367,7 @@ def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spa
 def find_backlinks(
     snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return what refers to each wanted record, by the record's path: a lasting record's id, or a page's marker.
+    """Return by path of each `wanted` record what refers to it: the id of a `lasting` record, or a page's marker.
 
     A link `supersedes` does not count, except in a file that is `untouchable`.
     """

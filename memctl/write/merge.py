@@ -186,9 +186,10 @@ class LostValue(msgspec.Struct, frozen=True):
 def merge_bodies(
     base: str, ours: str, theirs: str, order: Sequence[str], prefer: Preference = ""
 ) -> tuple[str, list[LostValue]]:
-    """Return the merged body, and by heading what is in conflict, or what gave way if a side is preferred.
+    """Merge two bodies with the ancestor `base`; return the merged body, and the values that are in conflict.
 
-    `order` are headings in lower case, in whose order new parts are put.
+    If the side `prefer` is preferred, those values gave way to that side's. `order` are headings in lower case, in
+    whose order new parts are put.
     """
     if ours == theirs or theirs == base:
         return ours, []

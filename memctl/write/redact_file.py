@@ -92,7 +92,7 @@ def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """Return the forms of a secret in files: plain, escaped as in JSON (both ways), and as in documents."""
+    """Return the forms of a secret in files: plain, as in JSON (with and without ASCII escapes), as in documents."""
     escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
     return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
 

@@ -23,7 +23,10 @@ _PERHAPS, _SURELY = 1, 2
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A shared name in a file: its line, and its start and end in the text, or the `key` of the link field with it."""
+    """A place in a file where a shared name is: its line, and its start and end in the text.
+
+    If the name is in a link field of the front matter, `key` is that field.
+    """
 
     name: str
     line: int
@@ -33,7 +36,10 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class UnclearReference(msgspec.Struct, frozen=True):
-    """A reference that may mean several things: file, line and name, and which of them it is taken for."""
+    """A reference to a shared name that may mean several things: file, line and name.
+
+    `taken_for` is the thing that the name means after the renumbering.
+    """
 
     path: str
     line: int
@@ -44,7 +50,8 @@ class UnclearReference(msgspec.Struct, frozen=True):
 class Rewriting:
     """Finds references to shared names, and rewrites those whose target gets a new name.
 
-    `unclear` lists the references whose target is uncertain.
+    `holders` are the things that share names, `files` the files that are searched; `history` says which of the things a
+    writer knew. `unclear` lists the references whose target is uncertain.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:

@@ -122,7 +122,8 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     """Return the present or last path of a record; raises MemctlError if it never existed.
 
-    A record that has the id wins over a deleted one that had it, and that over one with the id as an alias.
+    A present record with the id is preferred to a deleted one that had it, and that to a record with the id as an
+    alias.
     """
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)
@@ -168,7 +169,10 @@ def _memory_id(memory: Memory, path: str) -> str:
 
 
 def text_at(memory: Memory, path: str, revision: str | None) -> str:
-    """Return the text of a record at a revision, or the last in Git; raises MemctlError if it did not exist there."""
+    """Return the text of a record at a revision, or with None its last text in Git.
+
+    Raises MemctlError if the record did not exist there, or if that text is not a valid record.
+    """
     text = _file_at(memory, path, revision)
     try:
         parse(text, path)
@@ -215,10 +219,10 @@ _SHOWN = 200  # lines of a difference that a message shows
 
 
 def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
-    """Write undone changes of some ids (none: all) again and commit each with its own message; return the outcomes.
+    """Write changes that were undone outside memctl again, and commit each with its own message; return the outcomes.
 
-    If a file has another text now, both are merged. Raises MemctlError with both texts if a change can't be merged;
-    then nothing is written.
+    `wanted` are the ids of their records (none: all undone changes). If a file has another text now, both are merged.
+    Raises MemctlError with both texts if a change can't be merged; then nothing is written.
     """
     entries = _chosen(memory, wanted, dry_run=dry_run)
     texts: dict[str, str | None] = {}
@@ -235,7 +239,10 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
 
 
 def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Change]:
-    """Delete the entries of undone changes of some ids (none: all), and return the changes."""
+    """Delete the journal entries of changes that were undone outside memctl, and return the changes.
+
+    `wanted` are the ids of their records (none: all undone changes).
+    """
     entries = _chosen(memory, wanted, dry_run=dry_run)
     for entry in () if dry_run else entries:
         journal.drop(entry)

@@ -43,11 +43,11 @@ _SHOWN = 3  # of those renamed, in the subject of the commit
 
 
 class SeparateRecord(msgspec.Struct, frozen=True):
-    """A record without a file, because a merge found another record at its path: that path, and its text.
+    """A record without a file of its own, because a merge found another record at its path: that path, and its text.
 
-    `package` is the text of a handoff's package, which has no file then either. With `base` the record has a file, and
-    Git merged another record into it: the text is one side's version, which is to be merged into the file with this
-    ancestor.
+    `package` is the text of a handoff's package, which has no file then either. With `base` the record has a file
+    elsewhere, and Git merged one side's version of it into the other record: `text` is that version, to be merged into
+    the record's file with the ancestor `base`.
     """
 
     path: str
@@ -74,8 +74,8 @@ class Renumbering(msgspec.Struct, frozen=True):
 def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecord] = ()) -> Renumbering:
     """Rename all but one of the things that share a name, and rewrite the references to them.
 
-    References that other clones made to former names are corrected, too. Records `apart` get files; of several with one
-    path the record with the earliest memory_id keeps it.
+    References that other clones made to former names are corrected, too. `apart` are records that a merge left without
+    a file of their own: each gets one, and of several with one path the record with the earliest memory_id keeps it.
     """
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
@@ -230,9 +230,10 @@ def _told(holders: Sequence[Holder]) -> Change:
 
 
 class StagedMerge(msgspec.Struct, frozen=True):
-    """The result of a renumbering within a merge: the `staged` paths below `.memory/`, none if `why` says why.
+    """The result of staging a renumbering within a merge: the `staged` paths below `.memory/`.
 
-    `conflicts` are paths, relative to the worktree's top, that are still in conflict; `warning` is about the documents.
+    If nothing could be staged, `why` is the reason. `conflicts` are paths, relative to the worktree's top, that are
+    still in conflict; `warning` is about the documents.
     """
 
     staged: tuple[str, ...] = ()

@@ -21,7 +21,8 @@ def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Chang
     """Split a change into the part for the branch and the part for the sessions' ref.
 
     An existing file stays where it is. A new page or checkpoint goes where memctl.hookCommits says; with `keeps` all
-    new ones stay on the disk. Deletions are in both parts. Raises UnknownValue for a wrong setting.
+    new ones are in the part for the branch, unless the ref has them already. A file that is in both places is deleted
+    in both parts. Raises UnknownValue for a wrong setting.
     """
     paths = [path for path in change.paths if path.startswith(FOLDERS)]
     tip = sessions_ref.head(memory)

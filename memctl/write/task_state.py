@@ -280,7 +280,7 @@ def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Chec
 
 
 def note(memory: Memory, made: Checkpoint) -> None:
-    """Add the event of a saved checkpoint to the stream, so that earlier events count as contained in it."""
+    """Add the event that a checkpoint was saved to its workflow's events, so that earlier ones count as part of it."""
     name = made.checkpoint_id
     fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
     task_events.emit(memory, made.workflow_id, fields)

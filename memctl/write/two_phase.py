@@ -45,7 +45,7 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 class StepResult(msgspec.Struct, frozen=True):
-    """The result of a step: the outcome of its record, and of the change of the shared state."""
+    """The result of a step: the outcome of its record, and of the change of the coordination state."""
 
     written: Outcome
     agreed: ref_state.StateOutcome
@@ -54,10 +54,10 @@ class StepResult(msgspec.Struct, frozen=True):
 def carry_out(
     memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = ""
 ) -> StepResult:
-    """Make a change of the shared state and one of the memory: both or none.
+    """Make a change of the coordination state and one of the memory: both or none.
 
-    `plan` returns the first; `make` returns the second, and is called once for each state that the plan was tried on.
-    Raises MemctlError if either is refused; then nothing has changed.
+    `plan` returns the next coordination state; `make` returns the Change of the memory, and is called for each state
+    that the plan was tried on. Raises MemctlError if either change is refused; then nothing has changed.
     """
     _refuse_unsafe(memory)
     terms = Terms(options.reason, options.dry_run)

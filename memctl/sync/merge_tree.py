@@ -192,7 +192,7 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
     """Merge the memory's files of this clone and of a remote; writes blobs to the object store and nothing else.
 
     `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote. `apart` says that
-    the two sides have exactly one merge base: then equal changes are two changes, and the access counts of both are
+    the two sides have exactly one merge base, so that equal changes of a record were made twice; its access counts are
     added up.
     """
     work = _Merge(memory, base, ours, theirs, apart=apart)

@@ -52,8 +52,8 @@ def sync(
 
     `remote` is the remote's name, "" for the branch's own. `report` is called with the result once the branch is
     synced, since the rest may be interrupted. Raises MemctlError if the branch can't be synced; then this clone is as
-    it was, except for what was fetched and for pending changes, which are committed. A dry run changes nothing and
-    raises the error if a sync would.
+    it was, except for what was fetched and for changes that waited for their commit, which are committed. A dry run
+    moves no branch and changes no file, and raises the error if a sync would.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
         branch, _ = _head(memory)

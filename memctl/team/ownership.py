@@ -17,11 +17,11 @@ _REASON = 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim of an agent on sections: the type of ownership, its expiry, its reason and its readers.
+    """A claim of an agent to own sections: the type of ownership, its expiry, its reason and its readers.
 
-    None for the type, the reason or the readers keeps what an ownership of the agent's has already. `force` takes
-    sections from other agents. `parents` maps pages of details to their sections, since the owner of a section owns
-    them too.
+    If the agent owns a section already, a type, reason or readers of None leave those of its ownership. `force` takes
+    sections from other agents. `parents` maps markers of pages of details to their sections, since the owner of a
+    section owns its details, too.
     """
 
     sections: tuple[str, ...]
@@ -36,9 +36,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def acquire(claim: Claim) -> Plan:
-    """Return the plan that gives all sections of a claim to its agent; raises MemctlError if another agent owns one.
+    """Return the plan that makes the agent of a claim the owner of all claimed sections, or of none.
 
-    A claim for shared-write on a section that is owned as shared-write succeeds and changes nothing.
+    A claim for shared-write on a section that is owned as shared-write succeeds and changes nothing. Without `force`
+    the plan raises MemctlError if another agent owns a section. Raises MemctlError for an expiry that has passed, and
+    for `force` without a reason.
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
@@ -133,7 +135,7 @@ def renumber(moved: Sequence[tuple[Ownership, str]]) -> Plan:
 
 
 def not_available(held: Ownership) -> MemctlError:
-    """Return the error for an agent that wants a section which another agent owns."""
+    """Return the error that tells an agent who owns the section it wants, from the ownership `held`."""
     return MemctlError(
         held.description,
         f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",

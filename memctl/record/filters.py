@@ -89,6 +89,9 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 
 
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
-    """Return the records that a filter accepts, sorted by `order`, one of the names in ORDERS."""
+    """Return the records that a filter accepts, sorted by `order`, one of the names in ORDERS.
+
+    `reverse` turns the order around.
+    """
     key, large_first = ORDERS[order]
     return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

@@ -53,10 +53,10 @@ class StatusStep(msgspec.Struct, frozen=True):
 class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A record type: everything in which it differs from others. One more value in KINDS is one more type.
 
-    `prefix` has three capital letters. `verb` is the operation that makes a record, as in commit subjects; with a
-    `help` it is a command, too. `defaults` are front matter keys that only this type has, with default values.
-    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` names the content field that says why
-    ("" if the first field is the one that matters); one of `reasoning` may be given in its place.
+    `prefix` has three capital letters. `verb` names the operation that makes a record, in commit subjects and, if the
+    type has a `help`, as a command. `defaults` are front matter keys that only this type has, with default values.
+    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` is the name of the content field that
+    says why ("" if the first field is the one that matters); `reasoning` names fields that may be given in place of it.
     """
 
     name: str  # the value of `memory_type`

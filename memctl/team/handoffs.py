@@ -58,7 +58,7 @@ class Transfer(msgspec.Struct, frozen=True):
         return f"Transfer back: handoff {self.handoff}"
 
     def is_by(self, held: Ownership) -> bool:
-        """Return whether the taker owns a section by this handoff, and not by a later claim."""
+        """Return whether the ownership `held` is one that this handoff gave to the taker, not a later claim."""
         return held.owner_agent_id == self.taker and self._is_reason(held, self.why)
 
     def is_back(self, held: Ownership) -> bool:

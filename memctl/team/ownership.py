@@ -79,7 +79,10 @@ def acquire(claim: Claim) -> Plan:
 
 
 def release(sections: Sequence[str], agent: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Return the plan that ends the ownership of sections; with `force` and a reason also that of other agents."""
+    """Return the plan that ends an agent's ownership of sections; raises MemctlError for `force` without a reason.
+
+    With `force` the ownerships of other agents end, too; without it the plan raises MemctlError for them.
+    """
     refuse_no_reason(force, reason)
 
     def plan(state: State) -> Step:
@@ -93,9 +96,10 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
 
 
 def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Return the plan that gives sections to another agent, all or none.
+    """Return the plan that gives all the sections of an agent to the agent `to`, or none of them.
 
-    The type of ownership, its expiry and its readers do not change.
+    The type of ownership, its expiry and its readers do not change. With `force` and a reason, sections of other agents
+    are given, too; else the plan raises MemctlError for them.
     """
     name, reason = agent_name(to), _reason(reason)
     refuse_no_reason(force, reason)
@@ -118,9 +122,9 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
 
 
 def renumber(moved: Sequence[tuple[Ownership, str]]) -> Plan:
-    """Return the plan that moves ownerships to new markers, after sections were renumbered.
+    """Return the plan that moves ownerships to the new markers of their sections: pairs of ownership and marker.
 
-    An ownership that has changed meanwhile stays.
+    An ownership that has changed meanwhile stays at its old marker.
     """
 
     def plan(state: State) -> Step:
@@ -163,8 +167,7 @@ def _reason(text: str) -> str:
 
 
 def refuse_no_reason(force: bool, reason: str) -> None:
-    """Raise MemctlError if `force` is given without a reason, since overriding another's ownership is recorded with
-    one."""
+    """Raise MemctlError if `force` is given without a reason: taking from an owner is recorded with one."""
     if force and not is_meaningful(reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 

@@ -23,20 +23,20 @@ ReadCheck = Callable[[tuple[str, ...]], str]
 
 
 def read_check(memory: Memory) -> ReadCheck | None:
-    """Return the function that says why the agent that MEMCTL_AGENT names may not read a section; None if it may all.
+    """Return the function that says why the agent named by MEMCTL_AGENT may not read a section.
 
-    None also if the variable is not set: people may read all, since they can open the files. Raises MemctlError if the
-    coordination state can't be read.
+    The result is None if the agent may read all, and for people (the variable is not set), since they can open the
+    files. Raises MemctlError if the coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
     return None if state is None else check_for(state, memory.actor, memory.now)
 
 
 def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
-    """Return the function that says why an agent may not read sections, by a coordination state; None if it may all.
+    """Return the function that says why an agent may not read a section, by the ownerships of a coordination state.
 
     The function takes the markers of the sections around a page or record, innermost first, and returns "" if the agent
-    may read.
+    may read. The result is None if the agent may read all.
     """
     if all(held.lets_read(agent) for held in state.section_ownership_map.values() if held.is_live(now)):
         return None

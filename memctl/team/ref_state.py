@@ -190,9 +190,10 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
 
 
 def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:
-    """Move the ref from the commit `seen` to another; returns False if it has moved meanwhile.
+    """Move the ref of the coordination state from the commit `seen` to `commit`; returns False if it is elsewhere.
 
-    The memory's write lock is held for it, so that a write which the old state permitted is finished before.
+    The move holds the memory's write lock (`is_locked`: the caller holds it), so that a write which the old state
+    permitted is finished before.
     """
     with nullcontext() if is_locked else lock.hold(memory.repository.shared / "lock"):
         return refs.swap(memory.repository, ref(memory), commit, seen)

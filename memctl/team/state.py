@@ -44,7 +44,11 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         return self.expires_at is None or self.expires_at > now
 
     def lets_write(self, agent: str) -> bool:
-        """Return whether an agent may write; a read-only section not even its owner (rules.md#ownership-and-access)."""
+        """Return whether the ownership lets an agent write to its section.
+
+        An exclusive one lets its owner, a shared-write one everybody, and a read-only one nobody, not even its owner
+        (rules.md#ownership-and-access).
+        """
         if self.ownership_type == EXCLUSIVE:
             return agent == self.owner_agent_id
         return self.ownership_type == SHARED_WRITE
@@ -65,7 +69,7 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def readers(self) -> str:
-        """The agents that may read levels 3 and 4, joined by commas; "" if everybody may."""
+        """The agents that may read levels 3 and 4 of the section, joined by commas; "" if everybody may."""
         readers = self.agents_with_read_access
         return "" if readers is None else ", ".join(dict.fromkeys((self.owner_agent_id, *readers)))
 

@@ -94,7 +94,7 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
 def leaves_repository(path: str) -> bool:
     """Return whether a path is absolute or empty, has a `..`, is in `.git`, or contains a NUL character.
 
-    Names that only some systems allow pass, since files may have them.
+    Other unusual names, such as one with a backslash, give False: files on some systems have them.
     """
     parts = path.split("/")
     return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path

@@ -42,7 +42,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     def conditions(self) -> Iterator[Condition]:
         """Yield the conditions as (field, operator, value), such as ("importance", ">=", 7).
 
-        The one that fails most often comes first, which saves the most comparisons.
+        The condition that most records fail comes first, which saves the most comparisons.
         """
         if self.archived is not None:
             yield "is_archived", "is", self.archived

@@ -57,7 +57,10 @@ class Handoff(msgspec.Struct, frozen=True):
 
 
 def read(text: str, path: str) -> Handoff:
-    """Return the handoff in the text of a record's file; raises InvalidRecord if giver or taker is missing."""
+    """Return the handoff in the text of a record's file at `path`, relative to `.memory/`.
+
+    Raises InvalidRecord if the file is not a valid record, or if giver or taker is missing.
+    """
     record, body = parse(text, path)
     values, _ = frontmatter.read(frontmatter.clean_newlines(text))
     try:

@@ -1,9 +1,9 @@
-"""The record types: each is one value of KINDS, which has everything in which it differs from the others.
+"""The record types: each is one value of KINDS, and the value has everything in which its type differs from others.
 
-rules.md#records has the origin of four types and their content fields. The fifth, a handoff, says what one agent gave
-to another (rules.md#handoffs). It is about the work and not about the project, so code that selects knowledge by type
-leaves it out. `severity` and `completion_percentage` are in the front matter and not in the body, so that commands can
-filter by them.
+rules.md#records has the origin of four types and their content fields. The fifth type, a handoff, says what one agent
+gave to another (rules.md#handoffs). A handoff is about the work and not about the project, so code that selects
+knowledge by type leaves it out. `severity` and `completion_percentage` are in the front matter and not in the body, so
+that commands can filter by them.
 """
 
 from __future__ import annotations

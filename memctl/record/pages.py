@@ -158,7 +158,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         return sum(page.weight * (page.completion_percentage or 0) for page in declared) / total if declared else None
 
     def details_of(self, section: str) -> tuple[Page, ...]:
-        """Return the pages of details of a section, given by its marker."""
+        """Return the pages of details that belong to the section with the marker `section`."""
         return tuple(self._details_by_section.get(section, ()))
 
     def find(self, marker: str) -> Page | None:

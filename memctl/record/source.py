@@ -58,7 +58,7 @@ class Texts(Protocol):
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         """Return the entries of some kinds whose text matches a query, unsorted.
 
-        With `most` the result may be only a part of them, which has the `most` best matches.
+        With `most` the result need not have all of these entries, but has the `most` best.
         """
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
@@ -158,22 +158,22 @@ class Catalogue(Protocol):
         """
 
     def with_alias(self, identifier: str) -> list[Record]:
-        """Return the records that had an id before they were renumbered."""
+        """Return the records that had the id `identifier` before they were renumbered."""
 
     def find(self, identifier: str) -> Record | None:
-        """Return the record whose file name begins with an id, or None."""
+        """Return the record whose file has a name that begins with the id `identifier`, or None."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
         """Return the records at some paths, with the retrieval counts of this clone; missing ones are left out."""
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
-        """Return the records with a code reference to one of some files or folders, to any line of it."""
+        """Return the records with a code reference to one of some files or folders, whatever lines it names."""
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
-        """Return the paths of `among` whose records do not meet all conditions."""
+        """Return those of the paths `among` whose records do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
-        """Return the record with the latest timestamp, or None; handoffs count only if asked for."""
+        """Return the record with the latest timestamp, or None; handoffs count only if `with_handoffs`."""
 
     def titles(self, memory_type: str) -> list[str]:
         """Return the titles of all records of a type."""
@@ -244,7 +244,7 @@ class Files(Protocol):
     def mark(self, paths: Iterable[str]) -> bytes:
         """Return bytes that change as soon as one of some files has other contents, or Git's index changes.
 
-        They are b"" if a file changed so recently that a further change might go unnoticed.
+        They are b"" if such a change might go unnoticed, as when a file was written just now.
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:

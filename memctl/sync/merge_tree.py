@@ -3,8 +3,9 @@
 The path of a record never changes. Git would find renames all the same: records are alike, so a deleted one and an
 added one may look like one that moved, and a change of the first would end up in the second.
 
-If both sides changed a field, the remote's value wins, since other clones rely on it (rules.md#coordination); the later
-value could only be found with clocks that agree. A replaced value is reported, and our history still has it.
+If both sides changed a field, the remote's value wins, since other clones rely on it (rules.md#coordination); which
+value is later could only be found with clocks that agree. A replaced value is reported, and this clone's history still
+has it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Change the state of a task: what each kind of writer may do to its steps and lists.
 
-A done step stays done, whoever writes: a list, a sentence or a state without it changes nothing, and only a command
-drops it (rules.md#checkpoints). New next actions replace the ones before.
+A done step stays done: only a command drops it, while a task list, a sentence or a state that lacks it does not change
+it (rules.md#checkpoints). New next actions replace the earlier ones.
 """
 
 from __future__ import annotations
@@ -129,7 +129,10 @@ def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]
 
 
 def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
-    """Return the steps after the one named `text`, known or new, reached the status of `step`; no step goes back."""
+    """Return the steps after the step named `text` reached the status of `step`; it is added if it is new.
+
+    A step that has a more advanced status already keeps it.
+    """
     found = _by_key(before)
     old = found.get(key(text))
     if old is None or PROGRESS.index(step.status) > PROGRESS.index(old.status):

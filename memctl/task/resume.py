@@ -1,4 +1,4 @@
-"""Resume a task from a checkpoint: whether that is possible, and the text for it. Writes nothing."""
+"""Resume a task from a checkpoint: what speaks against it, and the text from which an agent goes on. Writes nothing."""
 
 from __future__ import annotations
 
@@ -103,7 +103,11 @@ class Resumption(msgspec.Struct, frozen=True):
     withheld: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Return the reasons why the checkpoint can't be resumed; with `strict`, every missing field is one."""
+        """Return the reasons why the checkpoint can't be resumed; [] if it can.
+
+        A checkpoint that is not the newest, or has twins, is no obstacle with `allow_stale`. With `strict` every
+        missing field is one, and not only those without which nobody can go on.
+        """
         found = []
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")

@@ -175,9 +175,10 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
 
 
 def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
-    """Return the workflow to resume in this worktree.
+    """Return the workflow to resume in this worktree: that of the agent at work.
 
-    That is the workflow of the agent at work; if it has no checkpoint, the one saved last that is not finished.
+    If that workflow has no checkpoint, the result is the workflow whose checkpoint was saved last among the unfinished
+    ones.
     """
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:

@@ -20,9 +20,10 @@ _ID = 4  # bytes of a blocker's id: the same words are the same blocker, whoever
 
 
 def join(agent: str, now: str, task: str = "") -> Plan:
-    """Return the plan that notes an agent as at work since `now`; an agent that is at work already only gets `task`.
+    """Return the plan that notes an agent as at work since `now`, on `task` if one is given.
 
-    The name and the task must be one line each; else MemctlError is raised.
+    An agent that is at work already keeps its time and gets the new task. Raises MemctlError for an invalid name, and
+    the plan for a task that is not one line.
     """
     name = agent_name(agent)
 

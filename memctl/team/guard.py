@@ -61,9 +61,9 @@ def refuse_manual_edits(memory: Memory, change: Change) -> None:
 
 
 def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
-    """Return the files of a change that the agent at work may not write because another agent owns their section.
+    """Return the files of a change that the agent at work may not write because of who owns their section.
 
-    A file is tried with the section of its text before the change, and with that after it.
+    A file whose section changes is checked for both, the section before and the section after the change.
     """
     if (state := _restricting(memory)) is None:
         return []

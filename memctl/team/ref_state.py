@@ -1,4 +1,4 @@
-"""Read and change the coordination state on its ref, so that each of several writers at once sees the change before.
+"""Read and change the coordination state on its ref, so that no writer overwrites the change of another.
 
 The ref belongs to the clone and not to a branch, so all worktrees see it. Every change is a commit on it, whose message
 says who did what and why. The ref moves by compare-and-swap: a writer that comes second plans its change anew on the

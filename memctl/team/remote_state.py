@@ -1,12 +1,12 @@
-"""The coordination state between machines: fetched, merged and pushed, and only if a remote is named.
+"""The coordination state between machines: how it is fetched, merged and pushed when a command names a remote.
 
-A change is made on top of the remote's state and pushed with a lease on it. If another machine pushes first, the push
-is refused, the state is fetched again, and the change is planned anew. So an agent gets a section only once the remote
-has the claim, and what this clone did alone gives way to what the remote had.
+A change is made on top of the remote's state and pushed on the condition that the remote's ref has not moved. If
+another machine pushes first, the push is refused, the state is fetched again, and the change is planned anew. So an
+agent gets a section only once the remote has the claim, and what this clone did alone gives way to what the remote had.
 
-Two states that differ are merged entry by entry: a change of one side is kept, and where both changed an entry the
-remote's stays, since other machines rely on it (rules.md#coordination). Tasks are merged as lists. Replaced entries are
-reported.
+Two states that differ are merged entry by entry: an entry that one side changed is taken from that side; where both
+changed an entry the remote's stays, since other machines rely on it (rules.md#coordination). Tasks are merged as lists.
+Replaced entries are reported.
 """
 
 from __future__ import annotations

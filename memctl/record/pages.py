@@ -151,7 +151,8 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
     def mean_percentage(self) -> float | None:
         """The weighted mean of the progress that sections declare, in percent; None if none declares any.
 
-        The rule MEM305 of `memctl check` allows the progress that the project's page declares to differ by 5 points.
+        `memctl check` warns (MEM305) if the progress that the project's page declares differs from this mean by more
+        than 5 points.
         """
         declared = [page for page in self.sections if page.completion_percentage is not None]
         total = sum(page.weight for page in declared)

@@ -162,8 +162,8 @@ def refuse_transition(record: Record, status: str) -> None:
 def is_unsafe_path(path: str) -> bool:
     """Return whether a path can't be that of a repository's file on every system.
 
-    It is empty, begins with `/` or `~`, has a `..`, a backslash, a drive letter or an unprintable character, or is in
-    `.git`.
+    An unsafe path is empty, begins with `/` or `~`, has a `..`, a backslash, a drive letter or an unprintable
+    character, or is in `.git`.
     """
     parts = path.split("/")
     return (

@@ -53,7 +53,7 @@ class Texts(Protocol):
         """The embedding model that the user has set; "" for none."""
 
     def remark(self, text: str) -> None:
-        """Show a remark to the person who searches, apart from the results; a repeated remark is shown once."""
+        """Show a remark to the person who searches, beside the results of the search; a repeated one is shown once."""
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         """Return the entries of some kinds whose text matches a query, unsorted.
@@ -65,9 +65,9 @@ class Texts(Protocol):
         """Return the links of the entries with some numbers: pairs of an entry's number and the linked id or marker."""
 
     def paths(self, query: str, most: int | None = None) -> list[str]:
-        """Return the path of each entry that matches a query, at most `most`.
+        """Return the paths of the files whose entries match a query: one path for each entry, at most `most`.
 
-        A file occurs as often as headings of a page or sections of a session match.
+        The file of a page or of a session's page has several entries, and may occur several times.
         """
 
     def substitutes(self, query: str) -> dict[str, tuple[str, ...]]:
@@ -141,7 +141,7 @@ class Catalogue(Protocol):
         """Return the number of open records at each place, without handoffs."""
 
     def tags(self) -> list[tuple[str, str, int]]:
-        """Return triples of tag, place and the number of open records there with the tag."""
+        """Return triples of a tag, a place, and the number of open records at this place that have the tag."""
 
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
@@ -259,7 +259,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """ "disk", "index" or the name of the revision."""
+        """What the snapshot is of: "disk", "index", or the name of a revision."""
 
     @property
     def config(self) -> Config:
@@ -270,7 +270,7 @@ class Source(Protocol):
         """The memory's folder, relative to the worktree's top."""
 
     def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
-        """Return all records, or the open ones, in the order of their paths, and the faults of invalid files."""
+        """Return all records, or the open ones if `only_open`, sorted by path, and the faults of invalid files."""
 
     def read(self, path: str) -> str:
         """Return the text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is not text."""
@@ -288,4 +288,4 @@ class Source(Protocol):
         """Return the object that answers queries about the records of this source."""
 
     def files(self) -> Files:
-        """Return the repository's own files as this source has them."""
+        """Return the object that reads the repository's own files, as the disk, the index or the revision has them."""

@@ -28,8 +28,8 @@ from memctl.team.state import Ownership, State
 class MergedCoordination(msgspec.Struct, frozen=True):
     """The coordination state of this clone merged with the remote's.
 
-    `theirs` is the remote's commit before ("" for none). `lost` describes entries of this clone that the remote's
-    replaced, `settled` the ownerships that were changed to follow the answer in a handoff's record.
+    `theirs` is the commit that the remote had before the sync ("" for none). `lost` describes entries of this clone
+    that the remote's replaced, `settled` the ownerships that were changed to follow the answer in a handoff's record.
     """
 
     state: State

@@ -31,7 +31,7 @@ _WHY = {
 
 
 class StateGap(msgspec.Struct, frozen=True):
-    """A field that a state lacks, why it is needed, and whether nobody can go on without it."""
+    """A field that a state of a task lacks, and why it is needed; `essential` if nobody can go on without it."""
 
     what: str
     why: str
@@ -42,10 +42,11 @@ class StateGap(msgspec.Struct, frozen=True):
 
 
 def missing_fields(state: TaskState) -> list[StateGap]:
-    """Return all that a state lacks for somebody to resume it from the state alone; [] for a finished task.
+    """Return the fields that a state lacks for somebody to resume the task from the state alone; [] if it is finished.
 
     A state has to say its purpose, inputs, outcome and constraints, and must not refer to what only its author knows
-    (rules.md#parallel-work). It is useless without a goal, doubtful without a current step (rules.md#checkpoints).
+    (rules.md#parallel-work). A state is useless without a goal or anything to do next, and doubtful without a current
+    step (rules.md#checkpoints).
     """
     if state.next_actions and state.is_finished:
         return []

@@ -19,9 +19,9 @@ _REASON = 500  # characters
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim of an agent to own sections: the type of ownership, its expiry, its reason and its readers.
 
-    If the agent owns a section already, a type, reason or readers of None leave those of its ownership. `force` takes
-    sections from other agents. `parents` maps markers of pages of details to their sections, since the owner of a
-    section owns its details, too.
+    If the agent owns a section already, and the type, the reason or the readers are None, those of its ownership stay.
+    `force` takes sections from other agents. `parents` maps markers of pages of details to their sections, since the
+    owner of a section owns its details, too.
     """
 
     sections: tuple[str, ...]

@@ -1,7 +1,8 @@
 """Decide which sections an agent may read, by the readers that ownerships name.
 
-Every command that reads asks this, and mostly no ownership names readers. A note in the clone then has the commit of
-the coordination state without readers, so that the state itself is not read. The note can be deleted at any time.
+Every command that reads needs this decision, and mostly no ownership names readers. Then a note in the clone has the id
+of the commit of such a coordination state, so that the state itself is not read again. The note can be deleted at any
+time.
 """
 
 from __future__ import annotations

@@ -81,7 +81,10 @@ def _line(text: str, field: str) -> int:
 
 
 def from_record(snapshot: Snapshot, record: Record) -> Handoff:
-    """Return the handoff of a record; raises MemctlError if the record is no handoff, or names no giver."""
+    """Return the handoff that a record describes, read from the record's file.
+
+    Raises MemctlError if the record is of another type, or if its file is not a valid handoff.
+    """
     if record.memory_type != HANDOFF.name:
         raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
     try:

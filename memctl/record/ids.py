@@ -1,4 +1,4 @@
-"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines, and the path made from the former."""
+"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines; the path of a record from its id."""
 
 from __future__ import annotations
 

@@ -39,9 +39,9 @@ class StatusStep(msgspec.Struct, frozen=True):
     """A status that records of a type can have, and the statuses that may follow.
 
     In a merge the status of higher `rank` wins; between statuses of equal rank, such as accepted and rejected, a person
-    chooses. A status that is reached only through another one has a higher rank. `superseded` has the highest: nothing
-    follows it, and the superseding record names the superseded one. A record with a status that `is_closed` needs no
-    more work.
+    chooses. A status that is reached only through another status has a higher rank than that one. `superseded` has the
+    highest: nothing follows it, and the superseding record names the superseded one. A record with a status that
+    `is_closed` needs no more work.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The notice in every pack which says that the pack is information and no instruction; escaping of a model's marks.
+"""The notice in every pack that its records are information, not instructions; escaping of markup that models obey.
 
 There are three notices: in whole words, short for compressed formats, and for untrusted clones (rules.md#formats).
 """

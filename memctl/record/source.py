@@ -219,7 +219,7 @@ class Catalogue(Protocol):
         """Return the cached value of a key; None if there is none, or if a record has changed since."""
 
     def keep(self, key: bytes, value: bytes) -> None:
-        """Cache a value under a key; it is lost when a record changes."""
+        """Cache a value under a key until the next change of a record."""
 
     def without(self, paths: Collection[str]) -> Catalogue:
         """Return a view of this catalogue that leaves out the records at some paths."""

@@ -49,10 +49,10 @@ _SHOWN = 300  # characters of a value that gave way; the rest is in the history
 def merge_text(
     path: str, base: str, ours: str, theirs: str, counter: Callable[[], Counter]
 ) -> tuple[str, tuple[LostValue, ...]]:
-    """Return the merge of two versions of a record or page, and the values that the other version replaced.
+    """Return the merge of two versions of a record or page, and the values in which one version gave way to the other.
 
-    `base` is the common version ("" for none), `ours` this clone's, `theirs` the remote's, which wins. `counter`
-    returns the token counter for the budget of a session's page; it is called only if needed.
+    `base` is the common version ("" for none), `ours` this clone's, and `theirs` the remote's, which wins if it can be
+    read. `counter` returns the token counter for the budget of a session's page; it is called only if needed.
     """
     if not is_readable(path, theirs) and is_readable(path, ours):
         return ours, (LostValue(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with

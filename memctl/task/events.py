@@ -46,10 +46,10 @@ def workflow(memory: Memory, given: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Return a text as a name for files: lower-case letters, digits, dots, dashes and underscores, 40 at most.
+    """Return a text as a name for files: lower-case letters, digits, dots, dashes and underscores.
 
-    A text that is longer, or has letters outside of ASCII, loses them and gets a hash, so that two such texts do not
-    name the same workflow.
+    The name has at most 40 characters. If the text does not fit, or has letters outside of ASCII, the name ends in a
+    hash of the text, so that two such texts do not name the same workflow.
     """
     name = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
     if len(name) > _LONGEST_NAME or any(c.isalnum() and not c.isascii() for c in text):

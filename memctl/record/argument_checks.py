@@ -26,9 +26,10 @@ def numbers_or_none(**given: object) -> None:
 
 
 def instance(given: object, kinds: type | tuple[type, ...], what: str, named: str, hint: str | None = None) -> None:
-    """Raise MemctlError unless `given` is an instance of `kinds`.
+    """Raise MemctlError unless `given`, the value of the argument `what`, is an instance of `kinds`.
 
-    The message reads "`what` is `named`, not TYPE", such as "budget is a number, not str".
+    `named` describes the type that was expected: the message reads "`what` is `named`, not TYPE", such as "budget is a
+    number, not str". `hint` says what to do.
     """
     if not isinstance(given, kinds):
         raise MemctlError(f"{what} is {named}, not {_type_name(given)}", hint, USAGE)

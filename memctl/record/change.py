@@ -28,7 +28,7 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class Deed(msgspec.Struct, frozen=True):
-    """What a change of many records does to one of them, and why; each is a trailer of the commit."""
+    """What a change of many records does to one of them, and why; the commit has a trailer for each deed."""
 
     action: str  # one word: `archive`, `delete`, …
     id: str
@@ -38,8 +38,8 @@ class Deed(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """The files that one commit writes and deletes, and what its message says.
 
-    `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject. A
-    change of many records has one of `deeds` for each of them, with a reason of its own.
+    `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject. If a
+    change is of many records, `deeds` says of each of them what is done and why.
     """
 
     op: str
@@ -64,7 +64,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """The options that every writing command has."""
+    """The options that every writing command has, such as `--reason` and `--dry-run`, as values."""
 
     reason: str = ""  # goes into the commit
     dry_run: bool = False  # write nothing
@@ -77,10 +77,10 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
 
 def rewords(before: str, now: str, path: str) -> bool:
-    """Return whether a record at `path` is an accepted decision in `before` and has another title or body in `now`.
+    """Return whether a record at `path` was an accepted decision and now has another title or body.
 
-    `before` and `now` are whole files. A text that differs only by redactions counts as equal; files that are no valid
-    records give False.
+    `before` and `now` are the whole file before and after a change. A text that differs only by redactions counts as
+    equal; a file that is not a valid record gives False.
     """
     try:
         (old, old_body), (new, new_body) = parse(before, path), parse(now, path)

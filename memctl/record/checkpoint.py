@@ -1,8 +1,8 @@
 """Checkpoints: the whole state of a task, from which another window, agent or machine can continue it.
 
-rules.md#checkpoints lists what one contains. A checkpoint is a JSON file `checkpoints/WORKFLOW/wN-vN-HEX.json` with a
-Markdown file beside it for people. Its window and version are in its name, so that Git can tell which is the newest
-without reading any. A checkpoint never changes.
+rules.md#checkpoints lists what a checkpoint contains. It is a JSON file `checkpoints/WORKFLOW/wN-vN-HEX.json` with a
+Markdown file beside it for people. The file's name has the window and version, so that the newest checkpoint is found
+by names alone, also those in Git's history. A checkpoint never changes.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Version(msgspec.Struct, frozen=True, order=True):
 
 
 class Metrics(msgspec.Struct, frozen=True):
-    """How full the context was when a checkpoint was saved.
+    """How full the context window was when a checkpoint was saved.
 
-    `scs_size` (shared context slice) and `aws_size` (active working set) are in tokens, `compression_ratio` in percent.
-    `compressions` and `events` count those of the workflow up to the checkpoint.
+    `scs_size`, what all agents at work share, and `aws_size`, all that is in the window, are in tokens;
+    `compression_ratio` is in percent. `compressions` and `events` count those of the workflow up to the checkpoint.
     """
 
     scs_size: Tokens | None = None
@@ -94,7 +94,7 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
 def leaves_repository(path: str) -> bool:
     """Return whether a path is absolute or empty, has a `..`, is in `.git`, or contains a NUL character.
 
-    Any other name is allowed, since it may be that of an existing file.
+    Other unusual names, such as one with a backslash, give False: files on some systems have them.
     """
     parts = path.split("/")
     return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path
@@ -111,7 +111,7 @@ def version_in(identifier: str) -> Version | None:
 
 
 def is_begun(identifier: str) -> bool:
-    """Return whether a text is the beginning of a checkpoint's id (`WORKFLOW-wN` at least) and not the whole id."""
+    """Return whether a text is the beginning of a checkpoint's id, from `WORKFLOW-wN` on, but not the whole id."""
     return _BEGUN.fullmatch(identifier) is not None
 
 
@@ -140,9 +140,9 @@ def is_file(path: str) -> bool:
 
 
 def parse(text: str, path: str) -> Checkpoint:
-    """Return the checkpoint in the text of a JSON file of any format; `path` is relative to `.memory/`.
+    """Return the checkpoint in the text of a JSON file, also of earlier formats; `path` is relative to `.memory/`.
 
-    Raises InvalidRecord with all its faults.
+    Raises InvalidRecord with the faults of the file, such as a format newer than this memctl's.
     """
     try:
         found = _decoded(text)

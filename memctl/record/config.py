@@ -31,7 +31,7 @@ Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
 
 
 class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much each part of the score weighs when search results are ordered; only the proportions matter.
+    """The weights of the parts of a search result's score, by which results are sorted; only proportions matter.
 
     rules.md#search-ranking has the origin of the values.
     """
@@ -48,7 +48,7 @@ class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent of the project: its role, with which its system prompt begins, and what it can do."""
+    """An agent of the project: its role, with which the agent's system prompt begins, and its skills."""
 
     role: str = ""
     skills: list[str] = []
@@ -57,10 +57,11 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
 class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits at which `memctl maintain` archives and deletes records: the highest importance, and the age in days.
 
-    Where the values come from: rules.md#lifecycle. A record of importance `keep_importance` or more is kept for ever
-    (rules.md#importance); projects can only lower that limit. Age counts from a record's `timestamp`, for
-    `delete_decision_days` and `delete_issue_days` from `archived_at`. With `delete: false` nothing is deleted. Of each
-    workflow the last `keep_checkpoints` versions are kept, and all younger than `delete_checkpoint_days`.
+    rules.md#lifecycle has the origin of the values. A record of importance `keep_importance` or more is kept for ever
+    (rules.md#importance); projects can only lower that limit. A record's age counts from its `timestamp`; for the
+    limits `delete_decision_days` and `delete_issue_days` it counts from its `archived_at`. With `delete: false` nothing
+    is deleted. Of each workflow the last `keep_checkpoints` versions are kept, and all younger than
+    `delete_checkpoint_days`.
     """
 
     keep_importance: Annotated[int, msgspec.Meta(ge=1, le=8)] = 8
@@ -89,7 +90,10 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a memory. The file may have other keys, which are left alone: a newer memctl may know them."""
+    """The settings of a memory, as `config.yaml` has them.
+
+    The file may have other keys, which are left alone: a newer memctl may know them.
+    """
 
     format: int
     project: Annotated[str, msgspec.Meta(min_length=1)]
@@ -116,7 +120,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def session_pause(self) -> float:
-        """The pause after which a session counts as ended, in seconds."""
+        """The time without an event after which an agent's session counts as ended, in seconds."""
         return self.session_pause_hours * 3_600
 
 

@@ -61,9 +61,10 @@ def compose(field: Field, value: str | list[str]) -> str:
 
 
 def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) -> str:
-    """Return `body` with one content field set to `value`; "" or [] removes its section.
+    """Return `body` with one content field set to `value`; "" or [] removes the field's section.
 
-    Everything else is unchanged. A new section goes behind the nearest one that precedes it in the type's order.
+    Everything else is unchanged. A new section goes behind those of the fields that come before this field in the
+    record type's order.
     """
     if content(kind, body).get(field.name) == value:
         return body

@@ -62,7 +62,7 @@ def describe(error: Exception) -> str:
 
 
 def summary(prefix: str, faults: Sequence[Fault]) -> str:
-    """Return one line that names up to three unreadable files, each with its first fault; "" without faults.
+    """Return one line that names up to three files with faults, each with its first fault; "" without faults.
 
     `prefix` is the memory's folder, which is put before each path.
     """

@@ -24,9 +24,10 @@ Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
 class ContextSizes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The size of a context: shared context slice and active working set in tokens, context debt in percent.
+    """The size of a context window's content; None stands for what was not measured.
 
-    None stands for what was not measured.
+    `scs_size`, what all agents at work share, and `aws_size`, all that is in the window, are in tokens;
+    `context_debt_ratio` is the part that is repeated or superseded, in percent.
     """
 
     scs_size: Tokens | None = None
@@ -38,7 +39,7 @@ NOT_MEASURED = ContextSizes()
 
 
 class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An event of a workflow. `sequence` counts from 1 within a stream; fields without a value are empty."""
+    """An event of a workflow. `sequence` counts a clone's events from 1; fields without a value are empty."""
 
     event_id: Line
     sequence: Annotated[int, msgspec.Meta(ge=1)]
@@ -62,7 +63,10 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def compression_ratio(self) -> float | None:
-        """By how many percent the working set became smaller; None if it was not measured before and after."""
+        """By how many percent the window's content became smaller from the state before the event to the one after.
+
+        None if it was not measured before and after.
+        """
         before, after = self.before_state.aws_size, self.after_state.aws_size
         return None if not before or after is None else round((before - after) / before * 100, 1)
 

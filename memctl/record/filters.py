@@ -42,7 +42,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     def conditions(self) -> Iterator[Condition]:
         """Yield the conditions as (field, operator, value), such as ("importance", ">=", 7).
 
-        The one that fails most often comes first, which saves the most comparisons.
+        The condition that most records fail comes first, which saves the most comparisons.
         """
         if self.archived is not None:
             yield "is_archived", "is", self.archived
@@ -89,6 +89,9 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 
 
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
-    """Return the records that a filter accepts, sorted by `order`, one of the names in ORDERS."""
+    """Return the records that a filter accepts, sorted by `order`, one of the names in ORDERS.
+
+    `reverse` turns the order around.
+    """
     key, large_first = ORDERS[order]
     return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

@@ -98,7 +98,8 @@ def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
 def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
     """Return the values of a whole YAML document, such as settings; keys without a value are left out.
 
-    Keys below the first level may be numbers. Raises MemctlError with `name`, the line, and `hint`.
+    Keys below the first level may be numbers. Raises MemctlError for a document that can't be read: the message begins
+    with `name` and the line, and `hint` says what to do.
     """
     text = clean_newlines(text).removeprefix("---\n").rstrip("\n") + "\n"
     if len(text) > MAX_HEAD:

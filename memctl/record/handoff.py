@@ -24,7 +24,8 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
     """The front matter that only handoffs have: giver, taker, task, sections and answer.
 
-    Of the `sections` that changed hands `unowned` had no owner before, and `declined` went back to the giver.
+    `unowned` are those of the `sections` that had no owner before the handoff, `declined` those that the taker gave
+    back. `context_token_count` is the size of the handoff's package in tokens.
     """
 
     from_agent_id: _Name
@@ -56,7 +57,10 @@ class Handoff(msgspec.Struct, frozen=True):
 
 
 def read(text: str, path: str) -> Handoff:
-    """Return the handoff in the text of a record's file; raises InvalidRecord if giver or taker is missing."""
+    """Return the handoff in the text of a record's file at `path`, relative to `.memory/`.
+
+    Raises InvalidRecord if the file is not a valid record, or if giver or taker is missing.
+    """
     record, body = parse(text, path)
     values, _ = frontmatter.read(frontmatter.clean_newlines(text))
     try:
@@ -77,7 +81,10 @@ def _line(text: str, field: str) -> int:
 
 
 def from_record(snapshot: Snapshot, record: Record) -> Handoff:
-    """Return the handoff of a record; raises MemctlError if the record is no handoff, or names no giver."""
+    """Return the handoff that a record describes, read from the record's file.
+
+    Raises MemctlError if the record is of another type, or if its file is not a valid handoff.
+    """
     if record.memory_type != HANDOFF.name:
         raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
     try:
@@ -89,7 +96,7 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
 def read_all(snapshot: Snapshot, *, only_open: bool = False) -> tuple[list[Handoff], list[Fault]]:
     """Return all handoffs, newest first, and the faults of those that name no giver or taker.
 
-    With `only_open` just those that wait for an answer.
+    With `only_open` the handoffs are only those that wait for an answer.
     """
     handoffs, faults = [], []
     for record in snapshot.catalogue.select([("memory_type", "is", HANDOFF.name)], "id")[0]:
@@ -112,15 +119,19 @@ _PACKAGE = ".package.txt"
 
 
 def package_path(record_path: str) -> str:
-    """Return the path of the file that has a handoff's package, the text that its taker was given.
+    """Return the path of a handoff's package, the file with the text that its taker was given.
 
-    It is beside the record and has its file name, which is unique: two clones can give out the same id. Renumbering a
-    record renames its package, too. Paths are relative to `.memory/`.
+    Both paths are relative to `.memory/`. The package is beside the handoff's record and named after the record's file,
+    since two handoffs from different clones may share an id, but never a file name. If the record is renumbered, the
+    package is renamed, too.
     """
     return f"{record_path.removesuffix('.md')}{_PACKAGE}"
 
 
 def record_path(path: str) -> str:
-    """Return the path of the handoff's record for the path of its package; "" if no package has that path."""
+    """Return the path of the handoff's record whose package has the path `path`; "" if that is no package's path.
+
+    Both paths are relative to `.memory/`.
+    """
     is_package = path.startswith(f"{HANDOFF.folder}/") and path.endswith(_PACKAGE)
     return f"{path.removesuffix(_PACKAGE)}.md" if is_package else ""

@@ -1,4 +1,4 @@
-"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines, and the path made from the former."""
+"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines; the path of a record from its id."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ def record_id(kind: Kind, day: str, number: int) -> str:
 
 
 def derive_id(identifier: str, memory_id: str, taken: Collection[str]) -> str:
-    """Return an unused id for a record that shares its id with another: of its type and day, with a number of six
-    digits.
+    """Return an unused id, with a number of six digits, for a record that shares its id with another record.
 
-    The number is computed from `memory_id`, so every clone gets the same one. No id of `taken` is returned, and counted
-    numbers never get that high.
+    The new id has the type and day of `identifier`. Its number is computed from `memory_id`, so every clone gets the
+    same one. It is not in `taken`; numbers that are counted up from 1 never get as high.
     """
     from hashlib import blake2b
 
@@ -49,13 +48,16 @@ def kind_of(identifier: str) -> Kind | None:
 
 
 def series(identifier: str) -> tuple[str, int]:
-    """Split an id into its series, type and day (`DEC-2025-11-04`), and its number."""
+    """Split an id such as DEC-2025-11-04-003 into its series, `DEC-2025-11-04`, and its number, 3."""
     head, _, number = identifier.rpartition("-")
     return head, int(number)
 
 
 def used_numbers(names: Iterable[str], series: str) -> list[int]:
-    """Return the numbers that records of a series (`DEC-2025-11-04`) use, by the names of their files."""
+    """Return the numbers that records of a series, such as `DEC-2025-11-04`, have in the names of their files.
+
+    `names` are names of files without a folder; those of other series are left out.
+    """
     matches = (PATTERN.match(name) for name in names if name.startswith(series + "-"))
     return [int(match[3]) for match in matches if match]
 

@@ -1,9 +1,9 @@
-"""The record types: each is one value of KINDS, which has everything in which it differs from the others.
+"""The record types: each is one value of KINDS, and the value has everything in which its type differs from others.
 
-rules.md#records has the origin of four types and their content fields. The fifth, a handoff, says what one agent gave
-to another (rules.md#handoffs). It is about the work and not about the project, so code that selects knowledge by type
-leaves it out. `severity` and `completion_percentage` are in the front matter and not in the body, so that commands can
-filter by them.
+rules.md#records has the origin of four types and their content fields. The fifth type, a handoff, says what one agent
+gave to another (rules.md#handoffs). A handoff is about the work and not about the project, so code that selects
+knowledge by type leaves it out. `severity` and `completion_percentage` are in the front matter and not in the body, so
+that commands can filter by them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class StatusStep(msgspec.Struct, frozen=True):
     """A status that records of a type can have, and the statuses that may follow.
 
     In a merge the status of higher `rank` wins; between statuses of equal rank, such as accepted and rejected, a person
-    chooses. A status that is reached only through another one has a higher rank. `superseded` has the highest: nothing
-    follows it, and the superseding record names the superseded one. A record with a status that `is_closed` needs no
-    more work.
+    chooses. A status that is reached only through another status has a higher rank than that one. `superseded` has the
+    highest: nothing follows it, and the superseding record names the superseded one. A record with a status that
+    `is_closed` needs no more work.
     """
 
     name: str
@@ -53,10 +53,10 @@ class StatusStep(msgspec.Struct, frozen=True):
 class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A record type: everything in which it differs from others. One more value in KINDS is one more type.
 
-    `prefix` has three capital letters. `verb` is the operation that makes a record, as in commit subjects; with a
-    `help` it is a command, too. `defaults` are front matter keys that only this type has, with default values.
-    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` names the content field that says why
-    ("" if the first field is the one that matters); one of `reasoning` may be given in its place.
+    `prefix` has three capital letters. `verb` names the operation that makes a record, in commit subjects and, if the
+    type has a `help`, as a command. `defaults` are front matter keys that only this type has, with default values.
+    `resolved` is the status that `memctl resolve` sets ("" for none). `reason` is the name of the content field that
+    says why ("" if the first field is the one that matters); `reasoning` names fields that may be given in place of it.
     """
 
     name: str  # the value of `memory_type`

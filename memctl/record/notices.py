@@ -1,4 +1,4 @@
-"""The notice in every pack that it is information and no instruction, and escaping of markup that models obey.
+"""The notice in every pack that its records are information, not instructions; escaping of markup that models obey.
 
 There are three notices: in whole words, short for compressed formats, and for untrusted clones (rules.md#formats).
 """
@@ -33,9 +33,9 @@ _MODEL_TOKEN = lazy_regex(
 def escape_model_tokens(text: str) -> str:
     """Return a text with every mark escaped that a model may take for a turn, a tool call or a tag of its host.
 
-    For example `</system>` becomes `&lt;/system>`: a pack is put between such marks, and a record's text must not end
-    it. Escaped are the marks of published chat templates (`<|im_end|>`, `[INST]`, `<<SYS>>`, `<start_of_turn>`), the
-    tags in which agents' programs wrap what they add, and those of memctl's own packs.
+    For example `</system>` becomes `&lt;/system>`: a host may put a pack between such tags, and a record's text must
+    not close them. Escaped are the marks of published chat templates (`<|im_end|>`, `[INST]`, `<<SYS>>`,
+    `<start_of_turn>`), the tags in which agents' programs wrap what they add, and those of memctl's own packs.
     """
     if "<" not in text and "[" not in text:  # mostly: to compile the expression takes 1 ms
         return text

@@ -106,7 +106,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stamps(self) -> dict[str, str]:
-        """The first digits of the reviewed blob's id of each file, by the file's path."""
+        """The state in which each file was reviewed, by the file's path: the first digits of the blob's id."""
         return dict(item.rsplit(" ", 1) for item in self.reviewed)
 
 
@@ -116,7 +116,7 @@ LISTS = ("paths", "code_refs", "reviewed")
 
 
 class NumberedHeading(msgspec.Struct, frozen=True):
-    """A headed part of a page of details: marker (§3.1.2), title without a number, text, and line (1-based)."""
+    """A headed part of a page of details: marker (§3.1.2), title without a number, text, and line in the body."""
 
     id: str
     title: str
@@ -139,7 +139,10 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def percentage(self) -> int | None:
-        """The project's progress in percent: the declared one, else the mean of its sections'; None without any."""
+        """The project's progress in percent: what its page declares, else the weighted mean of its sections' progress.
+
+        None if neither the project's page nor any section declares progress.
+        """
         if self.project and self.project.completion_percentage is not None:
             return self.project.completion_percentage
         return None if self.mean_percentage is None else round(self.mean_percentage)
@@ -148,14 +151,15 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
     def mean_percentage(self) -> float | None:
         """The weighted mean of the progress that sections declare, in percent; None if none declares any.
 
-        MEM305 allows the project's own figure to differ from it by 5 points.
+        `memctl check` warns (MEM305) if the progress that the project's page declares differs from this mean by more
+        than 5 points.
         """
         declared = [page for page in self.sections if page.completion_percentage is not None]
         total = sum(page.weight for page in declared)
         return sum(page.weight * (page.completion_percentage or 0) for page in declared) / total if declared else None
 
     def details_of(self, section: str) -> tuple[Page, ...]:
-        """Return the pages of details of a section, given by its marker."""
+        """Return the pages of details that belong to the section with the marker `section`."""
         return tuple(self._details_by_section.get(section, ()))
 
     def find(self, marker: str) -> Page | None:
@@ -163,7 +167,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         return self._by_marker.get(marker)
 
     def find_by_title(self, name: str) -> Page:
-        """Return the section or page of details with a title, given as it is, as its slug, or by a part of it.
+        """Return the section or page of details whose title is `name`, has the slug `name`, or contains `name`.
 
         Case is ignored. A section wins over details with the same title. Raises MemctlError if no page matches, or
         several do.
@@ -179,7 +183,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         raise MemctlError(f"there is no section {name!r}", f"there are {known}", USAGE, "not-found")
 
     def fault_of(self, marker: str) -> Fault | None:
-        """Return the fault of the unreadable page with a marker, or with a heading that has it; else None."""
+        """Return the fault of the unreadable page whose number is in a marker (§3.1 or §3.1.2), or None."""
         number = ".".join(marker[1:].split(".")[:2])
         return next((fault for fault in self.faults if number_at(fault.path) == number), None)
 
@@ -240,9 +244,9 @@ def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) 
 
 
 def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> Outline:
-    """Return the outline of pages, given as pairs of path and text, from the catalogue's cache if it has these texts.
+    """Return the outline of pages, given as pairs of path and text, from the catalogue's cache.
 
-    Otherwise the pages are parsed and cached.
+    If the cache has none for these texts, the pages are parsed, and the outline is cached.
     """
     mark, kept = digest(texts), catalogue.recall(_OUTLINE) or b""
     if kept.startswith(mark):
@@ -253,7 +257,10 @@ def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> 
 
 
 def digest(values: object) -> bytes:
-    """Return 16 bytes that differ for other values, such as texts of pages: what an answer is cached with."""
+    """Return a digest of 16 bytes of some values, such as texts of pages; other values have another digest.
+
+    A cache keeps a result with the digest of what it was computed from.
+    """
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
     return blake2b(msgspec.msgpack.encode(values), digest_size=16).digest()
@@ -292,7 +299,11 @@ _ALLOWED = {
 
 
 def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """Return what is wrong with the front matter of a page: pairs of field and message."""
+    """Return what is wrong with the front matter of a page of some level: pairs of field and message.
+
+    `path` is that of the page's file, relative to `.memory/`, to compare its name with the marker; "" for no
+    comparison.
+    """
     return _wrong_types(values) or [*_wrong_markers(kind, values, path), *_wrong_values(values)]
 
 

@@ -63,7 +63,10 @@ def parse(text: str, path: str) -> tuple[Record, str]:
 
 
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """Return pairs of field and message for what is wrong with a record's front matter, in the order of fields."""
+    """Return pairs of field and message for what is wrong with a record's front matter, in the order of fields.
+
+    `path` is that of the record's file, relative to `.memory/`, to compare its name with the id; "" for no comparison.
+    """
     return _read(values, path)[1]
 
 
@@ -159,7 +162,8 @@ def refuse_transition(record: Record, status: str) -> None:
 def is_unsafe_path(path: str) -> bool:
     """Return whether a path can't be that of a repository's file on every system.
 
-    It is empty or absolute, has a `..`, a backslash, a drive letter or an unprintable character, or is in `.git`.
+    An unsafe path is empty, begins with `/` or `~`, has a `..`, a backslash, a drive letter or an unprintable
+    character, or is in `.git`.
     """
     parts = path.split("/")
     return (
@@ -176,7 +180,8 @@ def is_unsafe_path(path: str) -> bool:
 def disallowed(found: object, allowed: str) -> str:
     """Return the message about a value that is not allowed, such as "'x' is not a whole number from 1 to 10".
 
-    `allowed` describes the allowed values. Values of more than 60 characters are cut, with their length.
+    `allowed` describes the allowed values. If the value has more than 60 characters, the message has its beginning and
+    its length.
     """
     shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
     if len(shown) > 60:
@@ -200,9 +205,10 @@ def differs_only_in_retrievals(base: str, now: str) -> bool:
 def wrong_types(
     values: Mapping[str, Any], form: type[msgspec.Struct], required: Iterable[str], allowed: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Return pairs of field and message for values of another type than the struct's field, and for missing fields.
+    """Return pairs of field and message for fields that are missing, or have a value of the wrong type.
 
-    `required` names the fields that must be there; `allowed` describes the values of fields in messages.
+    The right types are those of the struct `form`. `required` names the fields that must be there; `allowed` describes
+    the allowed values of each field, for messages.
     """
     wrong = [(name, "is missing") for name in required if values.get(name) is None]
     for field in msgspec.structs.fields(form):

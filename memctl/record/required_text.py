@@ -27,7 +27,10 @@ _LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\
 
 
 class InvalidFields(MemctlError):
-    """Raised for invalid input. `fields` are pairs of a field and what is wrong with it; `title` comes before them."""
+    """Raised for invalid input: the message is `title`, and below it one line for each wrong field.
+
+    `fields` are pairs of a field and what is wrong with it.
+    """
 
     kind = "invalid-field"
 

@@ -81,7 +81,7 @@ class TrailRow(msgspec.Struct, frozen=True):
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    """The page of a session: front matter, files and lines by heading, and the text that people added."""
+    """The page of a session: front matter, files and lines by their headings, and the text that people added."""
 
     values: Mapping[str, Any]
     files: Mapping[str, tuple[TrailRow, ...]] = {}
@@ -105,7 +105,10 @@ def path_of(identifier: str) -> str:
 
 
 def trail_of(identifier: str) -> str:
-    """Return the path below `.memory/` of a session's list of files, which exists if its page has no room."""
+    """Return the path below `.memory/` of the list of all files of a session.
+
+    The file exists only if the session's page has no room for all of them.
+    """
     return f"{FOLDER}/files/{identifier}.md"
 
 
@@ -195,9 +198,9 @@ def parse(text: str, path: str) -> SessionPage:
 
 
 def head(text: str, path: str) -> SessionPage:
-    """Return a page with its front matter alone, in a tenth of the time of `parse`.
+    """Return a session's page with its front matter alone, read in a tenth of the time of `parse`.
 
-    Raises InvalidRecord with all faults.
+    Raises InvalidRecord with all faults of the front matter.
     """
     return SessionPage(_take_apart(text, path)[0])
 
@@ -211,9 +214,9 @@ def _take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
 
 
 def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
-    """Return a page with the files of `trail`, the list beside it.
+    """Return a session's page with the files of `trail` added, the parsed list of all files of the session.
 
-    If both have a file, the page's entry wins: it is later.
+    If both name a file, the page's entry is taken, as it is the later one.
     """
     files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:

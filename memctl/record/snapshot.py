@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def body_of(text: str, path: str) -> str:
-    """Return the body of a record's file; raises InvalidRecord if its front matter can't be read any more."""
+    """Return the Markdown body of a record's file, given as text; raises InvalidRecord for unreadable front matter.
+
+    `path` is that of the file, for the error.
+    """
     try:
         return frontmatter.split(text)[1].removeprefix("\n")
     except FrontMatterError as error:
@@ -39,7 +42,7 @@ class Snapshot:
 
     @cached_property
     def withheld(self) -> Withheld:
-        """What the reader of this snapshot may not see, because an owner restricts it."""
+        """The records, pages and files that the reader of this snapshot may not see, as owners restrict them."""
         from memctl.record.withheld import Withheld  # mostly nothing is withheld
 
         return self._withheld or Withheld()
@@ -71,7 +74,7 @@ class Snapshot:
 
     @cached_property
     def outline(self) -> Outline:
-        """The pages of levels 1 to 3; where the catalogue is open already, it caches them by their texts."""
+        """The pages of levels 1 to 3; if the catalogue is in use already, the parsed pages are cached there."""
         from memctl.record import pages  # readers of records alone don't need pages
 
         texts: list[tuple[str, str]] = []
@@ -90,12 +93,12 @@ class Snapshot:
 
     @cached_property
     def texts(self) -> Texts:
-        """Search in the words of all entries; see Texts."""
+        """The search in the words of records, pages, sessions and checkpoints; Texts lists its methods."""
         return self._source.texts()
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """Queries that need not read all records; see Catalogue."""
+        """The queries about records that need not read all records; Catalogue lists them."""
         return self._source.catalogue()
 
     @cached_property
@@ -105,7 +108,7 @@ class Snapshot:
 
     @cached_property
     def files(self) -> Files:
-        """The repository's own files, without the memory; see Files."""
+        """The repository's own files, without the memory; Files lists what can be read of them."""
         return self._source.files()
 
     def body(self, record: Record) -> str:
@@ -119,13 +122,14 @@ class Snapshot:
         return next(iter([*self.catalogue.with_id(identifier), *self.with_former_id(identifier)]), None)
 
     def with_former_id(self, identifier: str) -> list[Record]:
-        """Return the records that had an id before they were renumbered."""
+        """Return the records that had the id `identifier` before they were renumbered."""
         return self.catalogue.with_alias(identifier)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the record that a link of `record` means by an id that now belongs to another record, or None.
+        """Return the record that a link of `record` means if the linked id now belongs to another record, or None.
 
-        It formerly had the id, and its field `other_end` links back to `record`.
+        It is a record that had the id `identifier` before it was renumbered, and that links back to `record` in the
+        field `other_end`.
         """
         names = {record.id, *record.aliases}
         return next((one for one in self.with_former_id(identifier) if names & set(getattr(one, other_end))), None)
@@ -133,8 +137,9 @@ class Snapshot:
     def resolve(self, reference: str) -> Record:
         """Return the record for what a person typed: an id, a former id, a memory_id, or the unique beginning of one.
 
-        The record that has the id now wins over one that had it before. Raises MemctlError with similar ids if there is
-        no such record, or with the candidates if there are several.
+        A name that another tool gave the record counts, too. The record that has the id now wins over one that had it
+        before. Raises MemctlError with similar ids if there is no such record, or with the candidates if there are
+        several.
         """
         wanted = reference.strip().upper()
         if ids.kind_of(wanted) is None:
@@ -161,7 +166,7 @@ class Snapshot:
         )
 
     def with_foreign_name(self, name: str) -> list[Record]:
-        """Return the records that another tool gave this name, such as `bd-xmf`."""
+        """Return the records to which another tool gave the name `name`, such as `bd-xmf`, in their front matter."""
         from memctl.record.foreign_names import has_name  # nearly all queries have one of our ids
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()

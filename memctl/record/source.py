@@ -19,12 +19,12 @@ PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # kinds of index en
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
-    """A text that matches a query.
+    """A text that matches a query: a record, a heading of a page, a section of a session, or a checkpoint.
 
     `text` is its BM25 score, in which the title counts more: larger is better, never below 0. `kind` is a record's
     type, or "page", "session" or "checkpoint". `key` is the record's id, the page's marker or the session's id;
-    `number` is the row in the index. Parts of one `thread` belong together: headings of a page, sections of a session's
-    page, records of one agent and day; "" for none.
+    `number` is the row in the index. Hits with the same `thread` belong together: headings of a page, sections of a
+    session's page, records of one agent and day; "" for none.
     """
 
     path: str
@@ -53,25 +53,25 @@ class Texts(Protocol):
         """The embedding model that the user has set; "" for none."""
 
     def remark(self, text: str) -> None:
-        """Show a remark to the person beside the answer; a repeated one is shown once."""
+        """Show a remark to the person who searches, beside the results of the search; a repeated one is shown once."""
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         """Return the entries of some kinds whose text matches a query, unsorted.
 
-        With `most` only so many of the best matches are certain to be among them.
+        With `most` the result need not have all of these entries, but has the `most` best.
         """
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
-        """Return the links of entries: pairs of an entry's number and the id or marker that it links to."""
+        """Return the links of the entries with some numbers: pairs of an entry's number and the linked id or marker."""
 
     def paths(self, query: str, most: int | None = None) -> list[str]:
-        """Return the path of each entry that matches a query, at most `most`.
+        """Return the paths of the files whose entries match a query: one path for each entry, at most `most`.
 
-        A file occurs as often as headings of a page or sections of a session match.
+        The file of a page or of a session's page has several entries, and may occur several times.
         """
 
     def substitutes(self, query: str) -> dict[str, tuple[str, ...]]:
-        """Return the words of a query that no text contains, each with the similar words searched instead."""
+        """Return the words of a query that no text contains, each with the similar words that are searched instead."""
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return the titles of entries by their numbers."""
@@ -80,15 +80,16 @@ class Texts(Protocol):
         """Return the texts of entries, without titles, by their numbers."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        """Return for each entry the piece of its body in which words of a query occur.
+        """Return, by its number, for each entry the piece of its body in which words of a query occur.
 
-        Entries without any are left out.
+        Entries in which none of the words occurs are left out.
         """
 
     def similar(self, path: str) -> dict[str, float]:
         """Return the paths of records that share significant words with the record at `path`, each with a similarity.
 
-        The similarity is the weight of the shared words as a share of the weight of all its words, from 0 to 1.
+        The similarity is the weight of the shared words as a share of the weight of all words of the record at `path`,
+        from 0 to 1.
         """
 
     def all_texts(self) -> Iterable[tuple[str, str]]:
@@ -122,25 +123,25 @@ class Catalogue(Protocol):
         """
 
     def blocking(self, limit: int) -> list[Record]:
-        """Return up to `limit` open issues of severity critical and high, the critical ones first, then newest."""
+        """Return up to `limit` open issues of severity critical and high: critical ones first, then the newest."""
 
     def count(self, memory_type: str, place: str) -> int:
         """Return the number of open records of a type at a place."""
 
     def statuses(self) -> list[tuple[str, str, str, int]]:
-        """Return how many records of a type have a status and a severity: ("issue", "open", "high", 3).
+        """Return the number of records for each type, status and severity, such as ("issue", "open", "high", 3).
 
-        The status of an archived record is "archived" here; a record without severity has "".
+        For an archived record the status is "archived"; without a severity it is "".
         """
 
     def shared_ids(self) -> list[str]:
-        """Return the ids that several records have, which happens if two clones give out the same one."""
+        """Return the ids that several records have, which happens if two clones give out the same id."""
 
     def places(self) -> dict[str, int]:
         """Return the number of open records at each place, without handoffs."""
 
     def tags(self) -> list[tuple[str, str, int]]:
-        """Return triples of tag, place and the number of open records there with the tag."""
+        """Return triples of a tag, a place, and the number of open records at this place that have the tag."""
 
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
@@ -153,26 +154,26 @@ class Catalogue(Protocol):
     def with_id(self, identifier: str) -> list[Record]:
         """Return the records with an id, with the retrieval counts of this clone.
 
-        There are several if two clones gave the id out.
+        There are several if two clones gave out the same id.
         """
 
     def with_alias(self, identifier: str) -> list[Record]:
-        """Return the records that had an id before they were renumbered."""
+        """Return the records that had the id `identifier` before they were renumbered."""
 
     def find(self, identifier: str) -> Record | None:
-        """Return the record whose file name begins with an id, or None."""
+        """Return the record whose file has a name that begins with the id `identifier`, or None."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
         """Return the records at some paths, with the retrieval counts of this clone; missing ones are left out."""
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
-        """Return the records with a code reference to one of some files or folders, to any line of it."""
+        """Return the records with a code reference to one of some files or folders, whatever lines it names."""
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
-        """Return the paths of `among` whose records do not meet all conditions."""
+        """Return those of the paths `among` whose records do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
-        """Return the record with the latest timestamp, or None; handoffs count only if asked for."""
+        """Return the record with the latest timestamp, or None; handoffs count only if `with_handoffs`."""
 
     def titles(self, memory_type: str) -> list[str]:
         """Return the titles of all records of a type."""
@@ -184,15 +185,16 @@ class Catalogue(Protocol):
         """Return how many records were recorded after a moment in Unix seconds; imported ones are left out."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
-        """Return the ids and § markers that the bodies of records refer to, by the record's path."""
+        """Return the references that the bodies of records have to ids and § markers, by the record's path."""
 
     def mentioning(self, text: str) -> list[str]:
-        """Return the paths of records whose bodies refer to one id or § marker."""
+        """Return the paths of records whose bodies refer to the id or § marker `text`."""
 
     def heavy(self, weight: int) -> list[str]:
-        """Return the paths of records whose text has at least a certain weight, as a bound for its tokens.
+        """Return the paths of records whose text has at least the given weight.
 
-        An ASCII character weighs 1, any other twice its bytes in UTF-8 less 1: 3 to 7.
+        The weight grows with the number of tokens. An ASCII character weighs 1, any other twice its bytes in UTF-8 less
+        1: 3 to 7.
         """
 
     def severe(self, place: str) -> list[Record]:
@@ -202,10 +204,10 @@ class Catalogue(Protocol):
         """Return the paths of records whose text contains what looks like a credential."""
 
     def is_clean(self, key: bytes) -> bool:
-        """Return whether the text with a digest is known to contain no credential."""
+        """Return whether the text whose digest is `key` is known to contain no credential."""
 
     def keep_clean(self, keys: Sequence[bytes]) -> None:
-        """Remember that the texts with some digests contain no credential."""
+        """Remember that the texts whose digests are `keys` contain no credential."""
 
     def with_control_characters(self) -> list[str]:
         """Return the paths of records that contain a control character."""
@@ -217,7 +219,7 @@ class Catalogue(Protocol):
         """Return the cached value of a key; None if there is none, or if a record has changed since."""
 
     def keep(self, key: bytes, value: bytes) -> None:
-        """Cache a value under a key; it is lost when a record changes."""
+        """Cache a value under a key until the next change of a record."""
 
     def without(self, paths: Collection[str]) -> Catalogue:
         """Return a view of this catalogue that leaves out the records at some paths."""
@@ -233,22 +235,22 @@ class Files(Protocol):
         """Return the blob ids of the files at some paths; a path without a file is left out."""
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
-        """Return the blob ids of the files at some paths, including ignored files.
+        """Return the blob ids of the files at some paths, including ignored files; missing files are left out.
 
-        For few files this is faster than `blobs`. `likely` are ids that the files may have: Git need not hash a file
-        whose bytes have one of them.
+        For few files this is faster than `blobs`. `likely` are blob ids that some of the files may have; for such a
+        file no Git process is needed.
         """
 
     def mark(self, paths: Iterable[str]) -> bytes:
-        """Return what is another as soon as one of some files has other contents, or Git has another file.
+        """Return bytes that change as soon as one of some files has other contents, or Git's index changes.
 
-        It is b"" if that can't be told. A file that Git does not know counts from when Git knows it.
+        They are b"" if such a change might go unnoticed, as when a file was written just now.
         """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
-        """Return the bytes of the files at some paths; missing ones and those of more than `limit` bytes are left out.
+        """Return the bytes of the files at some paths; missing files and those of more than `limit` bytes are left out.
 
-        Without a `limit` that of record files applies, 2 MiB.
+        Without a `limit` that is 2 MiB, the most that a record's file may have.
         """
 
 
@@ -257,7 +259,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """ "disk", "index" or the name of the revision."""
+        """What the snapshot is of: "disk", "index", or the name of a revision."""
 
     @property
     def config(self) -> Config:
@@ -268,7 +270,7 @@ class Source(Protocol):
         """The memory's folder, relative to the worktree's top."""
 
     def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
-        """Return all records, or the open ones, in the order of their paths, and the faults of invalid files."""
+        """Return all records, or the open ones if `only_open`, sorted by path, and the faults of invalid files."""
 
     def read(self, path: str) -> str:
         """Return the text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is not text."""
@@ -277,13 +279,13 @@ class Source(Protocol):
         """Return the paths of all files below a folder of the memory ("" for all of it)."""
 
     def leftovers(self) -> list[str]:
-        """Return the paths of temporary files of writes that were killed."""
+        """Return the paths of temporary files that killed processes left in the memory's folder."""
 
     def texts(self) -> Texts:
-        """Return the search in the words of this source."""
+        """Return the object that searches the words of this source's records, pages, sessions and checkpoints."""
 
     def catalogue(self) -> Catalogue:
-        """Return the queries about the records of this source."""
+        """Return the object that answers queries about the records of this source."""
 
     def files(self) -> Files:
-        """Return the repository's own files as this source has them."""
+        """Return the object that reads the repository's own files, as the disk, the index or the revision has them."""

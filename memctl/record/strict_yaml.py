@@ -1,7 +1,7 @@
 """Reading of front matter that is not in canonical form: any YAML that can be understood in one way only.
 
-python-frontmatter drives YAML's C loader through the handler of this module, which refuses what YAML accepts without a
-word: duplicate keys, aliases, `no` as false, `010` as 8.
+python-frontmatter drives YAML's C loader through the handler of this module, which refuses what the loader accepts
+silently: duplicate keys, aliases, `no` as false, `010` as 8.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _ENDS = " \t\n.,;:`'\""
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A step of a task and its status. For one that is claimed or done: when, by whom, and the evidence.
+    """A step of a task and its status; a claimed or done one also has the time, the author and the evidence.
 
     For example Step("Port a.ts", "done", "2025-11-04T14:32:00Z", "claude", "commit 1a2b3c4d5e").
     """
@@ -80,9 +80,9 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task, saved in context window `window_id` (from 1) as `version` (from 1; 0 if it never was saved).
 
     `task_id` is the task's id in an agent's program. `earlier_goals` are former tasks of the same work, the latest
-    last. `said` is what the user said, the latest last, and `constraints` what of it is binding. `issues`, `lessons`
-    and `summary` are the agent's own words; `records` are those of the memory. `files` has the files touched, the
-    latest first, and `phases` the workflow's phases, of which the last is the current one.
+    last. `said` is what the user said, the latest last, and `constraints` are the rules that the work has to keep to.
+    `issues`, `lessons` and `summary` are the agent's own words; `records` refers to records of the memory. `files` has
+    the files touched, the latest first, and `phases` the workflow's phases, of which the last is the current one.
     """
 
     window_id: Annotated[int, msgspec.Meta(ge=1)] = 1
@@ -144,7 +144,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     def completion(self) -> int | None:
         """The share of the steps that are done, in percent, rounded down.
 
-        None without steps, and where all steps are done but a next action is named: the task is not complete then.
+        None without steps, and if all steps are done but a next action is named, since the task is not complete then.
         """
         if not self.steps or (len(self.done) == len(self.steps) and not self.is_finished):
             return None

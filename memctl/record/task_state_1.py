@@ -1,7 +1,8 @@
 """Conversion of earlier forms of a task's state to the fields of a `TaskState`.
 
-They are in checkpoints of format 1 and in the files of a window's manager. Their values are untrusted: a value of the
-wrong shape raises msgspec.ValidationError. (`hooks/session_state.py` converts the hooks' own earlier files.)
+The earlier forms are in checkpoints of format 1 and in the files of a window's manager. Their values are untrusted: a
+value of the wrong shape raises msgspec.ValidationError. (`hooks/session_state.py` converts the hooks' own earlier
+files.)
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `TaskState` from a window manager's state file, decoded from JSON."""
+    """Return the fields of a `TaskState` from those of a state file of a window's manager, decoded from JSON."""
     given = {name: value for name, value in given.items() if value is not None}
     old = msgspec.convert(given, _Window)
     begun = [old.current_subtask] if old.current_subtask else []

@@ -11,11 +11,12 @@ from memctl.record import ids
 
 
 class Withheld(msgspec.Struct, frozen=True):
-    """What a reader may not see, each with the reason.
+    """The pages, records and files that a reader may not see, each with the reason.
 
-    `pages` are pages of details by marker, `records` those placed in such pages by path, `files` the repository's files
-    by path. `paths` are files below `.memory/` that quote any of these. `globs` are pairs of patterns and a reason for
-    files that are withheld whether they exist or not; `{}` in the reason is replaced by the file.
+    `pages` are pages of details by marker, `records` the records placed in such pages by path, and `files` the
+    repository's files by path. `paths` are files below `.memory/` that quote a withheld page, record or file. `globs`
+    are pairs of patterns and a reason for files that are withheld whether they exist or not; `{}` in the reason is
+    replaced by the file.
     """
 
     pages: Mapping[str, str] = {}
@@ -49,7 +50,7 @@ class Withheld(msgspec.Struct, frozen=True):
         _refuse(next(named, None) if wanted else None)
 
     def refuse_file(self, path: str) -> None:
-        """Raise MemctlError if a file of the repository, existing or deleted, is withheld."""
+        """Raise MemctlError if a path is that of a withheld file of the repository; the file may have been deleted."""
         _refuse(self.among([path]).get(path))
 
 

@@ -1,4 +1,7 @@
-"""Merge the changes of batches with the remote's. Each branch has a ref of its own for them (`store.batches`)."""
+"""Merge the changes of this clone's batches with those of a remote, and push them.
+
+Each branch has a ref of its own for the changes of its batches (`store.batches`).
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Sync the ref with this branch's batches: merge it with the remote's, and push it if `push`. Returns `done`
-    unchanged.
+    """Merge the remote's ref of a branch's batches into this clone's ref of them, and push the result if `push`.
 
-    Raises MemctlError or PushRefused.
+    `done` is the result of the sync so far; it names the branch and the remote, and is returned unchanged. A dry run
+    does nothing. Raises MemctlError or PushRefused.
     """
     repository, remote = memory.repository, done.upstream.remote
     there = batches.ref(memory, done.upstream.ref)

@@ -3,7 +3,8 @@
 The mechanism is that of `memctl renumber` (`write/id_collisions.py`, `write/references.py`) with another rule for who
 keeps the id. `memctl renumber` repairs merges that Git made, where nobody knows what was published, so the older record
 keeps the id. In a sync the remote's record keeps it: other clones may already refer to it, while every reference to
-ours is in the files that our side changed. Ours is renumbered, with all references, before anything is merged.
+this clone's record is in files that this clone changed. This clone's record is renumbered, with all references, before
+anything is merged.
 
 The new id is derived from the record's `memory_id`. So a clone that renumbers the same record after a merge by Git gets
 the same id, and a third clone can't give the id out, as it could with the next free number.
@@ -35,9 +36,10 @@ Leaves = Mapping[str, Leaf]
 
 
 def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tuple[Leaves, tuple[Holder, ...]]:
-    """Return our files with new names for records and pages whose id theirs has too, and what was renumbered.
+    """Return this clone's files with new ids for its records and pages whose id the remote gave out, too.
 
-    A file that can't be read keeps its name: `memctl check` reports it.
+    `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote. The second value
+    lists the renumbered records and pages. A file that can't be read keeps its name: `memctl check` reports it.
     """
     changed = {path: leaf for path, leaf in ours.items() if base.get(path) != leaf and _is_text(path, leaf)}
     new = [{path: leaf for path, leaf in side.items() if path not in base} for side in (ours, theirs)]

@@ -29,10 +29,11 @@ _NAMED = 5  # ids that it names
 
 
 class MergeCommit(msgspec.Struct, frozen=True):
-    """A commit that merges two histories, and what the merge decided.
+    """A commit that merges the histories of this clone and a remote, and what the merge decided.
 
-    `both` are the paths of files of the memory that both sides had changed; `revived` those that one side had deleted
-    and that are kept. `lost` are values of ours that the remote's replaced.
+    `both` are the paths of files of the memory that both sides had changed, `renamed` this clone's records and pages
+    with a new id, `lost` values of this clone that the remote's replaced, and `revived` the paths of files that one
+    side had deleted and the merge keeps.
     """
 
     commit: str
@@ -46,10 +47,11 @@ class MergeCommit(msgspec.Struct, frozen=True):
 def assemble(
     memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]
 ) -> tuple[MergeCommit, Snapshot]:
-    """Merge two commits with the merge bases `bases`, and return the commit and the merged memory.
+    """Merge the commit `ours` of this clone with the remote's `theirs`; return the merge commit and the merged memory.
 
-    Git merges the files outside of the memory, memctl those of the memory, and the documents are rendered. Raises
-    MemctlError if files conflict that only a person can merge.
+    `bases` are the merge bases of the two commits, `upstream` names the remote's branch. Git merges the files outside
+    of the memory, memctl those of the memory, and the documents are rendered. Raises MemctlError if files conflict that
+    only a person can merge.
     """
     repository = memory.repository
     sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
@@ -81,8 +83,11 @@ def assemble(
 
 
 def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
-    """Raise MemctlError if the remote's branch can't be merged: no common history, its memory deleted, or a newer
-    format."""
+    """Raise MemctlError if `theirs`, the commit of the remote's branch, can't be merged into this branch.
+
+    The reasons are: no common commit (`bases` is empty), a memory that was deleted there, or a memory of a newer
+    format.
+    """
     if not bases:
         shallow = bool(memory.repository.shallow())
         raise MemctlError(

@@ -3,8 +3,9 @@
 The path of a record never changes. Git would find renames all the same: records are alike, so a deleted one and an
 added one may look like one that moved, and a change of the first would end up in the second.
 
-If both sides changed a field, the remote's value wins, since other clones rely on it (rules.md#coordination); the later
-value could only be found with clocks that agree. A replaced value is reported, and our history still has it.
+If both sides changed a field, the remote's value wins, since other clones rely on it (rules.md#coordination); which
+value is later could only be found with clocks that agree. A replaced value is reported, and this clone's history still
+has it.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ _SHOWN = 300  # characters of a value that gave way; the rest is in the history
 def merge_text(
     path: str, base: str, ours: str, theirs: str, counter: Callable[[], Counter]
 ) -> tuple[str, tuple[LostValue, ...]]:
-    """Return the merge of two versions of a record or page with the common version `base` ("" for none), and what was
-    lost.
+    """Return the merge of two versions of a record or page, and the values in which one version gave way to the other.
 
-    `counter` returns the token counter for the budget of a session's page; it is called only if needed.
+    `base` is the common version ("" for none), `ours` this clone's, and `theirs` the remote's, which wins if it can be
+    read. `counter` returns the token counter for the budget of a session's page; it is called only if needed.
     """
     if not is_readable(path, theirs) and is_readable(path, ours):
         return ours, (LostValue(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
@@ -121,8 +122,10 @@ _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 
 
 class LostInFile(msgspec.Struct, frozen=True):
-    """A value of one file that the other side replaced, with the file's path below `.memory/` and its id or §
-    marker."""
+    """A value in a file of the memory that the merge replaced with the other side's value.
+
+    `path` is that of the file, below `.memory/`; `id` is the id or § marker in its name.
+    """
 
     path: str
     id: str
@@ -130,11 +133,11 @@ class LostInFile(msgspec.Struct, frozen=True):
 
 
 class MergedTree(msgspec.Struct, frozen=True):
-    """The merge of two sides of a memory: all its files, the paths that both sides changed differently, and what was
-    lost.
+    """The merge of this clone's and the remote's memory: all files, and what the merge decided about some of them.
 
-    `revived` were deleted by one side and are kept, since the other side changed or newly refers to them. `conflicts`
-    are files, such as the settings, that only a person can merge.
+    `both` are the paths that the two sides changed differently, `lost` the values that were replaced. `revived` were
+    deleted by one side and are kept, since the other side changed or newly refers to them. `conflicts` are the paths of
+    files, such as the settings, that only a person can merge.
     """
 
     files: Leaves
@@ -187,9 +190,11 @@ def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
 
 
 def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> MergedTree:
-    """Merge the files of two sides whose common version is `base`; writes blobs to the object store and nothing else.
+    """Merge the memory's files of this clone and of a remote; writes blobs to the object store and nothing else.
 
-    `apart` says that the base is the only common commit, so that no change since then is on both sides.
+    `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote. `apart` says that
+    the two sides have exactly one merge base, so that equal changes of a record were made twice; its access counts are
+    added up.
     """
     work = _Merge(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))
@@ -215,7 +220,10 @@ def name_of(path: str) -> str:
 
 
 def is_authored(path: str) -> bool:
-    """Return whether a path is that of a record, a page or a session's page, which are merged field by field."""
+    """Return whether a path below `.memory/` is that of a record, a page or a session's page.
+
+    The versions of such a file are merged field by field.
+    """
     is_record = files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
     return is_record or (path.startswith(f"{session_page.FOLDER}/") and path.endswith(".md"))
 
@@ -305,6 +313,6 @@ def record_ids(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def changes(before: Leaves, after: Leaves) -> Mapping[str, Leaf | None]:
-    """Return the changes from one set of files to another, by path; None stands for a deleted file."""
+    """Return the changes from the files `before` to the files `after`, by path; None stands for a deleted file."""
     gone: dict[str, Leaf | None] = dict.fromkeys(path for path in before if path not in after)
     return {**gone, **{path: leaf for path, leaf in after.items() if before.get(path) != leaf}}

@@ -1,8 +1,9 @@
-"""Sync the coordination state after the branch, and set ownership as the records of handoffs say.
+"""Sync the coordination state after the branch, and make ownership follow the answers in handoffs' records.
 
 The state is merged without reading records (`team/remote_state.py`). If two clones answered one handoff differently,
-that merge may keep the ownership of one answer while the merge of the branch keeps the other. Then ownership follows
-the record (`team/handoffs.py`), in the same push. Sections that the branch's merge renumbered keep their owner.
+that merge may keep the ownership of one answer while the merge of the branch keeps the other answer. Then ownership is
+changed to what the record says (`team/handoffs.py`), in the same push. Sections that the branch's merge renumbered keep
+their owner.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from memctl.team.state import Ownership, State
 
 
 class MergedCoordination(msgspec.Struct, frozen=True):
-    """The merged coordination state, and the commit that the remote had before ("" for none).
+    """The coordination state of this clone merged with the remote's.
 
-    `lost` describes what of ours the remote's replaced, `settled` which ownership follows a handoff's record now.
+    `theirs` is the commit that the remote had before the sync ("" for none). `lost` describes entries of this clone
+    that the remote's replaced, `settled` the ownerships that were changed to follow the answer in a handoff's record.
     """
 
     state: State
@@ -37,9 +39,9 @@ class MergedCoordination(msgspec.Struct, frozen=True):
 
 
 def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Sync the coordination state with the remote, and return the result with what changed.
+    """Sync the coordination state with the remote; return the result `done` of the sync with what changed.
 
-    An error becomes a warning in it, since the branch is synced already.
+    An error is not raised but becomes a warning of the result, since the branch is synced already.
     """
     remote = done.upstream.remote
     try:
@@ -63,7 +65,11 @@ def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: boo
 
 
 def renumbered_ownerships(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
-    """Return the ownerships of sections that the sync renumbers, with the new marker, if only this clone knows them."""
+    """Return the ownerships of sections that a planned sync renumbers, each with the new § marker of its section.
+
+    An ownership that the remote has, too, is left out: it is of the remote's section. The result is empty if the state
+    can't be read.
+    """
     sections = _sections(planned)
     if not sections:
         return ()

@@ -1,6 +1,6 @@
 """The result of a sync, or the plan in a dry run, as a value and as lines for people.
 
-An interrupted sync leaves the lines behind, for the command that finishes it to print.
+If a sync is interrupted, the next command finishes it and prints the lines, which the sync has saved.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ _SHOWN = 5  # records or files that one line names
 class SyncResult(msgspec.Struct, frozen=True):
     """The result of a sync, or in a dry run the result that it would have.
 
-    `before` is our commit, `theirs` the remote's, and `commit` the one that both branches point to now; `made` is the
-    merge, None if one side had nothing new. `fetched` counts the commits that are new here, `pushed` those new at the
-    remote, and `foreign` those of the pushed ones that change files outside of the memory. `coordination` is the commit
-    of the coordination state; `taken` says that something of it is new here, `given` that something is new at the
-    remote. `gave_way` describes what of ours was replaced, or has to be checked, `settled` the ownership that changed
-    because a handoff was answered twice. `has_state` says that the fetch of the branch brought the state and pages of
-    sessions along. `sessions_taken` and `sessions_given` are like `taken` and `given` for pages of sessions;
-    `sessions_redacted` are paths below the worktree's top of which a credential was removed before the push.
+    Of the branch: `before` is this clone's commit, `theirs` the remote's, `commit` the one that both branches point to
+    now, and `made` the merge, None if one side had nothing new. `fetched` counts the commits that are new here,
+    `pushed` those new at the remote, and `foreign` the pushed ones that change files outside of the memory. `has_state`
+    says that the fetch of the branch also fetched the refs of the coordination state, of pages of sessions and of
+    batches.
+
+    Of the coordination state: `coordination` is its commit; `taken` says that something of it is new here, `given` that
+    something is new at the remote. `gave_way` describes entries of this clone that were replaced or have to be checked,
+    `settled` the ownership that changed because a handoff was answered twice.
+
+    Of pages of sessions: `sessions_taken` and `sessions_given` say what `taken` and `given` say; `sessions_redacted`
+    are paths below the worktree's top from which a credential was removed before the push.
     """
 
     upstream: Upstream
@@ -50,7 +54,7 @@ class SyncResult(msgspec.Struct, frozen=True):
 
 
 def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
-    """Describe what happened to the branch, a line each; no lines if there was nothing to do."""
+    """Describe what a sync did to the branch, one line for each fact; no lines if there was nothing to do."""
     name = done.upstream.name
     lines = [f"fetched {count_commits(done.fetched)} of {name}"] if done.fetched else []
     if (made := done.made) is not None:
@@ -77,8 +81,7 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
 
 
 def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
-    """Describe what happened to the coordination state and to pages of sessions, a line each; no lines if nothing
-    did."""
+    """Describe what a sync changed of the coordination state and of pages of sessions, one line for each change."""
     remote = done.upstream.remote
     lines = [f"coordination: {line}" for line in done.gave_way]
     lines += [f"{'ownership would follow' if dry_run else 'ownership'}: {line}" for line in done.settled]
@@ -98,7 +101,10 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
 
 
 def lines_before_push(planned: SyncResult) -> tuple[str, ...]:
-    """Describe what happens to the branch without its push, whose outcome is unknown if the process dies during it."""
+    """Describe what a planned sync does to the branch, one line for each fact, without its push.
+
+    The outcome of the push is unknown if the process dies during it.
+    """
     return tuple(branch_lines(msgspec.structs.replace(planned, pushed=0)))
 
 

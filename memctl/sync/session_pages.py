@@ -1,6 +1,7 @@
 """Sync the pages of sessions and checkpoints that are on a ref of their own (`store.sessions_ref`).
 
-They are searched for credentials before a push: older rules may have let some pass into pages that no remote has yet.
+The pages are searched for credentials before a push: older rules may have let some pass into pages that no remote has
+yet.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _LOCKED = "not readable without what looks like a credential in it"
 class Publishable(msgspec.Struct, frozen=True):
     """The commits that may be pushed and kept after a search for credentials.
 
-    `push` is the commit for the remote. `keep` is the commit for this clone: it comes after `push` and has all files.
-    `redacted` are the paths of files that had credentials. `held_back` are files that only `keep` has, each with a
-    reason.
+    `push` is the commit for the remote. `keep` is the commit for this clone: it is `push` or comes after it, and has
+    all files. `redacted` are the paths of files from which credentials were removed. `held_back` maps files that are
+    not pushed to the reasons.
     """
 
     push: str
@@ -41,10 +42,10 @@ class Publishable(msgspec.Struct, frozen=True):
 
 
 def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
-    """Return which commits after `theirs`, an ancestor of `ours` or "", may be pushed.
+    """Return which of the commits after `theirs` ("" or an ancestor of `ours`) up to `ours` may be pushed.
 
-    If a file or message of one of them has a credential, or a file can't be pushed, one commit replaces them all, since
-    the older ones would take it along.
+    If a file or message in these commits has a credential, or a file can't be pushed, one new commit is pushed in place
+    of them all: a push of the old commits would publish the credential.
     """
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
@@ -122,10 +123,10 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Sync the ref of session pages: merge it with the remote's, and push it if `push`. Returns `done` with what
-    changed.
+    """Merge the remote's ref of session pages into this clone's, and push it if `push`.
 
-    Raises MemctlError or PushRefused.
+    Returns `done`, the result of the sync so far, with what changed. A dry run moves no ref and pushes nothing. Raises
+    MemctlError or PushRefused.
     """
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)

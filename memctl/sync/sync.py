@@ -48,11 +48,12 @@ Report = Callable[[SyncResult], None]
 def sync(
     memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False, report: Report = lambda _: None
 ) -> SyncResult:
-    """Sync the branch of HEAD, the coordination state and pages of sessions with those of a remote.
+    """Sync the branch of HEAD, the coordination state, pages of sessions and batches with those of a remote.
 
-    `report` is called once the branch is synced, since the rest may be interrupted. Raises MemctlError if the branch
-    can't be synced; then this clone is as it was, except for what was fetched and for writes that had waited for their
-    commit. A dry run raises it where the sync would.
+    `remote` is the remote's name, "" for the branch's own. `report` is called with the result once the branch is
+    synced, since the rest may be interrupted. Raises MemctlError if the branch can't be synced; then this clone is as
+    it was, except for what was fetched and for changes that waited for their commit, which are committed. A dry run
+    moves no branch and changes no file, and raises the error if a sync would.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
         branch, _ = _head(memory)
@@ -283,10 +284,10 @@ _RENUMBER = "`memctl renumber` gives each one of its own; then `memctl sync` aga
 
 
 def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
-    """Raise MemctlError if a memory has a fault that must not be published, and the remote's commit does not have it.
+    """Raise MemctlError if the memory `new` has a fault that must not be published, and the commit `theirs` lacks it.
 
-    The faults are unresolved conflicts and ids or page numbers given twice. Documents are not checked: they are
-    rendered.
+    The faults are unresolved conflicts and ids or page numbers that two files have; `theirs` is the remote's commit.
+    Documents are not checked: they are rendered.
     """
     found = _unsound(memory, new)
     known = {(one.code, one.path) for one in _unsound(memory, load.near_worktree(memory, theirs))} if found else set()

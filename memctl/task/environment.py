@@ -60,10 +60,10 @@ def current(memory: Memory) -> Environment:
 def touched_since(
     memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[TouchedFile] = ()
 ) -> tuple[TouchedFile, ...]:
-    """Return the files that the work touched since a checkpoint, as far as Git knows, the latest first.
+    """Return the files that the work touched since the checkpoint `before`, as far as Git knows, the latest first.
 
-    They are the files that differ from HEAD, those of the user's own commits since then, and those `known` before.
-    Files of other people's commits are left out.
+    They are the files that differ from HEAD in the environment `now`, those in the user's own commits since the
+    checkpoint, and last the `known` ones, with their earlier action. Files in other people's commits are left out.
     """
     found = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):
@@ -75,7 +75,10 @@ def touched_since(
 
 
 def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
-    """Return the differences between the environment that a checkpoint has and the one `now`."""
+    """Return the differences between the environment saved in a checkpoint and the environment `now`.
+
+    They are the branch, HEAD, missing files, uncommitted files, and a merge or rebase under way.
+    """
     missing = [
         one.path
         for one in saved.files

@@ -1,7 +1,7 @@
 """Events of workflows: the name of a workflow, adding an event to the stream, and events as lines.
 
-The stream is of one machine and one hour. A handoff that is offered here may be answered on another machine; its record
-comes here, its event does not.
+The stream of events is a file of one clone and keeps the latest events only. If a handoff that was offered here is
+answered on another machine, a sync brings its record here and the event of its answer stays there.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compressio
 
 
 def workflow(memory: Memory, given: str) -> str:
-    """Return the workflow with a given name; for "" that of HEAD's branch, or else of the project.
+    """Return the workflow with the name `given`; for "" the workflow named after HEAD's branch, or else the project.
 
-    Raises MemctlError for a path, and for a text without a letter or digit.
+    Raises MemctlError if `given` is a path, or has no letter or digit.
     """
     if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
         named = slug(given.rpartition("/")[2])
@@ -48,7 +48,8 @@ def workflow(memory: Memory, given: str) -> str:
 def slug(text: str) -> str:
     """Return a text as a name for files: lower-case letters, digits, dots, dashes and underscores.
 
-    A text that loses letters gets a hash, so that two texts never name the same workflow.
+    The name has at most 40 characters. If the text does not fit, or has letters outside of ASCII, the name ends in a
+    hash of the text, so that two such texts do not name the same workflow.
     """
     name = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
     if len(name) > _LONGEST_NAME or any(c.isalnum() and not c.isascii() for c in text):
@@ -63,8 +64,10 @@ _SECTIONS = 8  # that an event names
 
 
 def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
-    """Add an event with the given fields to the stream, and return the stream; raises MemctlError naming each wrong
-    field."""
+    """Add an event of a workflow, with the given fields, to this clone's event stream; return the stream.
+
+    Raises MemctlError, which names each wrong field, and for a text with a credential.
+    """
 
     def make(sequence: int) -> WorkflowEvent:
         values = {
@@ -85,8 +88,9 @@ def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
 def note_handoff(
     memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **more: Sequence[str]
 ) -> Iterator[str]:
-    """Add an event to the stream which says that a handoff was offered or answered (`became`).
+    """Add an event to this clone's event stream which says what a handoff became: offered, accepted, ….
 
+    `identifier` is the handoff's id, `became` its new status, `target` the agent that the event is meant for, and
     `more` are further fields of the event. Yields a warning if the event can't be added.
     """
     about = f"{identifier} was {became}" + (f": {some(sections, _SECTIONS)}" if sections else "")
@@ -138,6 +142,8 @@ def lines(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
 
 
 def is_due(events: list[WorkflowEvent]) -> bool:
-    """Return whether a checkpoint is due, since there are more than 50 events (trigger 8,
-    rules.md#compression-triggers)."""
+    """Return whether a checkpoint is due because more than 50 events have happened since the last one.
+
+    `events` are those since the last checkpoint. The number is trigger 8 of rules.md#compression-triggers.
+    """
     return len(events) > MOST_EVENTS

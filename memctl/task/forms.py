@@ -51,7 +51,7 @@ def _markdown(part: Part, line: Line) -> str:
 
 
 def xml(saved: Checkpoint) -> str:
-    """Return a checkpoint as a `workflow_checkpoint`."""
+    """Return a checkpoint as XML text, an element `workflow_checkpoint`."""
     root = Element("workflow_checkpoint")
     add_texts(root, {"checkpoint_id": saved.checkpoint_id, "timestamp": saved.saved_at})
     state = SubElement(root, "resumable_state")
@@ -68,9 +68,9 @@ def xml(saved: Checkpoint) -> str:
 
 
 def add_state(parent: Element, state: TaskState) -> None:
-    """Add the elements of a state to `parent`.
+    """Add the XML elements of a task's state to the element `parent`.
 
-    Steps are in four lists, so that planned or claimed ones do not look done.
+    Steps are in four elements, one for each status, so that planned or claimed steps do not look done.
     """
     add_texts(parent, {"mission": state.goal, "phase": state.phase})
     for part in parts(state):

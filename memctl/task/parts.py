@@ -1,6 +1,6 @@
-"""The parts of a task's state in every form: their titles and lines, the most important first.
+"""The parts of a task's state, such as its constraints or open errors: titles and lines, the most important first.
 
-`forms` writes them as Markdown and XML, `resume_text` as the text from which work is resumed.
+`forms` writes the parts as Markdown and XML, `resume_text` as the text from which work is resumed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _SURE = 3  # lines of each part that come before the rest of any: no part takes 
 
 
 class Line(NamedTuple):
-    """A line of a part: its text, and facts about it by name, which are attributes in XML."""
+    """One line of a part of a state: its text, and facts about it by name, such as `evidence` or `id`.
+
+    In XML the facts are attributes.
+    """
 
     text: str
     facts: Mapping[str, str] = {}
@@ -30,11 +33,12 @@ class Line(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a state: its title, its XML elements, the field of the state or the prefix of record ids, and its
-    lines.
+    """A part of a task's state, such as its constraints: the title, where its lines come from, and the lines.
 
-    The `tag` of a part of steps is their status. Where room is short, the first `sure` lines are the last to be left
-    out, the last ones if `from_end`.
+    `tag` and `item` are the names of the XML elements of the part and of a line. The lines come from `field`, an
+    attribute of the state, and from the records whose ids begin with `ids`; in a part of steps, from the steps with the
+    status `tag`. If a text has no room for all lines, the first `sure` lines of each part (the last ones if `from_end`)
+    come before all others.
     """
 
     title: str

@@ -1,7 +1,7 @@
 """Change the state of a task: what each kind of writer may do to its steps and lists.
 
-A done step stays done, whoever writes: a list, a sentence or a state without it changes nothing, and only a command
-drops it (rules.md#checkpoints). New next actions replace the ones before.
+A done step stays done: only a command drops it, while a task list, a sentence or a state that lacks it does not change
+it (rules.md#checkpoints). New next actions replace the earlier ones.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ _TAKEN = ("task_id", "section", "goal")
 
 
 def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ()) -> TaskState:
-    """Return the state after a command gave some of its fields; the others stay.
+    """Return the state `before` with the fields of `given` that a command set, and without the `dropped` steps.
 
-    The text "none" empties errors, issues and blockers. Raises MemctlError for a step that is given twice, for one that
-    is done already and given as open, and for a dropped one that does not exist.
+    Fields that are empty in `given` keep their value. The text "none" empties errors, issues and blockers. Raises
+    MemctlError if a step is given with two statuses, if a done step is given as open, or if a dropped step does not
+    exist.
     """
     before = before or TaskState()
     values = {name: getattr(given, name) or getattr(before, name) for name in (*_TAKEN, *_REPLACED)}
@@ -58,7 +59,11 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 
 
 def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
-    """Return the steps after a command gave some of them and dropped others; raises MemctlError as `add` does."""
+    """Return the steps `before` with the `given` ones added or in their new status, and without the `dropped` ones.
+
+    Raises MemctlError if a step is given with two statuses, if a done step is given as open, or if a dropped step does
+    not exist.
+    """
     refuse_conflicting(given)
     found = _by_key(before)
     for item in {key(item): item for item in dropped}.values():
@@ -82,9 +87,10 @@ def refuse_conflicting(given: Iterable[Step]) -> None:
 
 
 def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
-    """Return a state with each text on one line, and each line of a list once.
+    """Return a state with each text on one line, and each text of a list only once.
 
-    With `shorten` texts are cut to their length, empty ones and repeated steps go, and of too many lines the last stay.
+    With `shorten`, texts are cut to the greatest length that a state allows, placeholders and repeated steps are
+    removed, and of a list with too many texts the last ones are kept.
     """
 
     def line(text: str) -> str:
@@ -111,7 +117,10 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps after a complete task list replaced the one before; done steps stay done."""
+    """Return the steps after the complete task list `given` replaced the list before; done steps stay done.
+
+    Of steps that `given` does not name, those stay that are done or did not come from a task list.
+    """
     known, named = _by_key(before), _by_key(given)
     kept = [known[name] for name in known if name not in named]
     kept = [one for one in kept if one.status == DONE or one.evidence != TASK_LIST]
@@ -120,7 +129,10 @@ def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]
 
 
 def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
-    """Return the steps after the one named `text`, known or new, reached the status of `step`; no step goes back."""
+    """Return the steps after the step named `text` reached the status of `step`; it is added if it is new.
+
+    A step that has a more advanced status already keeps it.
+    """
     found = _by_key(before)
     old = found.get(key(text))
     if old is None or PROGRESS.index(step.status) > PROGRESS.index(old.status):
@@ -133,14 +145,17 @@ def _by_key(steps: Iterable[Step]) -> dict[str, Step]:
 
 
 def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
-    """Return the steps of a stored state that a given one lacks, or that it does not have as done."""
+    """Return the steps of a stored state that the state `given` lacks, or has as open although they are done."""
     known = _by_key(given.steps)
     found = ((step, known.get(key(step.text))) for step in stored.steps)
     return [step for step, own in found if own is None or (step.status == DONE and own.status != DONE)]
 
 
 def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
-    """Return a complete state that replaces the stored one of its task; steps done in the stored one stay done."""
+    """Return the state `given` with the done steps of the stored state, which it replaces; these steps stay done.
+
+    Next actions that are done steps of the stored state are removed.
+    """
     if stored is None:
         return given
     done, own = _by_key(step for step in stored.steps if step.status == DONE), _by_key(given.steps)
@@ -150,8 +165,10 @@ def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
 
 
 def merge(stored: TaskState, given: TaskState) -> TaskState:
-    """Merge two states of a task: a step gets the further one of its statuses, other fields come from `given` where it
-    has them."""
+    """Merge two states of one task: each step gets the more advanced of its two statuses.
+
+    Other fields come from `given` if they have a value there, else from `stored`.
+    """
     steps = stored.steps
     for step in given.steps:
         steps = reach(steps, step.text, step)
@@ -162,7 +179,10 @@ def merge(stored: TaskState, given: TaskState) -> TaskState:
 
 
 def newest(old: Iterable[str], new: Iterable[str], most: int = MOST_LINES) -> tuple[str, ...]:
-    """Merge two lists, each item once, the newest last. An item of both counts as new."""
+    """Merge two lists of texts, each text once, the newest last; at most the last `most` are kept.
+
+    A text that is in both lists counts as new.
+    """
     again = {key(item): item for item in new}
     return (*(item for item in dict.fromkeys(old) if key(item) not in again), *again.values())[-most:]
 
@@ -191,7 +211,10 @@ def after(before: str, action: str) -> str:
 
 
 def finish(state: TaskState) -> TaskState:
-    """Return the state of a finished task: open steps are dropped, and the next action is "none"."""
+    """Return the state of a task that a command declares finished: open steps are dropped, the next action is "none".
+
+    A state without done steps gets the goal as its only done step.
+    """
     done = tuple(step for step in state.steps if step.status == DONE)
     whole = Step(cut(state.goal, LONGEST_LINE), DONE, evidence=COMMAND)
     return msgspec.structs.replace(state, steps=done or (whole,), next_actions=("none",))

@@ -1,4 +1,4 @@
-"""Resume a task from a checkpoint: whether that is possible, and the text for it. Writes nothing."""
+"""Resume a task from a checkpoint: what speaks against it, and the text from which an agent goes on. Writes nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WHY = {
 
 
 class StateGap(msgspec.Struct, frozen=True):
-    """A field that a state lacks, why it is needed, and whether nobody can go on without it."""
+    """A field that a state of a task lacks, and why it is needed; `essential` if nobody can go on without it."""
 
     what: str
     why: str
@@ -42,10 +42,11 @@ class StateGap(msgspec.Struct, frozen=True):
 
 
 def missing_fields(state: TaskState) -> list[StateGap]:
-    """Return all that a state lacks for somebody to resume it from the state alone; [] for a finished task.
+    """Return the fields that a state lacks for somebody to resume the task from the state alone; [] if it is finished.
 
     A state has to say its purpose, inputs, outcome and constraints, and must not refer to what only its author knows
-    (rules.md#parallel-work). It is useless without a goal, doubtful without a current step (rules.md#checkpoints).
+    (rules.md#parallel-work). A state is useless without a goal or anything to do next, and doubtful without a current
+    step (rules.md#checkpoints).
     """
     if state.next_actions and state.is_finished:
         return []
@@ -81,17 +82,17 @@ _HIDDEN = lazy_regex(
 
 
 def hidden_reference(text: str) -> str:
-    """Return the words, such as "as discussed", by which a text refers to an earlier conversation; "" if there are
-    none."""
+    """Return the words, such as "as discussed", by which a text refers to an earlier conversation; "" for none."""
     match = _HIDDEN.search(text)
     return match[0] if match else ""
 
 
 class Resumption(msgspec.Struct, frozen=True):
-    """A checkpoint and what speaks for or against resuming from it.
+    """A checkpoint to resume from, with what its reader has to know first: gaps, drift, and other versions.
 
-    `newer` is a later version, which makes it stale. `twins` are ids of the same version, saved at the same time
-    elsewhere.
+    `missing` are fields that the state lacks, and `drift` what has changed since the checkpoint was saved. `newer` is a
+    later version, which makes the checkpoint stale. `twins` are the ids of other checkpoints with an equal version,
+    which other clones saved at once. `text` is the text to resume from.
     """
 
     checkpoint: Checkpoint
@@ -103,7 +104,11 @@ class Resumption(msgspec.Struct, frozen=True):
     withheld: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Return the reasons why the checkpoint can't be resumed; with `strict`, every missing field is one."""
+        """Return the reasons why the checkpoint can't be resumed; [] if it can.
+
+        A checkpoint that is not the newest, or has twins, is no obstacle with `allow_stale`. With `strict` every
+        missing field is one, and not only those without which nobody can go on.
+        """
         found = []
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")
@@ -114,10 +119,10 @@ class Resumption(msgspec.Struct, frozen=True):
 
 
 def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
-    """Return the checkpoint that `reference` names, or for "" the newest of the workflow, with all that bears on
-    resuming it.
+    """Return a checkpoint with all that decides whether to resume from it, and the text to resume from.
 
-    Raises MemctlError if there is none, or if it can't be read. `twins` is empty for a checkpoint given by `reference`.
+    The checkpoint is the one that `reference` names, or for "" the newest of the workflow. `twins` is searched only for
+    "". Raises MemctlError if there is no such checkpoint, or if it can't be read.
     """
     saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
@@ -137,7 +142,8 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
     """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
-    Of the fields that the state lacks, it names only references to earlier conversations; commands print the others.
+    `drift` is how the environment has changed since. The text also names references to earlier conversations; missing
+    fields are not in it, as commands print them.
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)

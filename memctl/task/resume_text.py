@@ -25,8 +25,10 @@ _REASON = " \N{EM DASH} "
 
 
 class ResumeText(msgspec.Struct, frozen=True):
-    """A resume text, its length in characters as hosts count them, and the number of lines left out for lack of
-    room."""
+    """A text from which a task is resumed, with its length and the number of lines for which there was no room.
+
+    The length is in characters, counted as hosts count them.
+    """
 
     text: str
     characters: int
@@ -41,8 +43,9 @@ def write(
     is_trusted: bool = True,
     limit: int = LIMIT,
 ) -> ResumeText:
-    """Return the resume text of a state, with its drift and what is missing, at most `limit` characters long.
+    """Return the text from which the task of a state is resumed, at most `limit` characters long.
 
+    `drift` are lines about what has changed since the state was saved, `missing` lines about what the state lacks.
     Without `is_trusted` the text says that the state comes from a clone that is not trusted.
     """
     head = _head(state, is_trusted=is_trusted)

@@ -25,7 +25,11 @@ _MARKED = re.compile(r"\s*\((in progress|claimed)\)\W*$", re.IGNORECASE)
 
 
 def of_record(snapshot: Snapshot, record: Record) -> TaskState:
-    """Return the state in a record of the type state; if its text can't be read, what its front matter has."""
+    """Return the state of a task that a record of the type state holds.
+
+    If the body of the record can't be read, the result has only what the front matter says: goal, section, time and
+    author.
+    """
     try:
         values = content(record.kind, snapshot.body(record))
     except (InvalidRecord, OSError):  # it changed just now
@@ -42,7 +46,10 @@ def of_record(snapshot: Snapshot, record: Record) -> TaskState:
 
 
 def of_values(values: Mapping[str, Any]) -> TaskState:
-    """Return the state in the fields of a state's text. A remaining step may end in "(in progress)" or "(claimed)"."""
+    """Return the state of a task from the content fields of a record, by name, such as `substeps_completed`.
+
+    A text of `substeps_remaining` may end in "(in progress)" or "(claimed)", which is the status of the step.
+    """
     steps: dict[str, Step] = {}
     for step in sorted(stated_steps(values), key=lambda step: PROGRESS.index(step.status), reverse=True):
         steps.setdefault(key(step.text), step)
@@ -55,7 +62,10 @@ def of_values(values: Mapping[str, Any]) -> TaskState:
 
 
 def stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
-    """Yield the steps in the fields of a state's text; one that stands in both lists comes twice."""
+    """Yield the steps in the content fields `substeps_completed` and `substeps_remaining` of a state's record.
+
+    A step that is in both fields comes twice.
+    """
     for text in _lines(values, "substeps_completed"):
         yield Step(text, DONE)
     for text in _lines(values, "substeps_remaining"):
@@ -65,7 +75,7 @@ def stated_steps(values: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def record_values(state: TaskState) -> dict[str, Any]:
-    """Return the progress of a state as fields of a record's text; `of_values` reads them."""
+    """Return the goal and progress of a task's state as the content fields of its record, which `of_values` reads."""
     left = [step for step in state.steps if step.status != DONE]
     return {
         "task_description": state.goal,

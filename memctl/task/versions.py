@@ -57,12 +57,12 @@ def all_versions(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Versi
 
 
 def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
-    """Return the workflow of the agent at work: the branch's, or one of its own if another agent is at work on the
-    branch.
+    """Return the workflow of the agent at work: that of HEAD's branch, or a workflow of the agent's own.
 
-    An agent whose `goal` differs from that of the branch's newest checkpoint gets a workflow of its own, such as
-    `main-codex`, and keeps it; else two tasks would replace each other's checkpoints. It gets the branch's if the other
-    agent has paused (`session_pause_hours`), if the goals are equal, or if it gives no goal.
+    The agent gets a workflow of its own, such as `main-codex`, if the branch's newest checkpoint is another agent's and
+    has another goal than `goal`: else the two tasks would replace each other's checkpoints. The agent shares the
+    branch's workflow if the other task is finished or has paused for `session_pause_hours`, or if `goal` is "". An
+    agent that has a workflow of its own keeps it, unless `goal` is that of the branch's newest checkpoint.
     """
     branch = events.workflow(memory, "")
     own = events.slug(f"{branch}-{memory.session[:_MARK] or memory.actor}")
@@ -89,7 +89,10 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
 
 
 def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
-    """Return the versions of a workflow, for "" of all workflows, that are in history only, newest first."""
+    """Return the versions of a workflow ("": of all) whose files are in Git's history but not in the snapshot.
+
+    The newest version of a workflow comes first.
+    """
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))
     beside = sessions_ref.head(memory)
@@ -100,13 +103,15 @@ def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> 
 
 
 def newer_version(known: Iterable[Version], than: Version) -> Version | None:
-    """Return the newest of the `known` versions of a workflow if it makes `than` stale, else None."""
+    """Return the newest of the `known` versions that are newer than the version `than`; None if none is."""
     return max((version for version in known if than.is_behind(version)), default=None)
 
 
 def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
-    """Return the other checkpoints with the version of a given one: two clones saved them at once, and neither is
-    newer."""
+    """Return the other checkpoints in `found` that have the window and version of the checkpoint `of`.
+
+    They exist if two clones saved checkpoints at once; none of them is newer.
+    """
     return [
         one
         for one in found.checkpoints
@@ -115,9 +120,10 @@ def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
-    """Return the checkpoint with an id, or a unique beginning of one; for "" the newest of a workflow.
+    """Return the checkpoint of the snapshot whose id is `reference` or, uniquely, begins with it.
 
-    Raises MemctlError if there is none, if there are several, or if it can't be read.
+    For "" it is the newest checkpoint of the workflow. Raises MemctlError if no checkpoint matches, if several do, or
+    if a file that may be the checkpoint can't be read.
     """
     found = read(snapshot, "" if reference else workflow)
     refuse_broken(snapshot, found, reference)
@@ -140,7 +146,11 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
 
 
 def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
-    """Return a checkpoint as `resolve` does, or else from any branch; for "" the newest of the workflow there."""
+    """Return the checkpoint that `reference` names, from the snapshot, or else from any branch of this clone.
+
+    `reference` is an id, in the snapshot also the unique beginning of one; "" stands for the newest checkpoint of the
+    workflow. Raises MemctlError if no checkpoint matches, if several do, or if a file that may be it can't be read.
+    """
     try:
         return resolve(snapshot, reference, workflow)
     except MemctlError as error:
@@ -151,7 +161,10 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> C
 
 
 def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
-    """Return the checkpoint with an id, or for "" the newest of a workflow, as any branch has it; None if none has."""
+    """Return the checkpoint with the id `reference` from the newest commit on any ref that has touched its file.
+
+    For "" it is the newest checkpoint of the workflow. The result is None if there is none, or if it can't be read.
+    """
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]
     for version in known:
@@ -162,9 +175,10 @@ def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: 
 
 
 def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
-    """Return the workflow to resume in this worktree.
+    """Return the workflow to resume in this worktree: that of the agent at work.
 
-    That is the workflow of the agent at work; if it has no checkpoint, the one saved last that is not finished.
+    If that workflow has no checkpoint, the result is the workflow whose checkpoint was saved last among the unfinished
+    ones.
     """
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:
@@ -173,8 +187,10 @@ def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
 
 
 def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:
-    """Raise MemctlError for a checkpoint file that can't be read, if `reference` may be its id; for any such file if it
-    is ""."""
+    """Raise MemctlError if a file among the faults of `found` may be the checkpoint that `reference` names.
+
+    `reference` is an id or the beginning of one; with "" every checkpoint file that can't be read raises the error.
+    """
     for fault in found.faults:
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):
@@ -184,9 +200,9 @@ def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -
 
 
 def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
-    """Return a checkpoint without the files and records that are withheld from the snapshot's reader, and their number.
+    """Return a checkpoint without the files and records withheld from the snapshot's reader, and their number.
 
-    The texts that its author wrote are for whoever takes over, and stay.
+    The texts that the checkpoint's author wrote stay, since they are meant for whoever continues the task.
     """
     files = snapshot.withheld.among({one.path for one in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}

@@ -20,7 +20,11 @@ _ID = 4  # bytes of a blocker's id: the same words are the same blocker, whoever
 
 
 def join(agent: str, now: str, task: str = "") -> Plan:
-    """Return the plan that notes an agent as at work, or gives an agent at work another `task`."""
+    """Return the plan that notes an agent as at work since `now`, on `task` if one is given.
+
+    An agent that is at work already keeps its time and gets the new task. Raises MemctlError for an invalid name, and
+    the plan for a task that is not one line.
+    """
     name = agent_name(agent)
 
     def plan(state: State) -> Step:
@@ -34,7 +38,10 @@ def join(agent: str, now: str, task: str = "") -> Plan:
 
 
 def leave(agent: str, *, release: bool = False) -> Plan:
-    """Return the plan that ends an agent's work; with `release` its sections become free, else it keeps them."""
+    """Return the plan that removes an agent from those at work; with `release` its ownerships of sections are removed.
+
+    The plan raises MemctlError if the agent is not at work.
+    """
     name = agent_name(agent)
 
     def plan(state: State) -> Step:
@@ -51,8 +58,10 @@ def leave(agent: str, *, release: bool = False) -> Plan:
 
 
 def assign(agent: str, task: str, *, remove: bool = False) -> Plan:
-    """Return the plan that assigns a task to an agent, which need not be at work yet, or with `remove` takes it
-    back."""
+    """Return the plan that adds a task to those assigned to an agent, or with `remove` takes it from them.
+
+    The agent need not be at work. With `remove` the plan raises MemctlError if the agent does not have the task.
+    """
     name, line = agent_name(agent), _line(task)
 
     def plan(state: State) -> Step:
@@ -70,7 +79,10 @@ def assign(agent: str, task: str, *, remove: bool = False) -> Plan:
 
 
 def block(text: str, agent: str, now: str) -> Plan:
-    """Return the plan that adds a blocker of all work. The same text gives the same blocker."""
+    """Return the plan that adds a blocker of all work, noted by `agent` at the time `now`.
+
+    The blocker's id is made from the text; a blocker that is noted already stays as it is.
+    """
     line = _line(text)
     blocker_id = f"B-{blake2b(line.encode(), digest_size=_ID).hexdigest()}"
     blocker = Blocker(text=line, agent_id=agent_name(agent), since=now)
@@ -86,7 +98,10 @@ def block(text: str, agent: str, now: str) -> Plan:
 
 
 def unblock(reference: str) -> Plan:
-    """Return the plan that removes a blocker, named by its id, the beginning of its id, or its whole text."""
+    """Return the plan that removes a blocker, named by its id, the beginning of its id, or its whole text.
+
+    The plan raises MemctlError if no blocker or several match.
+    """
 
     def plan(state: State) -> Step:
         known = state.global_blockers
@@ -105,7 +120,10 @@ def unblock(reference: str) -> Plan:
 
 
 def share(name: str, value: str) -> Plan:
-    """Return the plan that notes where a shared resource is, or its status; an empty value removes it."""
+    """Return the plan that sets the value of a shared resource: where it is, or its status; "" removes the resource.
+
+    The plan raises MemctlError if there is no resource to remove.
+    """
     key, text = _line(name), _line(value) if value.strip() else ""
 
     def plan(state: State) -> Step:
@@ -128,10 +146,11 @@ def _line(text: str) -> str:
 
 
 def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
-    """Return a state in which an agent has exactly the given work by handoffs: id of the handoff -> work.
+    """Return the state in which an agent's work by handoffs is exactly `handoffs`: work by the handoff's id.
 
-    If its task came from a handoff that it loses, it gets the task of the latest handoff left. An agent that joined
-    only through a handoff that it loses leaves.
+    If the agent's task came from a handoff that is removed, the agent gets the task of the latest handoff left. An
+    agent that joined only through a removed handoff is no longer at work. A state in which the agent is not at work is
+    unchanged.
     """
     one = state.active_agents.get(agent)
     if one is None:
@@ -147,9 +166,9 @@ def set_work(state: State, agent: str, handoffs: Mapping[str, Work]) -> State:
 
 
 def only_working(state: State, sections: Collection[str], agent: str = "") -> State:
-    """Return a state in which only `agent` keeps work on `sections` that came by handoffs; other agents lose it.
+    """Return the state after all agents but `agent` lost the work on `sections` that handoffs had given them.
 
-    A handoff whose last section an agent loses is over for it; a handoff without sections stays.
+    A handoff is removed from an agent's work with the last of its sections; a handoff without sections stays.
     """
     for name, one in state.active_agents.items():
         if name != agent:

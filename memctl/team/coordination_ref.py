@@ -11,17 +11,21 @@ _REF = "refs/memctl/coordination"
 
 
 def tracking_ref(memory: Memory, remote: str) -> str:
-    """Return the ref that holds the coordination state as it was last fetched from a remote."""
+    """Return the name of the local ref with the coordination state as it was last fetched from a remote."""
     return ref(memory).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
 def ref(memory: Memory) -> str:
-    """Return the ref that holds the coordination state of a memory."""
+    """Return the name of the ref that holds the coordination state of a memory."""
     return ref_at(memory.prefix)
 
 
 def ref_at(prefix: str) -> str:
-    """Return the ref for the memory at `prefix` below the worktree's top; one that is not at the top has its own."""
+    """Return the name of the ref that holds the coordination state of the memory in the folder `prefix`.
+
+    `prefix` is relative to the worktree's top. A memory in another folder than `.memory` has a ref of its own, with a
+    hash of `prefix` in the name.
+    """
     if prefix == ".memory":
         return _REF
     from hashlib import blake2b  # 3 ms

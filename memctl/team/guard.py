@@ -27,7 +27,7 @@ _SHOWN = 5  # refused files that a message names
 
 
 class DeniedFile(msgspec.Struct, frozen=True):
-    """A file that the agent at work may not write (`path` below `.memory/`), and the ownership that forbids it."""
+    """A file that the agent at work may not write, and the ownership that forbids it; `path` is below `.memory/`."""
 
     path: str
     ownership: Ownership
@@ -36,7 +36,8 @@ class DeniedFile(msgspec.Struct, frozen=True):
 def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
     """Return a change if its actor may make it; raises MemctlError if it writes to another agent's section.
 
-    With `allow_owned` and a reason it may; the reason in the returned change then names the owners.
+    With `allow_owned` the actor may write there if the change has a reason; the returned change then names the sections
+    and their owners in its reason.
     """
     found = denied_files(memory, change)
     if not found:
@@ -53,15 +54,17 @@ def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
 
 
 def refuse_manual_edits(memory: Memory, change: Change) -> None:
-    """Raise MemctlError if a change, made by hand, has files in a section that another agent owns."""
+    """Raise MemctlError if a change of files that were edited by hand touches a section that another agent owns."""
     if found := denied_files(memory, change):
         own = f"take it with `memctl own acquire {found[0].ownership.section_id} --force --reason WHY`"
         raise MemctlError(found[0].ownership.description, f"{_ask(memory, found[0])}, or {own}")
 
 
 def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
-    """Return the files of a change that the agent at work may not write, by their sections before and after the
-    change."""
+    """Return the files of a change that the agent at work may not write because of who owns their section.
+
+    A file whose section changes is checked for both, the section before and the section after the change.
+    """
     if (state := _restricting(memory)) is None:
         return []
     from memctl.store.file_sections import parent_on_disk, sections
@@ -77,7 +80,7 @@ def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
 
 
 def forbidden_records(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
-    """Return the records that the agent at work may not write: path -> the ownership that forbids it, in words."""
+    """Return which records the agent at work may not write: path of the record -> its section's ownership, in words."""
     if (state := _restricting(memory)) is None:
         return {}
     from memctl.store.file_sections import enclosing, parent_on_disk

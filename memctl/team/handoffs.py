@@ -26,10 +26,10 @@ _REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\d-]+)(?: from .
 
 
 class Transfer(msgspec.Struct, frozen=True):
-    """A transfer of ownership: the id of its handoff, the giver, the taker and the sections (`who`), and the time.
+    """The transfer of sections from one agent to another that a handoff makes, at the time `now`.
 
-    `aliases` are earlier ids of the handoff, from before it was renumbered because another clone had given out the same
-    id.
+    `handoff` is the handoff's id, and `who` its front matter, with giver, taker and sections. `aliases` are earlier ids
+    of the handoff, from before it was renumbered because another clone had given out the same id.
     """
 
     handoff: str
@@ -49,21 +49,23 @@ class Transfer(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """The `lock_reason` of an ownership that the handoff gives to the taker."""
+        """The `lock_reason` of the taker's ownerships that this handoff brings about."""
         return f"Handoff {self.handoff} from {self.giver}"
 
     @property
     def why_back(self) -> str:
-        """The `lock_reason` of an ownership that went back to the giver."""
+        """The `lock_reason` of the giver's ownerships of sections that went back from this handoff."""
         return f"Transfer back: handoff {self.handoff}"
 
     def is_by(self, held: Ownership) -> bool:
-        """Return whether the taker owns a section by this handoff, and not by a later claim."""
+        """Return whether the ownership `held` is one that this handoff gave to the taker, not a later claim."""
         return held.owner_agent_id == self.taker and self._is_reason(held, self.why)
 
     def is_back(self, held: Ownership) -> bool:
-        """Return whether a section is the giver's because it went back from this handoff, even if that ownership has
-        expired."""
+        """Return whether `held` is an ownership of the giver because the section went back from this handoff.
+
+        An expired ownership counts, too.
+        """
         return held.owner_agent_id == self.giver and self._is_reason(held, self.why_back)
 
     def _is_reason(self, held: Ownership, why: str) -> bool:
@@ -71,9 +73,9 @@ class Transfer(msgspec.Struct, frozen=True):
         return held.section_id in self.who.sections and held.lock_reason in reasons
 
     def work(self, state: State) -> dict[str, Work]:
-        """Return the taker's work by this handoff, by the handoff's id in the state.
+        """Return the work in a state that the taker has by this handoff, by the handoff's id or an alias of it.
 
-        Work under an alias counts only if it has a section of this handoff, since the id may be another handoff's by
+        Work under an alias counts only if it has a section of this handoff, since another handoff may have that id by
         now.
         """
         active = state.active_agents.get(self.taker)
@@ -86,20 +88,21 @@ class Transfer(msgspec.Struct, frozen=True):
 
 
 def handoff_in(reason: str) -> str:
-    """Return the id of the handoff in a `lock_reason`, "" if it names none."""
+    """Return the id of the handoff that an ownership's `lock_reason` names; "" if it names none."""
     match = _REASON.fullmatch(reason)
     return match[1] if match else ""
 
 
 def transfer_of(one: Handoff, now: str) -> Transfer:
-    """Return the transfer of ownership that a handoff's record describes."""
+    """Return the transfer of ownership, at the time `now`, that a handoff's record describes."""
     return Transfer(one.record.id, one.parties, now, tuple(one.record.aliases))
 
 
 def offer(given: Transfer) -> Plan:
-    """Return the plan that makes the taker the owner of all sections; raises MemctlError if another agent owns one.
+    """Return the plan that makes the taker of a handoff the owner of all its sections.
 
-    The ownership type, its expiry and its readers stay; a section that nobody owned becomes exclusive.
+    The type, expiry and readers of each ownership stay; a section that nobody owned becomes exclusive. The plan raises
+    MemctlError if an agent other than the giver owns one of the sections.
     """
     taker = agent_name(given.taker)
 
@@ -119,7 +122,7 @@ def offer(given: Transfer) -> Plan:
 
 
 def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
-    """Return the plan that notes the taker as at work on `task`, and gives declined sections back.
+    """Return the plan that notes a handoff's taker as at work on `task`, and gives the `declined` sections back.
 
     The plan raises MemctlError if the state shows that the handoff was answered in another clone or on another branch.
     """
@@ -144,9 +147,10 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
 
 
 def give_back(given: Transfer, op: str) -> Plan:
-    """Return the plan that gives all sections back that the taker still owns by this handoff. `op` is for its commit.
+    """Return the plan that gives back to a handoff's giver all sections that the taker still owns by this handoff.
 
-    The plan raises MemctlError if the state shows that the taker accepted in another clone or on another branch.
+    `op` is the operation that the plan's commit names, such as `decline`. The plan raises MemctlError if the state
+    shows that the taker accepted in another clone or on another branch.
     """
 
     def plan(state: State) -> Step:
@@ -165,16 +169,18 @@ def _answered_elsewhere(given: Transfer, why: str) -> MemctlError:
 
 
 def moved_elsewhere(state: State, given: Transfer, sections: Collection[str]) -> list[Ownership]:
-    """Return the live ownerships of sections that are no longer the taker's by this handoff, so that they can't go
-    back."""
+    """Return the live ownerships among `sections` that the taker no longer has by this handoff.
+
+    These sections can't go back to the giver.
+    """
     found = (state.live(section, given.now) for section in sections)
     return [held for held in found if held is not None and not given.is_by(held)]
 
 
 def give_back_sections(state: State, given: Transfer, sections: Collection[str]) -> State:
-    """Return the state in which the giver owns sections again, as far as the taker owns them by this handoff.
+    """Return the state in which the giver again owns those of `sections` that the taker owns by this handoff.
 
-    The ownership of a section that nobody owned before ends at once.
+    For a section that nobody owned before the handoff, the new ownership has expired already: the section is free.
     """
     owned = dict(state.section_ownership_map)
     for section in sections:
@@ -186,8 +192,11 @@ def give_back_sections(state: State, given: Transfer, sections: Collection[str])
 
 
 class Contradiction(msgspec.Struct, frozen=True):
-    """An answer to a handoff that the coordination state does not follow: the fault and its effect in words, and the
-    state that follows the answer."""
+    """A contradiction between the coordination state and the answer to a handoff.
+
+    `problem` says in words what contradicts the answer, `effect` what changes if the state follows the answer, and
+    `after` is the state that follows it.
+    """
 
     handoff: Handoff
     problem: str
@@ -196,12 +205,11 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[Contradiction]:
-    """Yield the contradictions between the answers of handoffs and a state; each is found after those before are
-    settled.
+    """Yield the contradictions between the answers to handoffs and a state.
 
-    Only ownership and work by the handoff itself count: a section that was given away or taken since is no
-    contradiction. Offered handoffs are left out, as another branch may have their answer, and so are handoffs that
-    share an id.
+    Each is searched in the state in which the earlier ones are settled. Only ownership and work that the handoff itself
+    brought about count: a section that was given away or taken since is no contradiction. Handoffs without an answer
+    are left out, as another branch may have it, and so are handoffs that share an id.
     """
     for one in _distinct(handoffs):
         if one.record.status in (ACCEPTED, DECLINED, WITHDRAWN):
@@ -211,7 +219,7 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Itera
 
 
 def settle_state(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
-    """Return a state whose ownership and work follow the answers of handoffs, and a line for each change."""
+    """Return the state whose ownership and work follow the answers to handoffs, and one line for each change made."""
     state, lines = _renamed(handoffs, state, now)
     for one in contradictions(handoffs, state, now):
         state = one.after
@@ -220,7 +228,10 @@ def settle_state(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[S
 
 
 def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
-    """Return the plan that makes the state follow the answers of handoffs, with the changes as its title."""
+    """Return the plan that makes ownership and work in the state follow the answers to handoffs.
+
+    The title of the plan's step lists the changes; it is "" if there are none.
+    """
 
     def plan(state: State) -> Step:
         after, lines = settle_state(handoffs, state, now)
@@ -230,7 +241,7 @@ def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
 
 
 def has_handoffs(state: State) -> bool:
-    """Return whether a state has ownership or work by any handoff.
+    """Return whether an agent in a state owns a section or has work by any handoff.
 
     If not, there is no need to read handoffs' records.
     """

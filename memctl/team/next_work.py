@@ -28,9 +28,10 @@ _LATELY = 24 * 3_600
 
 
 class WorkItem(msgspec.Struct, frozen=True):
-    """An open record that can be begun: why it is chosen, a command to begin or read it, and the ids that wait for it.
+    """An open record that can be begun, with reasons why it is chosen, and a command that begins or shows it.
 
-    `is_own` says that the agent is at work on it already, or that it is assigned to the agent.
+    `is_own` says that the agent is at work on the record already, or has it assigned. `unblocks` are the ids of records
+    that wait for this one.
     """
 
     record: Record
@@ -41,10 +42,11 @@ class WorkItem(msgspec.Struct, frozen=True):
 
 
 class NextWork(msgspec.Struct, frozen=True):
-    """The work that can be begun, best first, and how much there is of it in all.
+    """The open records that an agent can begin: the chosen ones, best first, and what is not chosen.
 
-    `elsewhere` are records that another agent has, each with the reason; `blocked` counts records that other work
-    blocks; `everywhere` are the blockers of all work.
+    `total` counts the records that can be begun, chosen or not. `elsewhere` are records that another agent has, each
+    with the reason; `blocked` counts records that wait for other records; `everywhere` are the blockers of all work, in
+    words.
     """
 
     choices: tuple[WorkItem, ...]
@@ -55,9 +57,9 @@ class NextWork(msgspec.Struct, frozen=True):
 
 
 def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = True) -> NextWork:
-    """Choose the best `limit` pieces of work to begin, all for 0.
+    """Choose the `limit` open records that the agent at work does best to begin now; 0 stands for all.
 
-    Ownership and assignments count only if `is_now`: they are not known for an earlier snapshot.
+    Ownership, assignments and blockers of all work count only if `is_now`: they are not known for an earlier snapshot.
     """
     work = OpenWork(snapshot.open_records)
     state = ref_state.read(memory).state if is_now else State()

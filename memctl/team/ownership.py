@@ -17,11 +17,11 @@ _REASON = 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim of an agent on sections: the type of ownership, its expiry, its reason and its readers.
+    """A claim of an agent to own sections: the type of ownership, its expiry, its reason and its readers.
 
-    None for the type, the reason or the readers keeps what an ownership of the agent's has already. `force` takes
-    sections from other agents. `parents` maps pages of details to their sections, since the owner of a section owns
-    them too.
+    If the agent owns a section already, and the type, the reason or the readers are None, those of its ownership stay.
+    `force` takes sections from other agents. `parents` maps markers of pages of details to their sections, since the
+    owner of a section owns its details, too.
     """
 
     sections: tuple[str, ...]
@@ -36,9 +36,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def acquire(claim: Claim) -> Plan:
-    """Return the plan that gives all sections of a claim to its agent; raises MemctlError if another agent owns one.
+    """Return the plan that makes the agent of a claim the owner of all claimed sections, or of none.
 
-    A claim for shared-write on a section that is owned as shared-write succeeds and changes nothing.
+    A claim for shared-write on a section that is owned as shared-write succeeds and changes nothing. Without `force`
+    the plan raises MemctlError if another agent owns a section. Raises MemctlError for an expiry that has passed, and
+    for `force` without a reason.
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
@@ -77,7 +79,10 @@ def acquire(claim: Claim) -> Plan:
 
 
 def release(sections: Sequence[str], agent: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Return the plan that ends the ownership of sections; with `force` and a reason also that of other agents."""
+    """Return the plan that ends an agent's ownership of sections; raises MemctlError for `force` without a reason.
+
+    With `force` the ownerships of other agents end, too; without it the plan raises MemctlError for them.
+    """
     refuse_no_reason(force, reason)
 
     def plan(state: State) -> Step:
@@ -91,9 +96,10 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
 
 
 def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Return the plan that gives sections to another agent, all or none.
+    """Return the plan that gives all the sections of an agent to the agent `to`, or none of them.
 
-    The type of ownership, its expiry and its readers do not change.
+    The type of ownership, its expiry and its readers do not change. With `force` and a reason, sections of other agents
+    are given, too; else the plan raises MemctlError for them.
     """
     name, reason = agent_name(to), _reason(reason)
     refuse_no_reason(force, reason)
@@ -116,9 +122,9 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
 
 
 def renumber(moved: Sequence[tuple[Ownership, str]]) -> Plan:
-    """Return the plan that moves ownerships to new markers, after sections were renumbered.
+    """Return the plan that moves ownerships to the new markers of their sections: pairs of ownership and marker.
 
-    An ownership that has changed meanwhile stays.
+    An ownership that has changed meanwhile stays at its old marker.
     """
 
     def plan(state: State) -> Step:
@@ -133,7 +139,7 @@ def renumber(moved: Sequence[tuple[Ownership, str]]) -> Plan:
 
 
 def not_available(held: Ownership) -> MemctlError:
-    """Return the error for an agent that wants a section which another agent owns."""
+    """Return the error that tells an agent who owns the section it wants, from the ownership `held`."""
     return MemctlError(
         held.description,
         f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",
@@ -161,8 +167,7 @@ def _reason(text: str) -> str:
 
 
 def refuse_no_reason(force: bool, reason: str) -> None:
-    """Raise MemctlError if `force` is given without a reason, since overriding another's ownership is recorded with
-    one."""
+    """Raise MemctlError if `force` is given without a reason: taking from an owner is recorded with one."""
     if force and not is_meaningful(reason):
         raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 

@@ -1,7 +1,8 @@
 """Decide which sections an agent may read, by the readers that ownerships name.
 
-Every command that reads asks this, and mostly no ownership names readers. A note in the clone then has the commit of
-the coordination state without readers, so that the state itself is not read. The note can be deleted at any time.
+Every command that reads needs this decision, and mostly no ownership names readers. Then a note in the clone has the id
+of the commit of such a coordination state, so that the state itself is not read again. The note can be deleted at any
+time.
 """
 
 from __future__ import annotations
@@ -23,16 +24,21 @@ ReadCheck = Callable[[tuple[str, ...]], str]
 
 
 def read_check(memory: Memory) -> ReadCheck | None:
-    """Return the check for the agent that MEMCTL_AGENT names; None if it may read all, or if the variable is not set.
+    """Return the function that says why the agent named by MEMCTL_AGENT may not read a section.
 
-    People may read all, since they can open the files. Raises MemctlError if the coordination state can't be read.
+    The result is None if the agent may read all, and for people (the variable is not set), since they can open the
+    files. Raises MemctlError if the coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
     return None if state is None else check_for(state, memory.actor, memory.now)
 
 
 def check_for(state: State, agent: str, now: str) -> ReadCheck | None:
-    """Return the check for an agent by a given state; None if the agent may read all."""
+    """Return the function that says why an agent may not read a section, by the ownerships of a coordination state.
+
+    The function takes the markers of the sections around a page or record, innermost first, and returns "" if the agent
+    may read. The result is None if the agent may read all.
+    """
     if all(held.lets_read(agent) for held in state.section_ownership_map.values() if held.is_live(now)):
         return None
 
@@ -61,7 +67,10 @@ def _restricting(memory: Memory) -> State | None:
 
 
 def is_known_open(repository: Repository, prefix: str) -> bool:
-    """Return whether every agent may read the whole memory at `prefix`, as far as a note in the clone says so."""
+    """Return whether a note in the clone says that every agent may read the whole memory in the folder `prefix`.
+
+    The result is True, too, if there is no coordination state.
+    """
     name = coordination_ref.ref_at(prefix)
     commit = repository.tip(name)
     with suppress(OSError, UnicodeDecodeError):

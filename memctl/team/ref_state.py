@@ -1,4 +1,4 @@
-"""Read and change the coordination state on its ref, so that each of several writers at once sees the change before.
+"""Read and change the coordination state on its ref, so that no writer overwrites the change of another.
 
 The ref belongs to the clone and not to a branch, so all worktrees see it. Every change is a commit on it, whose message
 says who did what and why. The ref moves by compare-and-swap: a writer that comes second plans its change anew on the
@@ -34,7 +34,7 @@ class ReadState(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The result of a plan: the next state, and the operation and title for its commit."""
+    """What a plan makes of a coordination state: the next state, and the operation and title that its commit names."""
 
     state: State
     op: str
@@ -42,8 +42,11 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """How a step is carried out: its reason, whether it is only tried, and the `sync_version` that the caller
-    expects."""
+    """How a change of the coordination state is carried out.
+
+    `reason` goes into the commit message. With `dry_run` the change is only tried. `expected` is the `sync_version`
+    that the state must have, None for any.
+    """
 
     reason: str = ""
     dry_run: bool = False
@@ -51,10 +54,10 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class StateOutcome(msgspec.Struct, frozen=True):
-    """The outcome of a step: its `commit` ("" if nothing changed or in a dry run), and the state before it.
+    """The outcome of a change of the coordination state: the step with the new state, and the state `before` it.
 
-    `lost` describes what of this clone the remote's state replaced; `theirs` is the remote's commit before ("" for
-    none).
+    `commit` is the new commit, "" if nothing changed or in a dry run. `lost` describes entries of this clone that the
+    remote's state replaced; `theirs` is the commit that the remote had before ("" for none).
     """
 
     step: Step
@@ -94,10 +97,10 @@ def locked(memory: Memory) -> Iterator[None]:
 
 
 def update(memory: Memory, plan: Plan, terms: Terms) -> StateOutcome:
-    """Change the coordination state by a plan; raises MemctlError if the plan refuses, or if the version is not the
-    expected.
+    """Change the coordination state of this clone by a plan, and return the outcome.
 
-    If another program moves the ref meanwhile, the plan runs again on the newer state.
+    If another program moves the ref meanwhile, the plan runs again on the newer state. Raises MemctlError if the plan
+    refuses, or if `terms` expects another version of the state.
     """
     with locked(memory):
         return update_locked(memory, plan, terms)
@@ -106,10 +109,10 @@ def update(memory: Memory, plan: Plan, terms: Terms) -> StateOutcome:
 def update_locked(
     memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None, *, is_locked: bool = False
 ) -> StateOutcome:
-    """Change the coordination state by a plan, like `update`, for a caller that holds `locked`.
+    """Change the coordination state by a plan, as `update` does, for a caller that holds the lock of `locked`.
 
-    `prepare` is called with the outcome before the ref moves, and may refuse. `is_locked` says that the caller holds
-    the memory's write lock, too.
+    `prepare` is called with the outcome before the ref moves, and may refuse by an error. `is_locked` says that the
+    caller holds the memory's write lock, too.
     """
     for _ in range(_TRIES):
         seen = read(memory)
@@ -128,9 +131,10 @@ def try_step(
     lost: tuple[str, ...] = (),
     theirs: str = "",
 ) -> StateOutcome:
-    """Return the outcome of a plan on a state, stored as a commit on no ref, and call `prepare` with that outcome.
+    """Run a plan on the state `seen`, store the next state as a commit on no ref, and return the outcome.
 
-    Without a change, and in a dry run, no commit is made. Raises MemctlError if the plan or `prepare` refuses.
+    `prepare` is called with the outcome. `lost` and `theirs` become fields of it. Without a change, and in a dry run,
+    no commit is made. Raises MemctlError if the plan or `prepare` refuses.
     """
     outcome = StateOutcome(next_step(memory, seen, plan, terms), seen.state, lost=lost, theirs=theirs)
     if outcome.is_changed and not terms.dry_run:
@@ -141,8 +145,11 @@ def try_step(
 
 
 def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
-    """Return the step that a plan makes of a state, with the next version; raises MemctlError for an unexpected
-    version."""
+    """Return the step that a plan makes of the state `seen`; a changed state gets the next version and the time.
+
+    Raises MemctlError if `terms` expects another version of `seen`, if the plan refuses, or if a new text has a
+    credential.
+    """
     if terms.expected is not None and terms.expected != seen.state.sync_version:
         raise _stale(memory, seen, terms.expected)
     step = plan(seen.state)
@@ -168,8 +175,10 @@ def _texts(state: State) -> list[str]:
 
 
 def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *others: str) -> str:
-    """Store a step as a commit on top of the state that was read, and of `others`; returns its id and leaves the
-    ref."""
+    """Store the state of a step as a commit and return the commit's id; no ref moves.
+
+    Its parents are the commit of the state `seen` and the commits `others`.
+    """
     known = {file.data: file.blob for file in seen.files.values()}
     contents = encode(step.state)
     new = [data for data in dict.fromkeys(contents.values()) if data not in known]
@@ -181,16 +190,17 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
 
 
 def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:
-    """Move the ref from the commit `seen` to another; returns False if it has moved meanwhile.
+    """Move the ref of the coordination state from the commit `seen` to `commit`; returns False if it is elsewhere.
 
-    The memory's write lock is held for it, so that a write which the old state permitted is finished before.
+    The move holds the memory's write lock (`is_locked`: the caller holds it), so that a write which the old state
+    permitted is finished before.
     """
     with nullcontext() if is_locked else lock.hold(memory.repository.shared / "lock"):
         return refs.swap(memory.repository, ref(memory), commit, seen)
 
 
 def content(state: State) -> State:
-    """Return a state without its version, time and project, to compare it with another."""
+    """Return a state without its version, time and project: states that differ only in them become equal."""
     return state.with_(sync_version=0, last_sync_timestamp="", project_id="")
 
 

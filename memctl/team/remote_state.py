@@ -1,12 +1,12 @@
-"""The coordination state between machines: fetched, merged and pushed, and only if a remote is named.
+"""The coordination state between machines: how it is fetched, merged and pushed when a command names a remote.
 
-A change is made on top of the remote's state and pushed with a lease on it. If another machine pushes first, the push
-is refused, the state is fetched again, and the change is planned anew. So an agent gets a section only once the remote
-has the claim, and what this clone did alone gives way to what the remote had.
+A change is made on top of the remote's state and pushed on the condition that the remote's ref has not moved. If
+another machine pushes first, the push is refused, the state is fetched again, and the change is planned anew. So an
+agent gets a section only once the remote has the claim, and what this clone did alone gives way to what the remote had.
 
-Two states that differ are merged entry by entry: a change of one side is kept, and where both changed an entry the
-remote's stays, since other machines rely on it (rules.md#coordination). Tasks are merged as lists. Replaced entries are
-reported.
+Two states that differ are merged entry by entry: an entry that one side changed is taken from that side; where both
+changed an entry the remote's stays, since other machines rely on it (rules.md#coordination). Tasks are merged as lists.
+Replaced entries are reported.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ _PAUSE = 0.02  # seconds, longer with each try
 
 
 class Unfinished(MemctlError):
-    """Raised when the remote has a change, or may have it, and this clone does not."""
+    """Raised if a change of the coordination state is, or may be, at the remote but is not in this clone."""
 
 
 class MergedState(msgspec.Struct, frozen=True):
-    """The state merged with a remote's, the remote's commit ("" if it has none), and descriptions of entries that the
-    remote's replaced."""
+    """The coordination state of this clone after a merge with that of a remote.
+
+    `theirs` is the remote's commit ("" if it has no state), `lost` describes the entries of this clone that the
+    remote's replaced.
+    """
 
     seen: ReadState
     theirs: str
@@ -45,21 +48,22 @@ class MergedState(msgspec.Struct, frozen=True):
 def fetch_and_merge(
     memory: Memory, remote: str, *, is_fetched: bool = False, preview: Plan | None = None
 ) -> MergedState:
-    """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that fails.
+    """Fetch a remote's coordination state and merge it into that of this clone; raises MemctlError if that fails.
 
-    With `is_fetched` the state fetched last is used. With a `preview` nothing changes, and the result is what the merge
-    would be after that plan.
+    With `is_fetched` the state that was fetched last is used. With a plan as `preview`, this clone's state stays, and
+    the result is what the merge would be if the plan had been carried out before.
     """
     with ref_state.locked(memory):
         return fetch_and_merge_locked(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
 
 
 def update(memory: Memory, remote: str | None, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
-    """Change the coordination state of this clone and of a remote, both or neither; without one (None) of this clone.
+    """Change the coordination state of this clone and of a remote by a plan, either both or neither.
 
-    Raises MemctlError if the plan refuses, if the version is not the expected one, or if the remote can't be changed.
-    Whatever this clone has and the remote lacks is pushed too. If the process dies right after the push, the remote has
-    the change, and the next fetch brings it here.
+    Without a remote (None) only this clone's state changes. What this clone has and the remote lacks is pushed with the
+    change; with `is_fetched` the state fetched last is used at first. Raises MemctlError if the plan refuses, if
+    `terms` expects another version, or if the remote can't be changed. If the process dies right after the push, the
+    remote has the change, and the next fetch brings it here.
     """
     with ref_state.locked(memory):
         return update_locked(memory, remote, plan, terms, is_fetched=is_fetched)
@@ -74,10 +78,9 @@ def update_locked(
     *,
     is_fetched: bool = False,
 ) -> StateOutcome:
-    """Change the coordination state of this clone and of a remote, like `update`, for a caller that holds
-    `ref_state.locked`.
+    """Change the coordination state as `update` does, for a caller that holds the lock of `ref_state.locked`.
 
-    `prepare` is called with the outcome before each push, and may refuse.
+    `prepare` is called with the outcome before each push, and may refuse by an error.
     """
     if remote is None:
         return ref_state.update_locked(memory, plan, terms, prepare)
@@ -143,16 +146,17 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
 
 
 def fetch_state(memory: Memory, remote: str) -> State:
-    """Return the state that a remote has, an empty one if it has none; raises MemctlError if it can't be fetched."""
+    """Return the coordination state of a remote, an empty one if it has none; raises MemctlError if a fetch fails."""
     return ref_state.at(memory, _fetched(memory, remote)).state
 
 
 def fetch_and_merge_locked(
     memory: Memory, remote: str, *, dry_run: bool = False, first: Plan | None = None, is_fetched: bool = False
 ) -> MergedState:
-    """Fetch and merge a remote's state as `fetch_and_merge` does, for a caller that holds `ref_state.locked`.
+    """Fetch and merge a remote's coordination state, for a caller that holds the lock of `ref_state.locked`.
 
-    In a dry run the ref stays, and the plan `first` may be tried before the merge.
+    The plan `first` is applied to this clone's state before the merge. In a dry run this clone's ref stays. With
+    `is_fetched` the state that was fetched last is used. Raises MemctlError if the fetch or the merge fails.
     """
     repository, ref = memory.repository, coordination_ref.ref(memory)
     theirs = repository.tip(coordination_ref.tracking_ref(memory, remote)) if is_fetched else _fetched(memory, remote)
@@ -199,8 +203,10 @@ _ENTRIES = {
 
 
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
-    """Return the merge of two states with the common state `base`, with a higher version, and what of ours was
-    replaced."""
+    """Return the merge of this clone's state with the remote's, and a line for each entry of ours that was replaced.
+
+    `base` is the state that both had before. The version of the merged state is higher than both.
+    """
     lost: list[str] = []
     values: dict[str, Any] = {
         name: _each(what, lost, *(getattr(state, name) for state in (base, ours, theirs)))

@@ -44,7 +44,11 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         return self.expires_at is None or self.expires_at > now
 
     def lets_write(self, agent: str) -> bool:
-        """Return whether an agent may write; a read-only section not even its owner (rules.md#ownership-and-access)."""
+        """Return whether the ownership lets an agent write to its section.
+
+        An exclusive one lets its owner, a shared-write one everybody, and a read-only one nobody, not even its owner
+        (rules.md#ownership-and-access).
+        """
         if self.ownership_type == EXCLUSIVE:
             return agent == self.owner_agent_id
         return self.ownership_type == SHARED_WRITE
@@ -55,20 +59,23 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         return readers is None or agent == self.owner_agent_id or agent in readers
 
     def passed(self, to: str, now: str, why: str) -> Ownership:
-        """Return the ownership after it passed to another agent; its type, expiry and readers stay."""
+        """Return the ownership after it passed to the agent `to` at the time `now`; its type, expiry and readers stay.
+
+        `why` becomes its `lock_reason`, and the owner before becomes its `previous_owner`.
+        """
         return msgspec.structs.replace(
             self, owner_agent_id=to, acquired_at=now, previous_owner=self.owner_agent_id, lock_reason=why
         )
 
     @property
     def readers(self) -> str:
-        """The agents that may read levels 3 and 4, joined by commas; "" if everybody may."""
+        """The agents that may read levels 3 and 4 of the section, joined by commas; "" if everybody may."""
         readers = self.agents_with_read_access
         return "" if readers is None else ", ".join(dict.fromkeys((self.owner_agent_id, *readers)))
 
     @property
     def description(self) -> str:
-        """The ownership in words, as refusals have it."""
+        """The ownership on one line, for messages: section, owner, type, times and reason."""
         until = f"until {self.expires_at}" if self.expires_at else "with no end"
         why = f": {self.lock_reason}" if self.lock_reason else ""
         said = f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}), since {self.acquired_at}"
@@ -110,7 +117,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent at work: since when, on which task, and its work by handoffs, by their ids."""
+    """An agent at work: since when, on which task, and the work that it took over, by the handoff's id."""
 
     joined_at: str
     task: str = ""
@@ -146,11 +153,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return found if found and found.is_live(now) else None
 
     def innermost(self, markers: Iterable[str], now: str) -> Ownership | None:
-        """Return the first live ownership among sections, given innermost first; None if none of them is owned."""
+        """Return the first live ownership among sections, whose markers are given innermost first; None for none."""
         return next((held for marker in markers if (held := self.live(marker, now))), None)
 
     def forbidding(self, markers: Iterable[str], agent: str, now: str) -> Ownership | None:
-        """Return the innermost live ownership among sections if it keeps an agent from writing, else None."""
+        """Return the innermost live ownership among sections if it forbids an agent to write there, else None.
+
+        `markers` are those of the sections, innermost first.
+        """
         held = self.innermost(markers, now)
         return held if held and not held.lets_write(agent) else None
 
@@ -191,10 +201,10 @@ def encode(state: State) -> dict[str, bytes]:
 
 
 def decode(files: Mapping[str, bytes], where: str) -> State:
-    """Return the state in the files of its ref; raises MemctlError if they have another form, or one of a newer memctl.
+    """Return the coordination state in the files of its ref, by name; `where` is the ref's name, for messages.
 
-    Without the file of ownerships, which memctl always writes, the state is damaged: read as empty, it would let
-    everybody write. `where` is the name of the ref, for messages.
+    Raises MemctlError if the files have another form, are of a newer memctl, or lack the file of ownerships, which
+    memctl always writes: read as empty, the state would let everybody write.
     """
     name = _HEAD
     if _HEAD not in files:

@@ -51,7 +51,10 @@ _NAMED = 3  # items too large for the budget whose titles come first
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A finished pack: its text, tokens, budget in tokens, format, the ids of its items by part, what is left out."""
+    """A finished pack: its text, its size and budget in tokens, and its format.
+
+    `parts` has the ids of the included items by the name of the part, and `left_out` the items that are not included.
+    """
 
     text: str
     tokens: int
@@ -66,9 +69,10 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 def format_for(size: int, *, inter_agent: bool) -> str:
-    """Return the name of the format for a context of `size` tokens (rules.md#formats).
+    """Return the format for a pack of `size` tokens: "yaml", "xml", or for the largest "event" or "tokens".
 
-    `inter_agent` says that the pack goes from one agent to another.
+    `inter_agent` says that the pack goes from one agent to another: a large one is then an "event". The limits are in
+    rules.md#formats.
     """
     if size < _MICRO:
         return "yaml"
@@ -80,8 +84,9 @@ def format_for(size: int, *, inter_agent: bool) -> str:
 def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_agent: bool = False) -> Pack:
     """Build a pack from as much of a draft as fits into `budget` tokens, as `count` counts them.
 
-    `form` is one of FORMATS, or "auto" to choose one by the size of the draft or the budget, whichever is smaller.
-    Raises MemctlError if the budget is too small for an empty pack of the format.
+    `form` is one of FORMATS, or "auto" to choose one by the size of the draft or the budget, whichever is smaller;
+    `inter_agent` says for "auto" that the pack goes from one agent to another. Raises MemctlError if the budget is too
+    small for an empty pack of the format.
     """
     if form == AUTO:
         notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))

@@ -28,9 +28,9 @@ DUPLICATE, LOW = "said again later", "of the least weight"
 class ContextBlock(msgspec.Struct, frozen=True):
     """A block of a context; blocks are in the order of time, the newest last.
 
-    `keeps` is the reason why it must stay, `drops` why it is discardable ("" for neither); `keeps` overrides `drops`.
-    `worth` is the score of a discardable block (0 to 30). The last four fields are the parts of any other block's
-    score, each from 0 to 1.
+    `keeps` is the reason why the block must stay, `drops` the reason why it is discardable ("" for no reason); `keeps`
+    overrides `drops`. `worth` is the score of a discardable block (0 to 30). `recency`, `references`, `relevance` and
+    `density`, each from 0 to 1, make up the score of a block without a reason.
     """
 
     key: str
@@ -45,7 +45,11 @@ class ContextBlock(msgspec.Struct, frozen=True):
 
 
 def score(block: ContextBlock) -> float:
-    """Return a block's score: 100 if it must stay, 0-30 if it is discardable, otherwise 31-99 by its four parts."""
+    """Return a block's score, from 0 to 100; blocks with a low score are removed first.
+
+    It is 100 if the block must stay, 0-30 if it is discardable, and otherwise 31-99 by recency, references, relevance
+    and density.
+    """
     if block.keeps:
         return PRESERVED
     if block.drops:
@@ -60,11 +64,11 @@ def score(block: ContextBlock) -> float:
 
 
 def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
-    """Return the blocks to remove from a context, each key with the reason.
+    """Return which blocks to remove from a context, as a reason by the block's key.
 
-    `aim` is the share of tokens to remove (0 to 1). Duplicates go first, then blocks by score, and never protected
-    ones. Blocks that are not discardable are removed only while at least `least` tokens stay. The tokens of a block
-    without protection are counted without logs, as `without_logs` removes them.
+    `aim` is the share of tokens to remove (0 to 1). Duplicates go first, then blocks with the lowest score. A block
+    that must stay is removed only as a duplicate. Blocks that are not discardable are removed only while at least
+    `least` tokens stay. A block that need not stay counts with the tokens that it has after `without_logs`.
     """
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)

@@ -47,9 +47,10 @@ _NAMING = (rules.STEP, rules.CONTENTS)
 
 
 class SummaryLine(msgspec.Struct, frozen=True):
-    """A sentence or block in the summary: its line in the text, its class (`summary_rules.ORDER`), and a warning.
+    """A sentence or block in the summary: its first line in the original text, its text, and its class.
 
-    The warning is "" unless the unit is kept against a rule.
+    `keeps` is the class, one of `summary_rules.ORDER`. `warning` says which rule is against the sentence or block, ""
+    if none is.
     """
 
     line: int
@@ -59,7 +60,10 @@ class SummaryLine(msgspec.Struct, frozen=True):
 
 
 class DroppedUnit(msgspec.Struct, frozen=True):
-    """A sentence or block that is not in the summary, and the reason; line 0 means that it is not from the text."""
+    """A sentence or block that is not in the summary: its line in the original text, its text, and the reason.
+
+    For a path that was named besides the text, and does not fit, the line is 0.
+    """
 
     line: int
     text: str
@@ -67,7 +71,11 @@ class DroppedUnit(msgspec.Struct, frozen=True):
 
 
 class ContextSummary(msgspec.Struct, frozen=True):
-    """A finished summary: decision, text and tokens, the units that it keeps and drops, and the paths at its end."""
+    """A finished summary: its decision, its text, and its size and budget in tokens.
+
+    `kept` and `dropped` are the sentences and blocks of the original text that it has and leaves out, and `paths` are
+    the paths added at its end.
+    """
 
     decision: str
     text: str
@@ -89,16 +97,17 @@ class ContextSummary(msgspec.Struct, frozen=True):
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A place in a text that violates the rules; line 0 means the whole text."""
+    """A line of a text that violates the rules for a summary, and how it does; line 0 means the whole text."""
 
     line: int
     message: str
 
 
 def find_decision(text: str) -> str:
-    """Return the decision that a text states, one of DECISIONS or ""; raises MemctlError if it states several.
+    """Return the decision that a text states: PROCEED, STOP or CLARIFY, or "" for none.
 
-    A line `Decision: PROCEED` goes first, then a line that begins with the word, then the word in capitals anywhere.
+    A line `Decision: PROCEED` is searched first, then a line that begins with one of the three words, then one of them
+    in capitals anywhere. Raises MemctlError if the first of these forms that occurs states several decisions.
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
         found: dict[str, int] = {}

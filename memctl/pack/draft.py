@@ -28,10 +28,13 @@ class ItemField(msgspec.Struct, frozen=True):
 class Item(msgspec.Struct, frozen=True):
     """An item of a pack, which includes it whole or not at all.
 
-    `kind` is a record's type, "page", "session", "checkpoint" or "file". `key` distinguishes items with one id. `facts`
-    are pairs of name and value, in the order shown. `body` is Markdown, or the text of a file, whose title is "".
-    Items of greater `weight` come first: a record's importance, 10 for critical severity, 0 if it is only proposed or
-    its code `has_changed` since it was written. `section` is the marker of the page that the item belongs to.
+    `kind` is a record's type, "page", "session", "checkpoint" or "file". `key` distinguishes items with the same id.
+    `facts` are pairs of name and value, in the order shown. `body` is Markdown or, for a file, its text; a file's title
+    is "". `has_changed` says that the code to which the item refers has changed since it was written. `section` is the
+    marker of the page that the item belongs to.
+
+    Items of greater `weight` come first. It is a record's importance, but 10 for critical severity, and 0 for a record
+    that is only proposed or `has_changed`.
     """
 
     kind: str
@@ -74,8 +77,8 @@ class Item(msgspec.Struct, frozen=True):
 class PackPart(msgspec.Struct, frozen=True):
     """A part of a pack: its name for programs, its title for people, and its items, the most important first.
 
-    `limit` is the most tokens of its items, 0 for no limit. The items of a part that `is_first` are taken before all
-    other items, so such a part must be small.
+    `limit` is the largest number of tokens for its items, 0 for no limit. With `is_first` its items are taken before
+    those of other parts, so such a part must be small.
     """
 
     name: str
@@ -86,9 +89,10 @@ class PackPart(msgspec.Struct, frozen=True):
 
 
 class PackNote(msgspec.Struct, frozen=True):
-    """A few lines by memctl in a pack, such as the task that the pack is for.
+    """A note that memctl adds to a pack, such as the task of the pack: a name, a title, and a few lines of text.
 
-    In a small budget only `essential` notes stay. If `of` is an item's key, the note is left out without that item.
+    In a small budget only `essential` notes stay. `of` is the key of the item that the note is about ("" for none): a
+    pack without that item has no such note.
     """
 
     name: str
@@ -103,9 +107,9 @@ FOREIGN = PackNote("notice", "", FOREIGN_NOTICE, essential=True)
 
 
 class OmittedItem(msgspec.Struct, frozen=True):
-    """An item that a pack leaves out: its id, its title and the reason, "" if there was just no room.
+    """An item that a pack leaves out: its id, its title and the reason (`why`), "" if there was just no room.
 
-    A record also has its type (`kind`) and the marker of its section.
+    For a record, `kind` is its type and `section` the marker of its section; for any other item `kind` is "".
     """
 
     id: str
@@ -124,10 +128,11 @@ REST = PackPart("more", "Also open")
 
 
 class OmittedGroup(msgspec.Struct, frozen=True):
-    """The left out items of one section or kind: those that are listed, and the number of others.
+    """A group of items that a pack leaves out: those of one section, or of one kind of record.
 
-    `name` is the group's name for people and `element` that for programs, both "" for items of no kind or several.
-    `marker` is the section's. `command` lists the whole group.
+    `listed` are the items that the pack lists, and `more` is the number of the others. `name` is the group's name for
+    people, and `element` its name for programs ("" if the items have no common section or kind). `marker` is the
+    section's marker, "" for a kind. `command` is a command that lists the whole group.
     """
 
     listed: tuple[OmittedItem, ...]
@@ -143,10 +148,12 @@ class PackDraft(msgspec.Struct, frozen=True):
 
     - `parts` have the items that are taken first.
     - `others` come after all parts, each as a line with id and title, grouped by section; `sections` are the titles of
-      sections by marker. `whole` yields the items of `others`, in their order, which go under `rest` while there is
-      room. `lines` is the share of the budget for those lines, `least_lines` their least number, with cut titles.
+      sections by marker. `lines` is the share of the budget for these lines (0 to 1), and `least_lines` the number of
+      lines that are listed even so, with shortened titles.
+    - `whole` yields the items of `others`, in the same order; those that fit are included whole, in the part `rest`.
     - `opening` notes come first and `closing` notes last, where models pay most attention. `opening` must contain
-      NOTICED, or FOREIGN for a clone that is not trusted. With `keeps_notes` no essential note is left out.
+      the notice on the memory's texts: NOTICED, or FOREIGN for a clone that is not trusted. With `keeps_notes` no
+      essential note is left out.
     - `title` names the pack for people and `root` for programs. `prefix` is a text before the pack, unchanged.
     - `source` and `target` are the agents that the pack goes from and to; `made` is the time (canonical UTC).
     - Items with a weight of at least `leading` come before all parts, until a quarter of the pack is full
@@ -178,16 +185,17 @@ class PackDraft(msgspec.Struct, frozen=True):
 
     @property
     def foreign(self) -> PackDraft:
-        """This draft with the notice for a clone that is not trusted."""
+        """This draft with the notice for a clone that is not trusted (FOREIGN) instead of the usual one (NOTICED)."""
         opening = tuple(FOREIGN if note == NOTICED else note for note in self.opening)
         return msgspec.structs.replace(self, opening=opening)
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """The final content of a pack, which a format writes: the texts of items by part, and groups of what is left out.
+    """The final content of a pack, which a format writes: its parts, and groups of the items that are left out.
 
-    `draft` has the title and the notes; its project is "" if the budget is too small for the name. `sizes` are the
-    tokens of all items by kind.
+    `parts` are pairs of a part and the texts of its items, in the format. `draft` has the title and the notes; its
+    `project` is "" if the budget is too small for the project's name. `sizes` are the tokens of the included items by
+    kind.
     """
 
     draft: PackDraft
@@ -197,9 +205,9 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 def sanitize(text: str) -> str:
-    """Replace characters that control a terminal, end lines in some readers, or change the order of the shown text.
+    """Return a text in which U+FFFD (the replacement character) stands for each character that could harm its display.
 
-    Each becomes one replacement character (U+FFFD).
+    These are characters that control a terminal, end lines in some readers, or change the order of the shown text.
     """
     if text.replace("\n", "").replace("\t", "").isprintable():  # twice as fast as the pattern, and true for most texts
         return text

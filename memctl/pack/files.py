@@ -32,9 +32,10 @@ def build_pack(
     counter: Counter,
     fill: Callable[[PackDraft], Pack],
 ) -> Pack:
-    """Build a pack of the best files that fit, each whole or in outline, and a list of the others.
+    """Build a pack of the best files for a task, each whole or in outline, and a list of the other files.
 
-    `fill` builds a pack from a draft, within the budget.
+    `found` are the ranked files, `task` is the task's text ("" for none), and `counter` counts a file's tokens. `fill`
+    builds a pack from as much of a draft as fits into the budget.
     """
     items, missing = _items(memory, snapshot, _candidates(found), counter)
     pack = fill(_draft(memory, found, task, items, missing))

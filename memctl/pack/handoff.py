@@ -71,7 +71,7 @@ def _is_open(record: Record, name: str) -> bool:
 class Check(msgspec.Struct, frozen=True):
     """One line of a package's checklist: what was checked, the number of required entries, and the missing ones.
 
-    `by_title` are the ids of items of which the package has only the title.
+    `by_title` are the ids of required items that the package has only by id and title.
     """
 
     name: str
@@ -86,13 +86,14 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class HandoffReport(msgspec.Struct, frozen=True):
-    """The report on a package.
+    """The report on the package of a handoff.
 
     - `before`, `after`: tokens of the context in scope, and of the part of it in the package.
-    - `reduction`, `aim`: the share that was left out, and the share to leave out (0 to 1).
+    - `reduction`, `aim`: the share of `before` that was left out, and the share that should be (0 to 1).
     - `removed`: the number of left out items by reason.
-    - `tokens`, `budget`, `least`: tokens of the whole package, its limit, and its required size.
-    - `checks`: the checklist. `is_chosen` says that a required entry is missing for lack of room.
+    - `tokens`, `budget`: tokens of the whole package, and their limit.
+    - `least`: tokens of context below which no open record is left out.
+    - `checks`: the lines of the checklist. `is_chosen` says that a required entry is missing for lack of room.
     """
 
     before: int
@@ -119,7 +120,10 @@ class HandoffReport(msgspec.Struct, frozen=True):
 
 
 class Package(msgspec.Struct, frozen=True):
-    """A finished package: its pack, its records by part, a sentence on required skills, and the report."""
+    """A finished package of a handoff: its pack, its records by part, and the report on it.
+
+    `expertise` is a sentence on the skills that the work requires.
+    """
 
     pack: Pack
     parts: dict[str, list[Record]]

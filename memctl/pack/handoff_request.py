@@ -44,10 +44,12 @@ _NAMED = 8  # binding decisions that are listed by id
 class TypeRules(NamedTuple):
     """The rules of a type of handoff.
 
-    - `budget`, `least`: the most tokens of its package, and those below which nothing open is left out.
+    - `budget`: the largest number of tokens of its package.
+    - `least`: the tokens of context below which no open record is left out.
     - `aim`: the share of the context to leave out (0 to 1).
     - `reasons`: the reasons, besides the task, for which a record must be in the package.
-    - `is_narrow`: only records with a reason are included. `is_ranked`: they are those that search finds for the task.
+    - `is_narrow`: only records that must be in the package are included.
+    - `is_ranked`: the records and pages that search finds for the task count as required.
     - `has_checkpoint`, `has_prior`: whether the package has the task's checkpoint and earlier sessions.
     """
 
@@ -71,9 +73,10 @@ TYPES: dict[HandoffType, TypeRules] = {
 
 
 class HandoffField(NamedTuple):
-    """A list that the giver may fill: its name, its command line option with help, and its title in the package.
+    """A list of texts in a handoff: its name, its command line option with the help text, and its title in the package.
 
-    `element` is its XML element in the package and `record` its field in the record, "" if they have the list's name.
+    `element` is the list's XML element in the package, and `record` its field in the handoff's record; "" means that
+    this is called as the list is (`name`).
     """
 
     name: str
@@ -109,9 +112,9 @@ FIELDS = (
 class HandoffRequest(Parties, frozen=True, kw_only=True):
     """A request for a handoff: its parties (agents, type, sections, task), texts, and the package's format and budget.
 
-    `budget` is in tokens. `lines` are the giver's lists by the names of FIELDS. `changes` are pairs of a changed file
-    and when and how it changed. `id` and `transfers` (a line on the new owner of each section) are set when the shared
-    state is known.
+    `form` is the format, and `budget` is in tokens. `lines` are the giver's lists by the names of FIELDS. `changes` are
+    pairs of a changed file's path and a text that says when and how it changed. `id` and `transfers` (a line on the new
+    owner of each section) are "" and () until the coordination state has been read.
     """
 
     form: str = "auto"
@@ -125,7 +128,7 @@ class HandoffRequest(Parties, frozen=True, kw_only=True):
 
     @property
     def texts(self) -> dict[str, tuple[str, ...]]:
-        """All texts of the giver, by the field's name."""
+        """All texts of the giver as tuples by the field's name: reason, summary, task and the names of FIELDS."""
         single = {"reason": self.reason, "summary": self.summary, "task": self.task}
         given = {name: (text,) if text else () for name, text in single.items()}
         return given | {field.name: self.lines.get(field.name, ()) for field in FIELDS}
@@ -147,9 +150,10 @@ def complete(
     snapshot: Snapshot,
     count: CountTokens,
 ) -> HandoffRequest:
-    """Return a request whose empty fields are filled from the state of the task and from the `known` records.
+    """Return a request whose empty fields are filled from the task's `state` and from the records in scope (`known`).
 
-    The summary begins with the decision of `standing` (PROCEED, STOP or CLARIFY).
+    `standing` is the state of the memory, with a decision (PROCEED, STOP or CLARIFY): the summary begins with the
+    decision. A missing summary is made from `standing`, within a limit of tokens that `count` counts.
     """
 
     def of_task(lines: Iterable[str]) -> list[str]:

@@ -71,11 +71,13 @@ _SAID = {"immediate": "next_actions", "success_criteria": "success_criteria", "c
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """The subject of a handoff.
+    """What a handoff is about.
 
-    `sections` are the markers given, or the section of the task. `known` are all their records, `tasks` those that are
-    the giver's tasks, the one worked on last first, and `state` is the state of the first task. `globs` cover the
-    sections' code. `named` is the task's record if the request names it by id.
+    - `sections`: the markers in the request, or else of the section that the task belongs to.
+    - `known`: all records of these sections.
+    - `tasks`: the giver's tasks, the one worked on last first; `state` is the state of the first one.
+    - `globs`: the patterns of the files that the sections cover.
+    - `named`: the task's record if the request names it by id, otherwise None.
     """
 
     sections: tuple[str, ...]
@@ -118,9 +120,9 @@ def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -
 
 
 def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
-    """Return the records of some sections (all without sections) that are neither archived nor expired.
+    """Return the records of some sections (of all if `sections` is empty) that are neither archived nor expired.
 
-    `giver` is the agent whose tasks without a section count too, see `phase.of_sections`.
+    If the sections have no open task, the open tasks of the agent `giver` that belong to no section count as well.
     """
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
     return phase.of_sections(snapshot, known, sections, giver)
@@ -192,11 +194,13 @@ def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """The part of a memory that goes into a package.
+    """The part of a memory that goes into the package of a handoff.
 
-    `keeps` has the keys of required records and pages with the reasons, the most important first. `records` are these
-    and other records, `pages` the pages. `prior` are earlier sessions, `left` the items that are named without a text.
-    `sizes` are the tokens by key of everything that the `subject` is about.
+    - `subject`: what the handoff is about.
+    - `keeps`: why a record, page or checkpoint is required, by its key (a record's path), the most important first.
+    - `records`, `pages`: the records and pages of the package, those in `keeps` included.
+    - `prior`: earlier sessions. `left`: records that are left out, each with a reason.
+    - `sizes`: tokens of all records and pages in question, by key.
     """
 
     subject: Subject
@@ -209,7 +213,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
-    """Return the scope of a handoff; `count` returns the tokens of a text."""
+    """Return the part of a memory that goes into the package of a handoff; `count` returns the tokens of a text."""
     kind, subject = TYPES[asked.handoff_type], subject_of(snapshot, now, asked, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []

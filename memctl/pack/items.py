@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class RecordOrigin(msgspec.Struct, frozen=True):
-    """The origin of a record's text: the commit that last changed it, as a pack names it.
+    """The origin of a record's text: the last commit that changed it, named as in a pack.
 
-    `drift` has, by code reference, "changed since" or "gone" for files that changed after that commit.
+    `drift` maps each code reference of the record whose file changed after that commit to "changed since" or "gone".
     """
 
     commit: str
@@ -36,12 +36,13 @@ Worked = Callable[[list[Record]], Mapping[str, str]]  # from records to their la
 
 
 class Sources(msgspec.Struct, frozen=True):
-    """Functions that get what a pack needs besides the Snapshot, each called only when it is needed.
+    """Functions that get what a pack needs besides the Snapshot; each is called only when its result is needed.
 
     - `ahead` starts Git's work for some records in the background.
-    - `origins` returns the origins of records by path, `worked` when they were last changed.
-    - `page` returns a page's own text, `executive` the rendered level 1.
-    - `touched` returns the files that the latest commits changed, `blockers` what blocks all agents.
+    - `origins` returns the origins of records by path, and `worked` the times of their last changes by path.
+    - `page` returns a page's own text, and `executive` the text of the rendered level 1.
+    - `touched` returns the paths of the files that the latest commits changed.
+    - `blockers` returns texts on what blocks all agents.
     """
 
     ahead: Callable[[list[Record]], None]
@@ -111,7 +112,10 @@ def screened(snapshot: Snapshot, body: str) -> str:
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:
-    """Return a page, or a part of one with the given text, as an item."""
+    """Return a page, or a part of it, as an item with the given text.
+
+    `key` is the item's key, "" for the page's path.
+    """
     facts = {}
     if page.completion_percentage is not None:
         facts["completion"] = str(page.completion_percentage)
@@ -156,7 +160,7 @@ _RANKED = 500  # results for a task, more than a pack has room for
 class TaskMatches(msgspec.Struct, frozen=True):
     """What is relevant to a task: records, the best first, and places (pages, sessions, checkpoints).
 
-    `fits` says how well each result matches, as a share of the best match (0 to 1) by path.
+    `fits` says how well a search result matches the task, by the result's path: as a share of the best match (0 to 1).
     """
 
     records: tuple[Record, ...] = ()
@@ -171,7 +175,10 @@ class TaskMatches(msgspec.Struct, frozen=True):
 def match_task(
     snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True
 ) -> TaskMatches:
-    """Return which of the `current` records, and which places, are relevant to a task; nothing if the task is ""."""
+    """Return which records of `current` are relevant to a task, and unless `with_places` is false which places.
+
+    Places are pages, sessions and checkpoints. An empty task matches nothing.
+    """
     open_paths = {record.path for record in current}
     ranked = search(snapshot, task, now)
     records = [result.record for result in ranked if result.record is not None and result.path in open_paths]
@@ -189,7 +196,10 @@ def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:
 
 
 def places(ranked: Sequence[Result]) -> list[Result]:
-    """Return the pages, sessions and checkpoints that match about as well as the best result, at most three."""
+    """Return the results that are pages, sessions or checkpoints and match about as well as the best, at most three.
+
+    `ranked` are search results, the best first.
+    """
     close = [result for result in ranked if result.record is None and result.match >= CLOSE]
     return close[:_MOST]
 
@@ -205,7 +215,10 @@ def of_result(snapshot: Snapshot, place: Result) -> Item:
 
 
 def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
-    """Return the sections that are relevant to a task, the most relevant first, by their pages and their records."""
+    """Return the sections that are relevant to a task, the most relevant first.
+
+    `ranked` are the search results for the task; a section counts as relevant as its best page or record among them.
+    """
     weights: dict[str, float] = {}
     for result in ranked:
         marker = result.id if result.kind == "page" else result.record.section if result.record else None

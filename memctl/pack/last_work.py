@@ -1,6 +1,7 @@
 """Collect where work stopped: the last session's page, a checkpoint that nobody has resumed, and current tasks.
 
-Decisions that a session stated and nobody recorded are only on its page; a pack shows them and says how to record them.
+Decisions that a session stated and nobody recorded are only on the session's page. A pack shows them and says how to
+record them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class EndedSession(msgspec.Struct, frozen=True):
 
 
 def room(budget: int, most: int = WORK) -> int:
-    """Return the tokens of a budget for the last session, a checkpoint and current tasks."""
+    """Return how many tokens of a budget the last session, a checkpoint and current tasks may take together.
+
+    It is a third of the budget, and at most `most`.
+    """
     return min(most, budget // _SHARE)
 
 
@@ -85,7 +89,8 @@ def collect(
 ) -> list[Item]:
     """Return the last session and a pending checkpoint as items, in at most 60 % of `limit` tokens.
 
-    With `is_resumed` the reader has the checkpoint's text, and gets only what the session did after it.
+    `ended` are the sessions with a page, the latest end first. `is_resumed` says that the reader already has the text
+    of the checkpoint: the result is then only what the last session adds to it.
     """
     limit = int(limit * _LEFT)
     saved = pending(snapshot, ended)
@@ -104,9 +109,10 @@ def collect(
 def prior_work(
     snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = (), globs: Sequence[str] = ()
 ) -> list[Item]:
-    """Return the last session, a pending checkpoint, and those relevant to a task, in at most `limit` tokens.
+    """Return the last session, a pending checkpoint, and other sessions and checkpoints that are relevant to a task.
 
-    `ranked` are the search results for the task. With globs only sessions count that changed a matching file.
+    All items take at most `limit` tokens. `ranked` are the search results for the task. With globs, a session counts as
+    the last one only if it changed a matching file.
     """
     ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
     last = collect(snapshot, ended, int(limit / _LEFT), count)
@@ -123,13 +129,16 @@ def _has_changed(snapshot: Snapshot, one: EndedSession, globs: Sequence[str]) ->
 
 
 def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | None:
-    """Return the checkpoint saved last; None if it is finished, or if a session started and ended after it."""
+    """Return the checkpoint saved last; None if it is finished, or if one of the sessions started and ended after it.
+
+    `ended` are the sessions to consider.
+    """
     last = next(iter(checkpoints(snapshot)), None)
     return last if last is not None and is_pending(last, ended) else None
 
 
 def is_pending(saved: Checkpoint, ended: Sequence[EndedSession]) -> bool:
-    """Return whether a checkpoint awaits resuming: it is not finished, and no session started and ended after it."""
+    """Return whether a checkpoint awaits resuming: not finished, and no session in `ended` lies wholly after it."""
     return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
 
 
@@ -151,7 +160,7 @@ def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Re
 
 
 def files(snapshot: Snapshot, ended: Sequence[EndedSession]) -> set[str]:
-    """Return the paths of the files that the last session changed."""
+    """Return the paths of the files that the last session changed; `ended` are the sessions, the latest end first."""
     return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}
 
 

@@ -44,9 +44,10 @@ class Prune(msgspec.Struct, frozen=True):
 
 
 class Directives(msgspec.Struct, frozen=True):
-    """The directives of a reply, each once and in order: markers and ids to load, paths to summarize, things to prune.
+    """The directives of an agent's reply, each once and in the order of the reply.
 
-    `ignored` is the number of directives beyond the limit of fifty.
+    `load` has markers and ids to load, `summarize` paths of files, and `prune` what is no longer needed. `ignored` is
+    the number of directives beyond the limit of fifty.
     """
 
     load: tuple[str, ...]
@@ -84,9 +85,10 @@ def read(reply: str) -> Directives:
 
 
 class Loader(msgspec.Struct, frozen=True):
-    """The functions that find what directives ask for.
+    """The functions that find what an agent's directives ask for.
 
     `place` returns the place of a marker, `summary` a file's summary by path, and `count` the tokens of a text.
+    `sources` get the origins of records and the texts of pages.
     """
 
     place: Callable[[str], Place]

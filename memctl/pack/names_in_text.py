@@ -39,7 +39,7 @@ def place(name: str, text: str) -> int:
 
 
 def keeps(text: str, names: Iterable[str], original: str) -> bool:
-    """Return whether a text has all those names that the original has."""
+    """Return whether a text has each of the `names` that the `original` text has; other names don't count."""
     return all(place(name, text) >= 0 for name in names if place(name, original) >= 0)
 
 

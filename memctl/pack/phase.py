@@ -27,10 +27,11 @@ _NAMED = 5  # issues listed by id that don't affect the decision
 
 
 class PhaseStatus(msgspec.Struct, frozen=True):
-    """The state of a memory for the next phase: a decision with its reason, lines of facts, and paths.
+    """The state of a memory, as the next phase of work needs it: a decision with its reason, facts, and paths.
 
-    `decision` is PROCEED, STOP or CLARIFY. `lines` has the most important first, after a line on open issues that do
-    not affect the decision. `paths` are the code references of the facts.
+    `decision` is PROCEED, STOP or CLARIFY, and `why` is its reason. `lines` are the facts, the most important first; if
+    there are open issues that do not affect the decision, a line on them comes before. `paths` are the code references
+    of the facts.
     """
 
     decision: str
@@ -66,9 +67,9 @@ def assess(
 ) -> PhaseStatus:
     """Summarize a memory, or some of its sections, as a decision with facts.
 
-    The decision is STOP if a critical issue is open, CLARIFY if a high issue or a blocker is, otherwise PROCEED.
-    `worked` returns when tasks were last changed; `task` is the task in question, () for the one worked on last;
-    `blockers` are texts on what blocks all agents.
+    The decision is STOP if a critical issue is open, CLARIFY if an issue of high severity is open or a blocker exists,
+    otherwise PROCEED. `worked` returns the times of tasks' last changes by path; `task` is the record of the task in
+    question, () for the one worked on last; `blockers` are texts on what blocks all agents.
     """
     everything = current_records(snapshot, now)
     current = of_sections(snapshot, everything, sections)
@@ -98,9 +99,10 @@ def assess(
 def of_sections(
     snapshot: Snapshot, records: Sequence[Record], sections: Sequence[str], agent: str = ""
 ) -> list[Record]:
-    """Return the records that belong to some sections or to their pages of details; all records without sections.
+    """Return those of the records that belong to some sections or to their pages of details.
 
-    If the sections have no open task, the open tasks of `agent` without a section count as theirs.
+    Returns all records if `sections` is empty. If the sections have no open task, the open tasks of `agent` that belong
+    to no section are included.
     """
     if not sections:
         return list(records)

@@ -59,9 +59,10 @@ BESIDES = PackPart("besides", "Besides the task")
 class RehydrationRequest(msgspec.Struct, frozen=True):
     """A request for a rehydration; an empty field sets no condition.
 
-    `section` is a marker, whose pages are included. `since` is a canonical time; records since then count with any
-    weight, instead of those of the last days. `agent` limits records to its own. `reader` is the agent that reads the
-    pack. `is_resumed` says that the reader has the text of the last checkpoint.
+    `task` is the task to find records for. `section` is a marker: records of its page and of the pages below are
+    included. `since` is a canonical time: records since then are included at any weight, instead of the weighty ones of
+    the last days. `agent` is the agent whose records are included. `reader` is the agent that reads the pack.
+    `is_resumed` says that the reader already has the text of the last checkpoint.
     """
 
     task: str = ""
@@ -93,7 +94,10 @@ def draft(
     count: CountTokens,
     work: int = last_work.WORK,
 ) -> PackDraft:
-    """Return the draft of a rehydration; the last session, a checkpoint and tasks take at most `work` tokens."""
+    """Return the draft of a rehydration pack for the request `wanted`, with what an agent needs to start its work.
+
+    The last session, a pending checkpoint and current tasks take at most `work` tokens, as `count` counts them.
+    """
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
     about = items.match_task(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
@@ -150,10 +154,10 @@ def current_records(snapshot: Snapshot, now: str) -> list[Record]:
 def choose(
     current: list[Record], now: str, wanted: RehydrationRequest = NOTHING_SPECIAL, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
-    """Return the records that rules.md#rehydration selects, by type, the most important first.
+    """Return the records that come first in a rehydration (rules.md#rehydration), by type, the most important first.
 
-    `matching` are the records that match the task; if there are any, only these are taken, at any age and in their
-    order.
+    `current` are the records to choose from. `matching` are the records that match the task: if there are any, they are
+    chosen instead, at any age and in the order given.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
@@ -284,7 +288,11 @@ def notes(
     *,
     is_met: bool = True,
 ) -> Iterator[PackNote]:
-    """Yield notes on the task (`is_met`: something matches it), unreadable files, the project, and sessions."""
+    """Yield the notes of a rehydration: on the task, on unreadable files, and on the project, its records and sessions.
+
+    `current` are the records that are counted, and `ended` the sessions with a page. `is_met` says whether the memory
+    has something that matches the task.
+    """
     if task and is_met:
         yield PackNote("task", "Chosen for the task", one_line(task), essential=True)
     elif task:
@@ -347,7 +355,10 @@ def _ago(moment: str, now: str) -> str:
 
 
 def sessions(seconds: Sequence[int], pause_hours: float) -> int:
-    """Return the number of sessions in sorted times (seconds since 1970), which pauses of `pause_hours` separate."""
+    """Return the number of sessions, counted by pauses: one begins after each pause of more than `pause_hours`.
+
+    `seconds` are the times of records, in seconds since 1970 and sorted.
+    """
     return sum(later - earlier > pause_hours * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
 
 

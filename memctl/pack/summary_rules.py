@@ -166,9 +166,10 @@ _PROCESS = ((_SEARCH_WORDS, SEARCH), (_STEP_WORDS, STEP), (_CONTENTS_WORDS, CONT
 
 
 class UnitVerdict(msgspec.Struct, frozen=True):
-    """The verdict on a sentence or block: its class (`keeps`, of ORDER), or the reason for leaving it out (`drops`).
+    """The verdict on a sentence or block of a text: whether a summary keeps or drops it.
 
-    `warning` is set if it is kept against a rule.
+    `keeps` is its class (one of ORDER) if it is kept, and `drops` the reason if it is dropped. `warning` names the rule
+    that is against keeping it, "" for none.
     """
 
     keeps: str = ""
@@ -242,5 +243,5 @@ def _class_of(text: str) -> str:
 
 
 def needs_context(text: str) -> bool:
-    """Return whether a sentence can be understood only after the one before it, as by beginning with "This"."""
+    """Return whether a sentence can't be understood without the one before it, as if it begins with "This"."""
     return _LEANING_WORDS.search(text) is not None

@@ -59,7 +59,10 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
-    """Return a function that finds the place of a marker, and loads the renderer only if it is needed."""
+    """Return a function that finds the place of a marker in a Snapshot; it loads the renderer only for rendered pages.
+
+    The place of level 1 includes what blocks all agents.
+    """
     from memctl.pages import navigate
 
     @cache
@@ -72,9 +75,9 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
 
 def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
-    """Return level 1 with the blockers of all agents added; any other place unchanged.
+    """Return a place unchanged, or if it is level 1 with a list of what blocks all agents at its end.
 
-    Blockers are in the state that agents share, which changes without a commit and so is in no document.
+    Blockers are in the coordination state, which changes without a commit of the branch, so no document contains them.
     """
     found = blockers(memory) if place.marker == pages.PROJECT_ID and snapshot.source == "disk" else []
     if not found:
@@ -84,7 +87,10 @@ def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
 
 
 def blockers(memory: Memory) -> list[str]:
-    """Return what blocks all agents, from their shared state: "text (agent, date)". Returns [] if it can't be read."""
+    """Return what blocks all agents, each as "text (agent, date)".
+
+    Returns [] if there is no coordination state, or if it can't be read.
+    """
     try:
         if not memory.repository.tip(ref(memory)):
             return []  # agents share no state, as in most clones
@@ -105,9 +111,9 @@ _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 def origins_of(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None
 ) -> dict[str, RecordOrigin]:
-    """Return the last commit of each record, and which code it refers to has changed since, by the record's path.
+    """Return the origin of each record by the record's path: its last commit, and the code that changed since.
 
-    `at` is the revision, None for the worktree.
+    The code is that of the record's code references. `at` is the revision to look at, None for the worktree.
     """
     wanted = {memory.tracked(record.path): record for record in records}
     if any(record.code_refs for record in wanted.values()):
@@ -131,7 +137,11 @@ def _name(last: LastCommit | None) -> str:
 
 
 def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
-    """Return when records were last committed, as canonical UTC by path; the current time for uncommitted ones."""
+    """Return when each record was last committed, as canonical UTC by the record's path.
+
+    A record that is not committed has the current time. `at` is the revision to look at, None for the worktree. The
+    result is {} if Git lacks the history.
+    """
     paths = {memory.tracked(record.path): record.path for record in records}
     if not paths:
         return {}

@@ -48,7 +48,10 @@ class SectionSummary(msgspec.Struct, frozen=True):
 
 
 class Level1(msgspec.Struct, frozen=True):
-    """The executive summary; `more` is the page's text under headings without a meaning for memctl."""
+    """The content of the document of level 1, the executive summary.
+
+    `more` is the text of the project's page under headings without a meaning for memctl.
+    """
 
     title: str
     goal: str
@@ -65,7 +68,7 @@ class Level1(msgspec.Struct, frozen=True):
 
 
 class Level2(msgspec.Struct, frozen=True):
-    """A section; `left_out` counts the open records that its lists have no room for."""
+    """The content of the document of a section; `left_out` counts the open records that its lists have no room for."""
 
     number: str
     title: str
@@ -84,7 +87,10 @@ class Level2(msgspec.Struct, frozen=True):
 
 
 class Level3(msgspec.Struct, frozen=True):
-    """A page of details; `left_out` counts the open records that its lists have no room for."""
+    """The content of the document of a page of details.
+
+    `left_out` counts the open records that the lists have no room for.
+    """
 
     number: str
     title: str
@@ -99,7 +105,10 @@ class Level3(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True):
-    """The index; `loose` are pages of details without a section, `outside` counts records without a page."""
+    """The content of the index of all documents.
+
+    `loose` are pages of details without a section, and `outside` counts records without a page.
+    """
 
     title: str
     goal: str

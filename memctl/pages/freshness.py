@@ -175,7 +175,7 @@ def _is_file(reference: CodeReference) -> bool:
 
 
 class Referral(msgspec.Struct, frozen=True):
-    """A page's reference to a file: its text, and its state (FOUND, MISSING or AMBIGUOUS)."""
+    """A page that refers to a file, with the text and state of its reference (FOUND, MISSING or AMBIGUOUS)."""
 
     page: Page
     reference: str

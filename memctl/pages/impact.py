@@ -200,12 +200,15 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
 
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
-    """Return the pages that changed files affect, each once and in page order."""
+    """Return the pages that changed files affect, each once and in the order of pages; `reaches` has them by file."""
     return list(_in_page_order(page for item in reaches for page in item.pages))
 
 
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
-    """Return those of the pages that are stale in the Snapshot; `at` is its commit, "" for the disk or the index."""
+    """Return the pages of `among` that no longer agree with the code of the Snapshot.
+
+    `at` is the Snapshot's commit, "" for the disk or the index.
+    """
     found = []
     sought = 0
     for page in among:

@@ -49,7 +49,7 @@ OTHER_FORM = "a file has this name in another Unicode form: copy the name from `
 
 
 def in_other_form(names: Iterable[str], path: str) -> bool:
-    """Return whether a file has this path in another Unicode form (é as one character or as two)."""
+    """Return whether a file of `names` has the given path in another Unicode form (é as one character or as two)."""
     if path.isascii():
         return False
     from unicodedata import normalize
@@ -59,7 +59,7 @@ def in_other_form(names: Iterable[str], path: str) -> bool:
 
 
 def is_folder(names: frozenset[str], path: str) -> bool:
-    """Return whether a path is a folder that contains any of the files."""
+    """Return whether a path is a folder that contains any of the files `names`."""
     return path in _folders(names)
 
 

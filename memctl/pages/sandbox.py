@@ -186,7 +186,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self._safe: dict[tuple[type, str], bool] = {}
 
     def begin(self) -> None:
-        """Reset the weight of the values that were made."""
+        """Reset the total weight of the values that templates made."""
         self._made = 0
 
     def keep(self, value: Any) -> Any:

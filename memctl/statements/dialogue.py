@@ -30,10 +30,10 @@ _NAME = lazy_regex(r"[a-z][A-Z]|[A-Za-z]_[A-Za-z]|\w/\w|[a-z]\.[a-z]{2,4}\b|\d{3
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """One turn of a dialogue. `who` is USER or AGENT, COMMIT (the text is its message), EDIT of a file, or other
-    ACTION.
+    """One turn of a dialogue: who speaks or acts (`who`), and the text.
 
-    `number` identifies the turn in the statements that are found; the caller chooses it.
+    `who` is USER, AGENT, COMMIT (the text is the commit's message), EDIT (of a file) or ACTION (any other). `number`
+    identifies the turn in the statements that are found in it; the caller chooses it.
     """
 
     who: str

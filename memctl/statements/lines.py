@@ -41,10 +41,10 @@ _LONGEST = 2_000  # characters of a row of a table
 
 
 class Line(msgspec.Struct):
-    """One line: its number, its text behind its marks, and these marks.
+    """One line of a text: its number, its text behind its marks, and what the marks say.
 
-    `column` is where the text begins; for an item, where its last bullet or number is. `level` is that of a heading, 0
-    for none. `is_code` says that the line is in fenced code, where nothing is a mark.
+    `raw` is the whole line. `column` is where the text begins; for an item, where its last bullet or number is. `level`
+    is the level of a heading, 0 for none. `is_code` says that the line is in fenced code, where nothing is a mark.
     """
 
     number: int

@@ -66,7 +66,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
-    """Return a statement with the values and content of `parts` added where it has none of its own."""
+    """Return the statement `whole` with those values and content of `parts` added for which it has none of its own."""
     values, content = dict(whole.values), dict(whole.content)
     for one in parts:
         values = {**one.values, **values}
@@ -103,9 +103,10 @@ class OpenStatement:
 
 
 def statements_of(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
-    """Yield the statements of an open one that has ended: one, or one for each item if its label stands above a list.
+    """Yield the finished statements of a statement whose last line has been read.
 
-    `raw` are all lines of the text, for the source of the statements.
+    It is one statement, or one for each list item if its label stands above a list. `raw` are all lines of the text,
+    for the `source` of the statements.
     """
     title = found.title
     source = "\n".join(raw[found.line - 1 : found.last]).strip("\n")

@@ -1,4 +1,4 @@
-"""What was done to a file, in one word: as states of tasks, pages of sessions and answers of hooks call it."""
+"""Names for what was done to a file, for the states of tasks, the pages of sessions and the answers of hooks."""
 
 from __future__ import annotations
 

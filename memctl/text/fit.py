@@ -16,7 +16,7 @@ def length(text: str) -> int:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most `longest` characters: "beginn…"."""
+    """Return a text of at most `longest` characters: a longer one is cut and ends with "…"."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

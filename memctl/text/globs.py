@@ -30,7 +30,7 @@ _ANY_FOLDERS, _ANY, _SLASH = "(?:[^/]+/)*?", "[^/]*?", "/"
 
 
 class Globs:
-    """A list of patterns; the last one that matches a path decides."""
+    """A list of patterns as in `.gitignore`; of the patterns that match a path, the last one decides."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._patterns = [_Pattern(line) for line in lines]

@@ -12,7 +12,7 @@ Any = BinaryIO = IO = NoReturn = Protocol = object
 
 
 def cast(_: object, value: Any) -> Any:
-    """Return a value, as a type checker is to take it."""
+    """Return a value unchanged; a type checker takes it to have the type in the first argument."""
     return value
 
 
@@ -31,4 +31,4 @@ class _NamedTupleType(type):
 
 
 class NamedTuple(metaclass=_NamedTupleType):
-    """A base class as `typing.NamedTuple` is."""
+    """A base class for tuples with named fields, used as `typing.NamedTuple` is."""

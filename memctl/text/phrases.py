@@ -17,10 +17,10 @@ def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ")
 
 
 def failure(step: str, message: str) -> str:
-    """Return "`make test` failed: 2 errors", as an issue that a failed run leaves begins."""
+    """Return the message of a failed step: "`make test` failed: 2 errors"."""
     return f"`{step}` failed: {message}"
 
 
 def is_failure(text: str) -> bool:
-    """Return whether a text begins as `failure` makes it."""
+    """Return whether a text begins with a step and "failed", such as "`make test` failed: 2 errors"."""
     return text.startswith("`") and text[1:].partition("`")[2].startswith(" failed: ")

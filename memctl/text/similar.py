@@ -84,7 +84,10 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
 
 
 def consolidate(text: str) -> str:
-    """Return a text in which consecutive lines that differ only in times become one line with their number."""
+    """Return a text in which three or more lines in a row that differ only in times become one: "line (3 times)".
+
+    The last of these lines stays.
+    """
     lines = []
     for _, group in groupby(text.split("\n"), key=lambda line: normalise(line) or line):
         same = list(group)

@@ -136,9 +136,9 @@ _TWO_SLIPS = 8  # letters from which on two slips are forgiven; measured on benc
 
 
 def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
-    """Return the candidates within one typing error of a word, or within two for a word of 8 letters and more.
+    """Return the candidates that are spelled most like a word, at most one typing error away.
 
-    A replaced letter counts as `changed` errors.
+    Two errors are allowed for a word of 8 letters and more. A replaced letter counts as `changed` errors.
     """
     limit = 1 if len(word) < _TWO_SLIPS else 2
     found: list[str] = []
@@ -152,9 +152,10 @@ def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]
 
 
 def distance(one: str, other: str, limit: int, changed: int = 1) -> int:
-    """Return the number of letters to insert, delete, replace, or swap with the next (optimal string alignment).
+    """Return the number of typing errors between two words (optimal string alignment).
 
-    A replaced letter counts `changed` times. A distance above `limit` is returned as `limit + 1`, which is faster.
+    An error is a letter inserted, deleted, replaced, or swapped with the next; a replaced letter counts as `changed`
+    errors. A distance above `limit` is returned as `limit + 1`, which is faster.
     """
     if abs(len(one) - len(other)) > limit:
         return limit + 1

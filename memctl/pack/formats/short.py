@@ -191,7 +191,7 @@ def _field(field: ItemField) -> list[str]:
 
 
 def squeezed(text: str) -> str:
-    """Return a text without blank lines and with each paragraph on one line; code is unchanged."""
+    """Return a text without blank lines and with each paragraph joined to one line; the lines of code stay."""
     lines: list[str] = []
     is_open = False  # whether the next line may continue the last one
     for line, is_prose in headings.outside_code(text):

@@ -59,7 +59,8 @@ def xml_pack(contents: Contents) -> str:
 def event_pack(contents: Contents) -> str:
     """Return a whole pack as an XML event between agents.
 
-    `meta` has its id, time and agents, `state` the content, and `context_metrics` sizes in tokens.
+    The element `meta` has the event's id, its time and the agents; `state` has the pack's content, and
+    `context_metrics` sizes in tokens.
     """
     inside = _blocks(contents)
     state = ["<state>", *inside, "</state>"]

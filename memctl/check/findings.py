@@ -43,7 +43,11 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class StagedWork(msgspec.Struct, frozen=True):
-    """What an agent is about to commit: paths below the worktree's top, and the ownership of sections on its ref."""
+    """What an agent is about to commit: `paths` of staged files below the worktree's top, and `agent`, the agent's
+    name.
+
+    `state` is the coordination state, which says who owns which section.
+    """
 
     paths: tuple[str, ...]
     state: State
@@ -54,10 +58,10 @@ class Subject:
     """The input of all rules: a Snapshot, the time, and what the snapshot is compared with.
 
     `make_renderer` returns a renderer of documents. `earlier` returns the text that a file had before (in HEAD or the
-    parent of a revision), and `changed` are the files that differ from it. `staged` is what is about to be committed,
-    if the index is checked. `agreed` is the ownership of sections that agents agree on, None if a revision is checked.
-    `overdue` are changes that have waited too long for their commit: a
-    path of each, and what it is and why it waits. `has_documents` tells whether this branch should have rendered
+    parent of a revision), and `changed` are the files that differ from it. `staged` is what is about to be committed;
+    it is None unless the index is checked. `agreed` is the coordination state, which says who owns which section; it is
+    None if a revision is checked. `overdue` are changes that have waited too long for their commit: for each, a path,
+    and a text that says what it is and why it waits. `has_documents` tells whether this branch should have rendered
     documents.
     """
 
@@ -103,10 +107,11 @@ class Subject:
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
     def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
-        """Return the findings of a rule, from the cache unless its input or its module has changed.
+        """Return the findings of a rule, from the cache unless the records, pages, file names or the rule's module
+        changed.
 
-        For rules whose findings depend on records, pages and file names alone. More than 20 findings are not cached,
-        since only the first 20 of a check get a hint.
+        The rule's findings must depend on nothing else. More than 20 findings are not cached, since hints with similar
+        names are made only for the first 20 of a check.
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
@@ -166,12 +171,15 @@ class Subject:
         return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
-        """Return whether this finding gets a hint with similar names, and count it: only the first 20 do."""
+        """Return whether another finding may get a hint with similar names: True for the first 20 calls, then False."""
         self._suggested += 1
         return self._suggested <= _SUGGESTED
 
     def near(self, wanted: str, known: Iterable[str]) -> str:
-        """Return the hint of `closest`, or "" after the first 20 findings, since the search takes time."""
+        """Return a hint with the known names similar to `wanted` (see `closest`), "" if there is none.
+
+        It is "" for all but the first 20 findings of a check that ask for one, since the search takes time.
+        """
         return closest(wanted, known) if self.may_suggest() else ""
 
     def line_of(self, path: str, key: str, value: str = "") -> int:

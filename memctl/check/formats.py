@@ -46,7 +46,10 @@ def omission(report: Report) -> str:
 
 
 def as_data(report: Report, place: Place) -> dict[str, Any]:
-    """Return the data of a JSON envelope. The counts include findings that are not listed."""
+    """Return a report as the data of the JSON that `memctl check --json` prints.
+
+    The counts by severity include findings that are not listed.
+    """
     return {
         "counts": {name: report.count(name) for name in SEVERITIES},
         "ignored": report.ignored,

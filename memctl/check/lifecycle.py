@@ -24,7 +24,7 @@ def expiry(subject: Subject) -> Iterator[Finding]:
 
 
 def replacements(subject: Subject) -> Iterator[Finding]:
-    """Report each superseded record whose status or link is missing."""
+    """Report each record that another one supersedes without the status `superseded`, or that has it without a link."""
     for record in subject.snapshot.records:
         if record.superseded_by and record.status != "superseded" and "superseded" in record.kind.statuses:
             line = subject.line_of(record.path, "status")
@@ -36,7 +36,7 @@ def replacements(subject: Subject) -> Iterator[Finding]:
 
 
 def completion(subject: Subject) -> Iterator[Finding]:
-    """Report each active task that is finished, and each link to a blocker that is closed."""
+    """Report each active state record with 100 % done, and each blocker of an open record that is closed already."""
     for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
             line = subject.line_of(record.path, "completion_percentage")

@@ -42,7 +42,7 @@ def identities(subject: Subject) -> Iterator[Finding]:
 
 
 def links(subject: Subject) -> Iterator[Finding]:
-    """Report each link that leads to no record, or that is missing at its other end."""
+    """Report each link to a record that does not exist, and each link that the other record does not return."""
     by_memory_id = {record.memory_id for record in subject.snapshot.records}
     for record in subject.snapshot.records:
         if record.parent_memory_id is None or record.parent_memory_id in by_memory_id:

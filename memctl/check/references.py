@@ -138,7 +138,10 @@ def globs(subject: Subject) -> Iterator[Finding]:
 
 
 def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, with a single one for all missing code if none of the code that the memory names exists."""
+    """Return the findings, those about missing code replaced by a single one if the memory seems to be of other code.
+
+    That is so if there are several of them, and none of the code that the memory names exists in the repository.
+    """
     missing = [finding for finding in found if finding.code in _MISSING_CODE]
     if len(missing) < _FEW or _has_some_code(subject):
         return list(found)

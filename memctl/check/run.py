@@ -106,10 +106,9 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
-    """Run the rules whose codes or names `select` names (all by default) and `ignore` does not, and return the
-    findings.
+    """Run the rules that `select` names (all by default), without those that `ignore` names, and return the findings.
 
-    Raises MemctlError if a beginning of a code matches no rule.
+    A rule is named by its name, its code, or the beginning of its code. Raises MemctlError if a text names no rule.
     """
     wanted = codes(select) if (select := tuple(select)) else set(RULES)
     wanted -= codes(ignore)
@@ -129,8 +128,10 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
 
 
 def codes(prefixes: Iterable[str]) -> set[str]:
-    """Return the codes of the rules that match some beginnings of codes, or names; raises MemctlError if one matches
-    none."""
+    """Return the codes of the rules that some texts name, each by a rule's name, its code or the code's beginning.
+
+    Raises MemctlError if a text names no rule.
+    """
     found: set[str] = set()
     for prefix in prefixes:
         meant = {code for code, rule in RULES.items() if code.startswith(prefix.upper()) or rule.name == prefix}

@@ -75,7 +75,8 @@ def status(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report what the project's page lacks, and blocks of code on levels 1 and 2."""
+    """Report a missing project page, or what it lacks (goal, priorities, percentage); and code blocks on levels 1 and
+    2."""
     outline = subject.snapshot.outline
     if outline.project is not None:
         given = content_fields.content(pages.PROJECT, outline.project.body)

@@ -25,7 +25,7 @@ class Command(click.Command):
         self.examples = examples
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters; those of files take any text, and let shells complete names of files."""
+        """Return the command's parameters; those whose metavar stands for a file let shells complete names of files."""
         found = super().get_params(ctx)
         for param in found:
             if param.type is click.STRING and any(word in (param.metavar or "") for word in _OF_FILES):
@@ -63,8 +63,10 @@ class Command(click.Command):
 def command(
     name: str, *examples: tuple[str, str], group: click.Group | None = None
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Return a decorator that makes a memctl command of a function, of a group if one is given; its docstring is the
-    help."""
+    """Return a decorator that makes a memctl command of a function; the function's docstring is the command's help.
+
+    The command is called `name`, and becomes a subcommand of `group` if one is given.
+    """
 
     def make(function: Callable[..., Any]) -> Command:
         made = click.command(name, cls=Command, examples=examples)(function)
@@ -87,7 +89,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
-    """Return a decorator for options with a text each, from rows of flag, parameter and help.
+    """Return a decorator that adds options whose value is a text, from rows of flag, parameter and help.
 
     An option whose help ends in "Repeatable." may occur several times. `check` is the callback of each option.
     """

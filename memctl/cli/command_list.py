@@ -130,7 +130,10 @@ def all_commands() -> dict[str, dict[str, str]]:
 
 
 def write_help(formatter: click.HelpFormatter, path: str) -> None:
-    """Write the help of `memctl -h`: the commands of every day, and how to list the others."""
+    """Write the help of `memctl -h`: the commands of every day, and how to list the others.
+
+    `path` is the name by which the help calls memctl.
+    """
     lines = {name: line for group in all_commands().values() for name, line in group.items()}
     formatter.write_usage(path, "[-C DIR] [COMMAND …]")
     formatter.write("\nKeep a project's decisions, issues, states and learnings in its Git repository.\n")

@@ -40,7 +40,10 @@ _ANYWHERE = "commit {what} in clones that you trust, off the branch where it has
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
-    """The options of `memctl install` for an agent's program; `own` is --local, the user's settings in a project."""
+    """The options of `memctl install`: `what` to install, and where and how.
+
+    `user` is --user. `own` is --local: the user's own settings in a project.
+    """
 
     what: str
     user: bool
@@ -53,7 +56,7 @@ class InstallOptions(msgspec.Struct, frozen=True):
 
 
 def run(ctx: click.Context, asked: InstallOptions) -> int:
-    """Show what would change, ask, and do it; return the exit code."""
+    """Show how an installation would change files, change them if the user agrees, and return the exit code."""
     _check_options(asked)
     folder, repository = _place(ctx, asked)
     originals = OriginalFiles(host_files.state_home(os.environ) if asked.user else _originals_folder(repository))

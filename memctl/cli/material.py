@@ -28,7 +28,10 @@ no_llm = click.option("--no-llm", is_flag=True, help="Do not use a language mode
 
 
 def own_name(session: Session, source: str) -> str:
-    """Return the session id in a transcript, or else the file's name without suffix; "" if there is neither."""
+    """Return the session id in a transcript, or else the name of the file `source` without suffix.
+
+    It is "" if the transcript has no id and is from standard input (`-`).
+    """
     return session.id or ("" if source == "-" else Path(source).stem)
 
 
@@ -126,11 +129,11 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
 def judge_replies(
     memory: Memory, made: list[Reply], session: Session | None, text: str
 ) -> tuple[list[Reply], Dimension | None]:
-    """Return replies as the user's language model judges them, and how well a summary follows the session's
-    instructions.
+    """Return replies with the verdicts of the user's language model, and how well a summary follows instructions.
 
-    If the model fails, a warning is printed and the replies are returned unchanged, as they are without a model. The
-    second value is None without a model or without a session.
+    `text` is the summary that is judged; the instructions are those in the session. If the model fails, a warning is
+    printed and the replies are returned unchanged, as they are without a model. The second value is None without a
+    model or a session.
     """
     from memctl.session import grades
 

@@ -33,7 +33,7 @@ _WORTH_A_BAR = 2_000  # files; fewer take less than a second
 def memory(ctx: click.Context) -> Memory:
     """Return the memory around the command's directory, after finishing the pending jobs of agents' hooks.
 
-    Raises MemctlError if there is none. The memory's remarks are printed when the command ends.
+    Raises MemctlError if there is none. What is collected in `Memory.remarks` is printed when the command ends.
     """
     opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
@@ -106,7 +106,7 @@ def _note_undone(opened: Memory) -> None:
 
 
 def has_pending(opened: Memory) -> bool:
-    """Return whether a change is pending, or Git may show that somebody else committed one."""
+    """Return whether a change of the memory is written to disk but not committed yet."""
     with suppress(OSError):
         return any(name.endswith(".json") for name in os.listdir(f"{opened.private}/pending"))
     return False

@@ -105,7 +105,7 @@ def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
 
 
 def finish(memory: Memory, snapshot: Snapshot) -> int:
-    """Print which files could not be read, and return the exit code: 0 if there are none."""
+    """Print which files of a snapshot can't be read, and return the exit code: OK if there are none, else REFUSED."""
     warn(memory, snapshot)
     return REFUSED if snapshot.faults else OK
 
@@ -124,7 +124,10 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 
 
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
-    """Print a note on stderr for each id that another record had before `memctl renumber`."""
+    """Print a note on stderr for each record that had one of some ids before `memctl renumber`, if another has it now.
+
+    `references` are the ids that the user gave.
+    """
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.with_former_id(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:

@@ -61,12 +61,16 @@ def pack_options(
 
 
 def counter_of(memory: Memory, options: PackOptions) -> Counter:
-    """Return the token counter for the model that --model names, else for the memory's."""
+    """Return the token counter for the model that --model names, else for the model in the memory's settings."""
     return token_counter.counter(token_counter.model_of(options.model, memory), memory)
 
 
 def fill(memory: Memory, draft: PackDraft, options: PackOptions, budget: int, *, inter_agent: bool = False) -> Pack:
-    """Return the pack for a draft. It has a warning if its records come from an untrusted clone."""
+    """Return the pack made of a draft, within the budget of the options or else `budget`, in tokens.
+
+    It has a warning if its records come from an untrusted clone. `inter_agent` says that the pack goes from one agent
+    to another.
+    """
     draft = draft if memory.is_trusted else draft.foreign
     count = counter_of(memory, options).tokens
     return budget_fill.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)

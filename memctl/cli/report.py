@@ -26,12 +26,12 @@ FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "disca
 
 
 def take_flags(given: dict[str, Any]) -> dict[str, Any]:
-    """Remove the flags of a writing command from its options, and return them."""
+    """Remove the options that all writing commands share (FLAGS) from a command's options, and return those removed."""
     return {name: given.pop(name) for name in FLAGS if name in given}
 
 
 def write_options(flags: Mapping[str, Any]) -> WriteOptions:
-    """Return the flags of a writing command as `WriteOptions`, without `as_json`."""
+    """Return the flags of a writing command (see `take_flags`), except `as_json`, as `WriteOptions`."""
     return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
 
 

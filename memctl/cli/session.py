@@ -40,9 +40,10 @@ def session_command() -> None:
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
-    """Return the name of the session to summarize, and the note of its start if it is under way.
+    """Return the name of the session to summarize, and the note of its start if the session is under way.
 
-    The name is `given`; else that in MEMCTL_SESSION, if that session was started; else the transcript's, or its file's.
+    The name is `given`; else the one in MEMCTL_SESSION, if a session of that name was started; else the id in the
+    transcript, or the name of the transcript's file `source`.
     """
     named = given or memory.session
     known = active.find(memory, named) if named else None

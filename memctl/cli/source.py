@@ -106,9 +106,10 @@ class EditedPage(NamedTuple):
 
 
 def compose(skeleton: str, draft: Draft) -> str:
-    """Return a draft with the text that the user writes in the editor.
+    """Return the body of a record that the user writes in the editor; a title written there is set in the draft.
 
-    Raises MemctlError without a terminal, or if the user writes nothing.
+    The editor begins with the draft's title and `skeleton`. Raises MemctlError without a terminal, or if there is
+    neither a body nor a title.
     """
     title = draft.values.get("title") or "Title"
     heading, edited = headings.take_title(open_editor(f"# {title}\n\n{skeleton}"))
@@ -123,9 +124,9 @@ def compose(skeleton: str, draft: Draft) -> str:
 
 
 def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
-    """Return the page that the user writes in the editor; raises MemctlError if it is empty.
+    """Return the page that the user writes in the editor, which begins with the text `shown`.
 
-    `skeleton` are headings to fill in; those that stay empty are dropped.
+    `skeleton` are headings to fill in; those that stay empty are dropped. Raises MemctlError if the text is empty.
     """
     text = open_editor(shown)
     if not text.strip():

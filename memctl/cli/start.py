@@ -53,8 +53,10 @@ class Start:
             self.asked = place.ask(self.folder)
 
     def work_in(self, folder: Path | None) -> None:
-        """Set the command's folder: that of option -C, else MEMCTL_DIR or the current one. Drops the call of Git
-        elsewhere."""
+        """Set the command's folder: the one of option -C, else MEMCTL_DIR or the current one.
+
+        If it differs from the folder of the early call of Git, the answer of that call is dropped.
+        """
         folder = folder or Path(os.environ.get("MEMCTL_DIR") or ".")
         if folder != self.folder:
             self.folder, self.asked = folder, None

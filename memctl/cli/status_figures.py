@@ -78,7 +78,7 @@ def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
 
 
 def at_work(memory: Memory) -> list[dict[str, str]]:
-    """Return the agents at work, from the state that they share; none if it can't be read."""
+    """Return the agents at work, from the coordination state; none if the state can't be read."""
     from memctl.team.coordination_ref import ref
 
     if not memory.repository.tip(ref(memory)):
@@ -108,9 +108,10 @@ def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
 class RecordFigures(msgspec.Struct, frozen=True):
     """Numbers about the records of a snapshot, which the cache holds until a record changes.
 
-    `records` are numbers by type and status, `severities` of open issues by severity, `work` of ready, blocked and
-    begun work. `duplicates` maps ids that several records have to their memory_ids. `size` is the sum of open records
-    in bytes, from which the tokens of a pack are estimated, since counting them is slow.
+    `records` is the number of records by type and status, `severities` the number of open issues by severity, and
+    `work` the number of ready, blocked and begun pieces of work. `duplicates` maps each id that several records have to
+    the memory_ids of these. `size` is the sum of open records in bytes, from which the tokens of a pack are estimated,
+    since counting them is slow.
     """
 
     records: dict[str, dict[str, int]]

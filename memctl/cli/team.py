@@ -42,7 +42,7 @@ agreeing = options(
 
 
 def read_state(memory: Memory, remote: str | None) -> ReadState:
-    """Return the state that agents share, merged with that of a remote if one is named."""
+    """Return the coordination state of this clone, merged with that of a remote if one is named."""
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.fetch_and_merge(memory, remote)
@@ -53,7 +53,7 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
 def carry_out(
     memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
-    """Change the state that agents share and report it: as JSON, or as the text that `then` returns."""
+    """Change the coordination state by a plan, and report it: as JSON, or as the text that `then` returns."""
     remote = given["remote"]
     if not given["dry_run"]:
         two_phase.recover(memory, transaction.write, ask_remote=bool(remote))

@@ -58,7 +58,7 @@ class ReaderGone(Exception):
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Within this context, an error in writing to standard output says so; a closed one raises ReaderGone."""
+    """Within this context, an OSError in writing names standard output; a closed standard output raises ReaderGone."""
     try:
         yield
     except OSError as error:
@@ -89,8 +89,10 @@ def keep(text: str) -> bool:
 
 
 def release(folder: Path) -> None:
-    """Print the held output, in Git's pager if it is longer than the terminal. `folder` is in the clone whose Git
-    settings count."""
+    """Print the held output, in Git's pager if it is longer than the terminal.
+
+    `folder` is a folder in the clone whose Git settings choose the pager.
+    """
     global _held
     held, _held = _held, None
     if not held:

@@ -33,7 +33,7 @@ model_option = click.option(
 
 
 def model_of(given: str | None, memory: Memory | None) -> str:
-    """Return the model that is `given`, or the memory's, or "claude"."""
+    """Return the name `given` for a model, or else the model in the memory's settings; "claude" without a memory."""
     return given or (memory.config.model if memory else "claude")
 
 
@@ -68,7 +68,11 @@ def counter_for(
 
 
 class Surroundings(NamedTuple):
-    """The context of a command that judges a text: counter, time, outdated records, and the memory if there is one."""
+    """The context of a command that judges a text: token counter, time, and the memory with its snapshot, if there is
+    one.
+
+    `known` says which records of the memory no longer hold.
+    """
 
     counter: Counter
     now: str

@@ -47,8 +47,8 @@ def of_conversation(
 def of_model(model: str | None, window: int | None, host: str, memory: Memory | None) -> Limit:
     """Return the limit of a window of which no transcript or messages are given.
 
-    Its size is `window`, or that in the settings, or that of the model (by default, the memory's). For an unknown model
-    it is the default of budgets.
+    Its size is `window`, or that in the settings, or that of `model` (by default, the memory's model). For a model of
+    unknown size it is `profiles.DEFAULT_WINDOW`.
     """
     from memctl.window import limits, profiles
 

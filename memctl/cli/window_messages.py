@@ -57,10 +57,11 @@ written = options(
 def read(
     source: str, memory: Memory | None, *, model: str | None, target_file: str | None, as_json: bool
 ) -> SeenConversation:
-    """Return the conversation of a file, with its token counter; the others are the values of the `written` options.
+    """Return the conversation of a file, or of standard input for `-`, with its token counter.
 
-    Raises MemctlError if the file has no conversation, if report and messages would be printed into one stream, and if
-    `target_file` is the transcript itself: an agent may continue it, and it contains more than the messages.
+    `model`, `target_file` and `as_json` are options of the command. Raises MemctlError if the file has no conversation,
+    if report and messages would be printed into one stream, and if `target_file` is the transcript itself: an agent may
+    continue it, and it contains more than the messages.
     """
     from memctl.window import status
 
@@ -74,7 +75,11 @@ def read(
 
 
 def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -> EvictionEngine:
-    """Return the engine of a policy; if the user has set a model, `semantic_merge` also compares texts by meaning."""
+    """Return the eviction engine of the policy that is named `policy`.
+
+    If the user has set a model for it, `semantic_merge` also compares texts by meaning. `more` are other arguments of
+    the engine.
+    """
     from memctl.window import EvictionEngine
 
     if policy == "semantic_merge" and memory is not None and memory.semantic_model:
@@ -97,7 +102,7 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(opened: Opened) -> dict[str, Any]:
-    """Return the parts of a file that are neither counted nor written, under three keys of the JSON report."""
+    """Return what of an opened file is neither counted nor written, as three keys of a JSON report."""
     return {
         "uncounted": opened.conversation.uncounted,
         "left_out": opened.transcript.left_out if opened.transcript else 0,

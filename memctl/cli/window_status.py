@@ -83,8 +83,7 @@ class WindowSource:
         self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
     def read(self) -> SeenConversation:
-        """Return the conversation in the file, of which a transcript is read line by line; raises MemctlError if
-        unreadable."""
+        """Return the conversation in the file, read line by line; raises MemctlError if the file can't be read."""
         with lines(self.file) as found:
             return status.read(found, self.file, self._counter)
 

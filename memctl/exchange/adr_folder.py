@@ -59,10 +59,10 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
 
 class Decisions:
-    """The decisions of a snapshot, each with the name of its ADR file: the file that it was imported from, or a new
-    one.
+    """The decisions of a snapshot, each with the name of its ADR file: that which it was imported from, or a new one.
 
-    `present` are the names of the files in the folder. A decision that was exported there keeps its number.
+    `present` are the names of the files in the folder for the export. A decision that was exported there before keeps
+    its number.
     """
 
     def __init__(self, snapshot: Snapshot, present: Iterable[str]) -> None:
@@ -142,7 +142,10 @@ def _last_exports(memory: Memory) -> dict[str, str]:
 
 
 def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile]) -> None:
-    """Write the files that are new or differ, and record their digests. Edited files are overwritten: ask before."""
+    """Write the exported files that are new or differ from the folder's, and store digests of all in the Git directory.
+
+    Files that were edited in the folder are overwritten: ask the user before.
+    """
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
     folder = Path(os.path.realpath(folder))  # the folder may be a symbolic link, its files may not
     try:

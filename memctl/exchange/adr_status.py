@@ -50,7 +50,7 @@ class LinkedDecision(msgspec.Struct, frozen=True):
         return number_of(self.file) or ""
 
     def link(self, form: Form) -> str:
-        """Return a Markdown link to this record's file, as adr-tools (`nygard`) or MADR writes it."""
+        """Return a Markdown link to this decision's file, in the words of adr-tools (form `nygard`) or of MADR."""
         title = re.sub(r"([\\\[\]])", r"\\\1", self.title)
         numbered = f"{int(self.number or 0)}. {title}" if form == "nygard" else f"ADR-{self.number}"
         text = numbered if self.number else title
@@ -58,7 +58,10 @@ class LinkedDecision(msgspec.Struct, frozen=True):
 
 
 def statement_of(origin: AdrOrigin, body: str) -> Statement:
-    """Return what a file states in its head or its section `Status`, and in its list of links (MADR 2)."""
+    """Return the status of an ADR file, and which files supersede it or are superseded by it.
+
+    They are read from the file's head or its section `Status`, and from the list of links in its body (MADR 2).
+    """
     head = head_of(origin)
     text = head.at(head.status) or _status_text(origin)
     lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == _LINKS]

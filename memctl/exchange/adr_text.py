@@ -66,14 +66,19 @@ _ONLY_NYGARD = {STATUS, "context", "decision", "consequences"}
 
 
 def detect(parts: Iterable[HeadedPart]) -> Form:
-    """Return the form of a file with these sections: `nygard` if it has a section of that form alone, else `madr`."""
+    """Return the form of an ADR file with these sections.
+
+    It is `nygard` if some sections occur in Nygard's form alone and none in MADR's alone, otherwise `madr`.
+    """
     found = {name_of(part) for part in parts}
     return "nygard" if found & _ONLY_NYGARD and not found & _ONLY_MADR else "madr"
 
 
 def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
-    """Return the body of a decision with these sections, and the headings that differ from the form's, by content
-    field."""
+    """Return the body of a decision made of an ADR file's sections, and the file's headings that its form lacks.
+
+    These are headings of content fields that are worded differently than in `form`, by the field's name.
+    """
     texts: list[str] = []
     wording: dict[str, str] = {}
     taken: set[str] = set()
@@ -90,7 +95,10 @@ def body_of_parts(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[st
 
 
 def parts_of_body(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
-    """Return the sections of an ADR file for a decision's body, the inverse of `body_of_parts`."""
+    """Return the sections of an ADR file for a decision's body, the inverse of `body_of_parts`.
+
+    `wording` has the headings to use instead of those of `form`, by content field.
+    """
     texts = []
     for part, field in _with_fields(body):
         opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.heading_text

@@ -90,8 +90,9 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
     """Return the result of adding all records of JSON Lines; raises MemctlError, naming lines and fields, if any is
     wrong.
 
-    A record that exists is skipped: one with an id of memctl's if it has the same text, any other if it has the same
-    memory_id or `source_id`, or was imported from an equal line.
+    A line is skipped if the memory has its record already. With an id of memctl's, that is a record with this id, which
+    must have the same text; otherwise one that has the same memory_id or `source_id`, or was imported from an equal
+    line.
     """
     rows, wrong = [], []
     for number, line in enumerate(lines, start=1):

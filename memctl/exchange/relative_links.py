@@ -18,7 +18,10 @@ _SAFE = "/:@!$&'*+,;=~"  # characters of a path that a link need not quote
 
 
 class LinkRebase:
-    """Rewrites the relative links of imported texts for a memory's records; `notes` name links that lead nowhere."""
+    """Rewrites the relative links of imported texts so that they work from a record's file of a memory.
+
+    `notes` has a line on each link that leads out of the repository, and is therefore left as it is.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self._top = Path(os.path.realpath(memory.repository.top))
@@ -26,10 +29,11 @@ class LinkRebase:
         self.notes: list[str] = []
 
     def rebase(self, place: str, folder: Path, text: str) -> tuple[str, dict[str, str]]:
-        """Return a text with its links rewritten, and the old target of each new one.
+        """Return a text with its relative links rewritten to work from a record's file, and the old target of each new
+        one.
 
-        `folder` is where the text's links lead from, and `place` names the text in notes. A link to no file stays as it
-        is.
+        `folder` is the folder from which the links lead now. A link that leads to no file, or out of the repository,
+        stays as it is; `self.notes` gets a line on each one that leads out, which calls the text `place`.
         """
         changed: dict[str, str] = {}
         base = Path(os.path.realpath(folder))

@@ -143,7 +143,7 @@ def refuse(wrong: Sequence[str], hint: str) -> None:
 
 
 def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
-    """Give an id to each of some values without one, in their order, by type and day."""
+    """Give the next free id to each of some records' values that have no id, in their order, by type and day."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for values in without:
         groups.setdefault((values["memory_type"], values["timestamp"][:10]), []).append(values)

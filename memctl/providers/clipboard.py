@@ -20,8 +20,10 @@ _PROGRAMS = (
 
 
 def program() -> tuple[tuple[str, ...], str]:
-    """Return the command that fills the clipboard and the encoding that it reads; raises MemctlError if none is
-    there."""
+    """Return the command that fills the clipboard, and the encoding of the text that the command reads.
+
+    Raises MemctlError if no such program is installed.
+    """
     for command, variable, encoding in _PROGRAMS:
         if (not variable or os.environ.get(variable)) and shutil.which(command[0]):
             return command, encoding

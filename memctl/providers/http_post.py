@@ -40,9 +40,10 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def address(given: str, setting: str) -> str:
-    """Return a base URL without a final slash; raises MemctlError unless it is https://, or http:// on this machine.
+    """Return the base URL `given` without a final slash.
 
-    `setting` is the name of the setting that holds it, for the message.
+    Raises MemctlError unless it is https://, or http:// on this machine; the message calls the URL by the name of its
+    `setting`.
     """
     base = given.strip().rstrip("/")
     try:

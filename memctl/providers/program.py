@@ -43,7 +43,10 @@ class Program:
         self._seconds = seconds
 
     def answer(self, prompt: str) -> str:
-        """Return what the program prints; raises ProviderFailed if it fails, prints nothing, or takes too long."""
+        """Give the program a prompt and return what it prints; raises ProviderFailed.
+
+        It fails if the program fails, prints nothing, or takes too long.
+        """
         with tempfile.TemporaryDirectory(prefix="memctl-", ignore_cleanup_errors=True) as folder:
             out = self._run(prompt, folder)
         answer = out.decode(errors="replace").strip()

@@ -32,7 +32,7 @@ class Provider(Protocol):
 def json_object(answer: str, name: str) -> dict[str, Any]:
     """Return the JSON object in a model's answer, without the text around it.
 
-    Raises ProviderFailed with the model's `name` if there is none.
+    Raises ProviderFailed, which calls the model `name`, if the answer has no JSON object.
     """
     start, end = answer.find("{"), answer.rfind("}")
     try:

@@ -193,10 +193,11 @@ class Tally(msgspec.Struct):
 
 
 class Worth(msgspec.Struct):
-    """What was evicted of one kind of block under one policy, to judge the policy's weights.
+    """The blocks of one kind that one policy evicted, summed up to judge the policy's weights.
 
-    `blocks` and `tokens` count what went, and `score` is the mean of its scores. `again` counts the blocks that the
-    agent asked for again, and `score_again` is the mean of theirs; means are None where no score is known.
+    `blocks` and `tokens` are how many were evicted, and `score` is the mean score of these blocks. `again` is how many
+    of them the agent asked for again, and `score_again` is the mean score of those; a mean is None where no score is
+    known.
     """
 
     blocks: int = 0
@@ -220,8 +221,9 @@ class Summary(msgspec.Struct):
 
 
 def summary(decisions: Iterable[Decision]) -> Summary:
-    """Sum up decisions, with how often evicted content was asked for again: the weights of policies are tuned by
-    that.
+    """Return the sums of some decisions, with how often the agent asked again for evicted content.
+
+    The weights of eviction policies are tuned by these numbers.
     """
     found = Summary(
         0, 0, {}, {}, {}, {}, {"asked": 0, "used": 0, "refused": 0}, {"whole": 0, "summed up": 0, "again": 0}

@@ -44,8 +44,8 @@ def _inside(path: str) -> None:
 class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of the pressure monitor: where zones begin, and how growth is measured.
 
-    `velocity_window` is a number of steps, of which the velocity is the mean. `usual_growth` is the tokens that a turn
-    usually adds, which the forecast of turns until red takes into account; 0 is unknown.
+    `velocity_window` is the number of last steps over which the velocity is averaged. `usual_growth` is how many tokens
+    a turn usually adds, which the forecast of turns until red takes into account; 0 is unknown.
     """
 
     thresholds: Thresholds = Thresholds()
@@ -71,11 +71,11 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of compression: from which utilisation on which step runs, and what a model is told.
+    """The settings of compression: which step runs from which utilisation on, and what instructions a model gets.
 
-    The conversation is never compacted below `compaction_utilization_threshold`, even if `cascade` has a lower number.
-    `notes_file` is where notes are stored, "" for none. `system_prompt` replaces a model's default instructions; the
-    rules in `preserve` are added to them.
+    `cascade` has the name of each step by its utilisation. The conversation is never compacted below
+    `compaction_utilization_threshold`, even if `cascade` has a lower number. `notes_file` is where notes are stored, ""
+    for none. `system_prompt` replaces a model's default instructions; the rules in `preserve` are added to them.
     """
 
     summarization_threshold_tokens: Tokens = 500
@@ -114,7 +114,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of the budget: the name of a profile, or own `allocations`, which replace it."""
+    """The settings of the budget: the name of a profile of fractions, or `allocations`, which replace the profile's."""
 
     profile: str = DEFAULT
     allocations: Shares = Shares()
@@ -132,9 +132,10 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of what passes to the next window: files for the state, and the utilisation at which it is saved.
+    """The settings of what passes to the next window: two files, and the utilisation at which the state is saved.
 
-    "" is no file. With a memory the state is in its checkpoints, and the files are copies.
+    `state_file` and `progress_file` are "" for no file. With a memory the state of the task is in its checkpoints, and
+    the files are copies.
     """
 
     state_file: str = ""

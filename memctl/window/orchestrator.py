@@ -140,7 +140,8 @@ class ContextWindowManager:
         return self._succession.window
 
     def on_turn_start(self, messages: Any, model_reported_tokens: int | None = None) -> TurnStart:
-        """Prepare a request: measure the pressure, free tokens if that calls for it, and return the messages to send.
+        """Prepare a request: measure the pressure, free tokens if the pressure calls for it, and return the messages to
+        send.
 
         Call it before each request. `model_reported_tokens` is the size of `messages` by the model's own count, such as
         the last usage that it reported and what was added since; it replaces the client's count.
@@ -183,7 +184,7 @@ class ContextWindowManager:
         self._succession.set_progress(done, current, planned)
 
     def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
-        """Count the tokens of an answer, and return a snapshot of the window's health; alarms are raised by it.
+        """Count the tokens of an answer, and return a snapshot of the window's health, which may raise alarms.
 
         Call it after each request.
         """
@@ -237,7 +238,7 @@ class ContextWindowManager:
         return shown
 
     def on_overflow(self, messages: Any) -> TurnStart:
-        """Save the state and return the text for a new window, as `bootstrap`.
+        """Save the state and return a TurnStart whose `bootstrap` is the text with which a new window begins.
 
         Call it when the host refuses a request as too long. Raises MemctlError if the task alone fills a window.
         """

@@ -58,9 +58,9 @@ def make_plan(
     """Return the plan for a conversation at a pressure reading, None if nothing is to be freed.
 
     A plan frees at least `clear_at_least` tokens. Turns until red are judged by the present velocity, which follows a
-    sudden rise at once. The target is 60 % of the window; where unread results fill more than the span from there to
-    the orange zone, it is those and 60 % of the rest: with 39,000 unread tokens in 64,000, nothing else would stay
-    otherwise.
+    sudden rise at once. The target is 60 % of the window. Where unread results fill more than lies between that and the
+    orange zone, the target is their tokens and 60 % of the rest: with 39,000 unread tokens in 64,000, nothing else
+    would stay otherwise.
     """
     utilization = reading.current_tokens / reading.max_tokens
     managed = token_budget.managed_window(conversation, utilization, budgets)
@@ -104,13 +104,18 @@ class Room(msgspec.Struct):
 
     @classmethod
     def beside(cls, conversation: Conversation, window: int) -> Room:
-        """Return the room in a window beside what can never go of a conversation; results that were read may go, and
-        take none.
+        """Return the room in a window of `window` tokens that has to hold the blocks of a conversation that can never
+        go.
+
+        Results that were read may go, and count as free room.
         """
         return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
 
     def holds(self, tokens: int, *, is_again: bool = False) -> bool:
-        """Return whether a result of some tokens has room; the result of a repeated call may use the reserve, too."""
+        """Return whether a result of some tokens has room.
+
+        A reserve of 3 % of the window stays free, unless the result is that of a repeated call (`is_again`).
+        """
         reserve = 0 if is_again else int(_RESERVE * self.window)
         return tokens <= self.free - self.taken - reserve
 
@@ -129,9 +134,10 @@ def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
 
 
 def rest(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int) -> str:
-    """Return a sentence that names a call for a part of a result, and says whether a repeated call gives the whole.
+    """Return a sentence that says how to get the rest of a shortened result: by a call for a range of its lines.
 
-    `tokens` are those of the whole, `room` the tokens that the window can hold.
+    It also says whether the same call, repeated, gives the whole result. `tokens` is the size of the whole `output`,
+    `room` how many tokens the window can hold.
     """
     lines = output.count("\n") + 1
     most = max(int(lines * min(room / max(tokens, 1), 1) * 0.8), 1)

@@ -106,7 +106,8 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
 
 
 def usual_growth(file: str) -> float:
-    """Return the tokens that a request usually adds, by the user's sessions of Claude Code before the one in `file`."""
+    """Return the tokens that a request usually adds, by the user's Claude Code sessions before the transcript in
+    `file`."""
     sessions = []
     for path in claude_code.earlier_transcripts(file):
         with suppress(OSError), open(path, "rb") as lines:

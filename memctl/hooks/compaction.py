@@ -24,7 +24,10 @@ confirmations that something worked. Of a dead end keep one sentence. Don't gues
 
 
 def note(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str, str], now: str) -> None:
-    """Add a compaction that is about to happen to the log, with the context's tokens and the number of tool calls."""
+    """Log a compaction that is about to happen, with the context's tokens and the number of tool calls.
+
+    `now` is the compaction's time. The entry goes to the log of compactions of the session's memory.
+    """
     found = pressure.measure(payload.transcript, environ) if host.reads else None
     entry = {
         "kind": "compaction",

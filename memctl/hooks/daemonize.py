@@ -16,9 +16,10 @@ _WHOLE = b"\0"  # the end mark of a complete text
 
 
 def run(do: Callable[[], object]) -> None:
-    """Run a function in a forked process while this one ends; in this process if it can't fork, as on Windows.
+    """Run a function in a forked process, which this process does not wait for.
 
-    A fork costs 1 ms and has all modules imported, unlike a new Python process.
+    A process that can't fork, as on Windows, runs the function itself. A fork costs 1 ms and has all
+    modules imported, unlike a new Python process.
     """
     try:
         copy = os.fork() if hasattr(os, "fork") else None
@@ -31,7 +32,7 @@ def run(do: Callable[[], object]) -> None:
 
 
 def run_detached(do: Callable[[], object]) -> NoReturn:
-    """Run a function in a forked process, detached from the host's pipes and terminal, and end that process."""
+    """Detach this forked process from the host's pipes and terminal, run a function in it, and end the process."""
     from _signal import SIGALRM, alarm, signal  # type: ignore[import-not-found]  # `signal` makes enums of them
 
     with suppress(BaseException):
@@ -67,7 +68,7 @@ def _end(*_: object) -> None:
 
 
 def seconds(environ: Mapping[str, str]) -> float:
-    """Return the seconds that a session's start may take: those of the variable MEMCTL_HOOK_SECONDS, or 2."""
+    """Return how many seconds a hook may take at a session's start: the value of MEMCTL_HOOK_SECONDS, or 2."""
     with suppress(ValueError):
         return max(0.0, float(environ.get(SETTING) or SECONDS))
     return SECONDS

@@ -60,7 +60,10 @@ class _EventCall(NamedTuple):
 
 
 def run(host: Host, environ: Mapping[str, str], start: Path | None = None) -> None:
-    """Answer the event on standard input on standard output; never raises, and prints a whole answer or nothing."""
+    """Read a host's event from standard input and print the answer: all of it or nothing. Never raises.
+
+    The memory is searched from `start`, or from the session's folder that the host names.
+    """
     with suppress(Exception):
         behind: list[Later] = []
         text = answer(host, sys.stdin.buffer.read(MOST_BYTES), environ, start, behind)
@@ -78,8 +81,9 @@ def answer(
     start: Path | None = None,
     behind: list[Later] | None = None,
 ) -> str:
-    """Return the answer to an event (`data`, JSON); "" without a memory, for an unknown event, and for most of a
-    sub-agent's events.
+    """Return the answer to a host's event, which `data` has as JSON; "" if there is nothing to answer.
+
+    There is no answer without a memory, to an event of an unknown kind, and to most events of sub-agents.
 
     The memory is searched from `start`, or from the session's folder that the host names. Functions to run once the
     host has its answer are added to `behind`; if that is None, they run at once.

@@ -23,12 +23,14 @@ _SAID, _SAID_END = "<hook_context>", "</hook_context>"
 class Payload(NamedTuple):
     """An event of a host. All texts are untrusted and as the host gives them; missing ones are "".
 
-    - `agent`, `agent_type`: the id and kind of a sub-agent whose event it is.
+    - `event`: the host's name of the event; `session`: the session's id.
+    - `transcript`: the path of the session's transcript; `cwd`: the session's folder.
+    - `agent`, `agent_type`: the id and kind of the sub-agent that the event is of; "" for the main agent.
     - `source`: how a session starts (startup, resume, clear, compact).
     - `trigger`: whether a person (manual) or the host (auto) compacts the context.
     - `prompt`: the prompt to the agent or sub-agent. `answer`: the agent's last message, when it stops.
-    - `goes_on`: at a stop, whether a hook has made the agent continue before.
-    - `tool`, `arguments`: the tool call.
+    - `goes_on`: when the agent stops, whether a hook has made it continue before.
+    - `tool`, `arguments`: the name and the arguments of the tool that is called.
     """
 
     event: str
@@ -47,7 +49,7 @@ class Payload(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of the session's folder, made from its id."""
+        """The name of the folder that memctl keeps for the session, made from the session's id."""
         return key(self.session)
 
 

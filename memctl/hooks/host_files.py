@@ -29,10 +29,10 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """A planned edit of one file: its name for people, its path without links, its bytes before and after.
+    """A planned edit of one file: the file's name for people, its path without links, its bytes before and after.
 
-    None means that the file does not exist. `note` is a remark for people. `offered` are all permission rules that
-    memctl knew, and `put` those that it has ever added to the file.
+    `before` or `after` is None if the file does not exist then. `note` is a remark for people. `offered` are all
+    permission rules that memctl knew when it planned the edit, `put` the rules that it has ever added to the file.
     """
 
     name: str
@@ -49,10 +49,11 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class OriginalFile(msgspec.Struct, frozen=True):
-    """A file before memctl's first edit: its bytes in base64 (None if it did not exist), and a digest after the edit.
+    """The original of a file that memctl edited: its path and its bytes before the first edit.
 
-    `after` is that digest, "" if the edit changed nothing. `made_folder` says that memctl created its folder. `offered`
-    and `put` are those of the last edit (see Edit).
+    `before` has the bytes in base64, None if the file did not exist. `after` is a digest of the bytes after memctl's
+    last edit, "" if no edit changed anything. `made_folder` says that memctl created the file's folder. `offered` and
+    `put` are the permission rules of the last edit (see Edit).
     """
 
     path: str
@@ -64,10 +65,10 @@ class OriginalFile(msgspec.Struct, frozen=True):
 
 
 class Allowed(NamedTuple):
-    """Which commands agents may run unasked: the permission rules by group, and the groups that the user chose.
+    """Which commands agents may run without asking: permission rules by group of commands, and the groups chosen.
 
-    `groups` is None if the user chose none (see `permissions.choose`). `declined` are rules that the user has removed
-    from their own settings.
+    `groups` are the groups that the user chose, None if the user made no choice (see `permissions.choose`). `declined`
+    are rules that the user removed from, or left out of, their own settings.
     """
 
     rules: Mapping[str, Sequence[str]]
@@ -76,7 +77,7 @@ class Allowed(NamedTuple):
 
 
 class OriginalFiles:
-    """The stored originals of edited files, one JSON file for each in a folder."""
+    """A folder with the originals of the files that memctl edited, each as one JSON file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -101,7 +102,7 @@ class OriginalFiles:
 
 
 def state_home(environ: Mapping[str, str]) -> Path:
-    """Return the folder for originals of a user's files, below XDG_STATE_HOME or ~/.local/state."""
+    """Return the folder for the originals of a user's own files, below XDG_STATE_HOME or ~/.local/state."""
     given = environ.get("XDG_STATE_HOME", "")
     return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "memctl" / "installed"
 
@@ -117,9 +118,9 @@ def settings_edit(
 ) -> Edit:
     """Plan the edit of a host's settings file: add memctl's hooks and permission rules, or remove them.
 
-    `call` are the hook's fields that call memctl, None to remove the hooks. `top` is the worktree that no link may lead
-    out of, None for a user's own file. Raises MemctlError if the settings can't be edited; the hint has the lines to
-    add by hand.
+    `name` is the file's name for people. `call` are the fields of a hook that make it call memctl, None to remove the
+    hooks and rules. `top` is the worktree that a link in the file's path must not lead out of, None for a file in the
+    user's home. Raises MemctlError if the settings can't be edited; its hint has the lines to add by hand.
     """
     target, path = _target(file, name, top), FORMS[host.name].setting
     kept = originals.find(target)
@@ -150,7 +151,11 @@ def settings_edit(
 def rules_edit(
     file: Path, name: str, top: Path | None, form: Form, originals: OriginalFiles, allowed: Allowed | None
 ) -> Edit:
-    """Plan the edit of a host's file of permission rules: add the `allowed` ones, or remove memctl's rules for None."""
+    """Plan the edit of a host's file of permission rules: add the `allowed` rules; if None, remove memctl's rules.
+
+    `name` is the file's name for people, `form` the form of the host's rules. `top` is the worktree that a link in the
+    file's path must not lead out of, None for a file in the user's home.
+    """
     target = _target(file, name, top)
     kept, rules = originals.find(target), form.rules()
     if allowed is None:
@@ -166,9 +171,9 @@ def rules_edit(
 
 
 def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
-    """Return the permission rules that the user removed from, or left out of, their own settings.
+    """Return a host's permission rules that the user removed from, or left out of, the settings in their home.
 
-    memctl adds these to no project's settings unless it is asked to.
+    memctl adds these rules to a project's settings only if it is asked to.
     """
     form, own = FORMS[host.name], settings.place(host, settings.USER, Path(), environ)
     file = Path(os.path.realpath(own.file.parent / form.file if form.file else own.file))
@@ -209,7 +214,10 @@ def _with_rules(
 
 
 def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bool) -> list[Edit]:
-    """Plan the edits of AGENTS.md and CLAUDE.md in a folder: add memctl's block, or with `remove` delete it."""
+    """Plan the edits of AGENTS.md and CLAUDE.md in a folder: add memctl's block, or with `remove` delete it.
+
+    `top` is the worktree that no link may lead out of.
+    """
     made: list[Edit] = []
     for name in (agents_md.AGENTS, agents_md.CLAUDE):
         file = folder / name
@@ -223,9 +231,10 @@ def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bo
 
 
 def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
-    """Write a planned edit atomically, keeping the file's mode, and store or forget its original.
+    """Write a planned edit atomically, keeping the file's mode, and store the file's original.
 
-    Raises MemctlError if the file changed since the edit was planned or can't be written; it is unchanged then.
+    With `remove` the edit is one that removes memctl's entries, and the stored original is deleted. Raises MemctlError,
+    and leaves the file unchanged, if it can't be written or changed since the edit was planned.
     """
     kept = originals.find(edit.file)
     if not edit.changes:

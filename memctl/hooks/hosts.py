@@ -25,21 +25,24 @@ class Host(NamedTuple):
     - `events`: the hooked events by the host's names, each with memctl's (START, TOOL, …).
     - `speaks`: the events whose answers reach the model, as `additionalContext` of a JSON object.
     - `instructs`: whether the answer before a compaction is added to the instructions of the summarizing model.
-    - `silent`: the host has no event for a compaction, so its transcript is checked (`gemini_compaction`).
+    - `silent`: whether the host has no event for a compaction, so that its transcript is checked
+      (`gemini_compaction`).
     - `before`: the event before a tool call, at which a hook can refuse the call (`file_recall`); None if there is
       none.
     - `most_bytes`: the bytes of an answer above which the model sees only a preview, 0 for no such limit.
     - `reads`: whether memctl reads the host's transcripts as a whole; of others it reads tool calls only.
-    - `process`: the environment variable with the number of the host's process, "" if there is none.
+    - `process`: the environment variable with the id of the host's process, "" if there is none.
 
     Settings:
 
-    - `folder`: the folder of its settings in a project and in the user's home; `shared` is the file of a project or
-      user, `own` that of one user for a project ("" if there is none).
-    - `home`: the variable that sets the folder in the user's home; with a `/`, the variable that sets its parent.
-    - `second`: the number that means a second in its time limits; `last`: seconds of the hook at a session's end.
-    - `is_for_its_folder_only`: a project's settings are not read if the host is started in a folder below.
-    - `takes`: extensions of JSON that it accepts in its settings; a file with others is not read.
+    - `folder`: the folder of the host's settings, by its name in a project and in the user's home. In this folder,
+      `shared` is the settings file of the project or user, and `own` a file of one user for a project ("" if none).
+    - `home`: the variable that moves the folder from the user's home; with a `/`, the variable that moves its parent.
+    - `second`: how many units of the host's time limits are one second (1,000 for milliseconds).
+    - `last`: the time limit, in seconds, of the hook at a session's end.
+    - `is_for_its_folder_only`: whether a project's settings are read only if the host starts in the project's folder,
+      not in a folder below it.
+    - `takes`: extensions of JSON that the host accepts in its settings; it does not read a file with others.
     - `advice`: what its user must know once hooks are installed.
     """
 
@@ -135,7 +138,7 @@ GEMINI = Host(
 
 
 def with_guard(host: Host) -> Host:
-    """Return a host with its event before a tool call added to the hooked ones, unchanged if it has none."""
+    """Return a host whose hooked events include the event before a tool call; unchanged if it has no such event."""
     return host._replace(events={**host.events, host.before: BEFORE}) if host.before else host
 
 

@@ -46,10 +46,10 @@ class _Work(NamedTuple):
 
 
 def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) -> bool:
-    """Do the queued jobs of all sessions of a memory; returns whether none is left.
+    """Do the queued jobs of all sessions of a memory; returns whether no job is left.
 
-    Skips a session that another process still works for after `patience` seconds. An error with one session goes to the
-    log of faults and does not stop the others.
+    `root` is the folder of the memory's hooks. A session is skipped if another process is still doing its jobs after
+    `patience` seconds. An error in one session's jobs goes to the log of faults and does not stop other sessions' jobs.
     """
     is_settled = True
     for key in dict.fromkeys(note.key for note in job_queue.notes(root)):
@@ -65,9 +65,10 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
 
 
 def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
-    """Do a queued job; returns whether it is done. An error goes to the log of faults.
+    """Do a queued job of a session; returns whether the job can leave the queue. An error goes to the log of faults.
 
-    Raises NotNow if only the user can help: the memory can't be opened (such as by conflict markers in config.yaml), a
+    `entry` is the job's entry in the queue. A job that memctl can't read leaves the queue, too. Raises NotNow if only
+    the user can help: the memory can't be opened (such as by conflict markers in config.yaml) or is not trusted, a
     setting is invalid, a Git hook is being edited, or the disk is full.
     """
     try:
@@ -96,10 +97,10 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
 
 
 def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patience: float) -> None:
-    """Summarize and end killed sessions, at most `most` of them.
+    """Summarize and end sessions that were killed, at most `most` of them.
 
-    A session that another process works for after `patience` seconds is skipped. A session that fails does not count,
-    and is tried again at each start.
+    A session that another process still works for after `patience` seconds is skipped. A session that can't be ended
+    does not count towards `most`; its error goes to the log of faults.
     """
     done = 0
     for one in sessions:

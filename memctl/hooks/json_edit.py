@@ -24,9 +24,10 @@ _NOT_SPACE = re.compile(r"[^\r\n]")
 
 
 class JsonSpan(NamedTuple):
-    """The offsets of an object's member or a list's element: its start, the start of its value, and its end.
+    """The offsets in JSON text of an object's member or a list's element.
 
-    `key` is the member's key, "" for an element.
+    `start` and `end` are those of the whole member or element, `value` is where its value starts, and `key` the
+    member's key, "" for an element.
     """
 
     start: int
@@ -82,7 +83,7 @@ def spans(text: str, at: int) -> list[JsonSpan]:
 
 
 def insert(text: str, at: int, value: Any, key: str = "") -> str:
-    """Return the text with a value added at the end of the object (under `key`) or list at the offset `at`."""
+    """Return the text with a value added at the end of the list, or under `key` of the object, at the offset `at`."""
     plain = _plain(text)
     found, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
     head = f"{json.dumps(key, ensure_ascii=False)}: " if key else ""
@@ -105,7 +106,7 @@ def insert(text: str, at: int, value: Any, key: str = "") -> str:
 
 
 def replace(text: str, span: JsonSpan, value: Any) -> str:
-    """Return the text with the value of a span replaced."""
+    """Return the text with another value for the object's member or list's element at a span."""
     plain = _plain(text)
     newline, inner = "\r\n" if "\r\n" in text else "\n", _indentation(plain, span.start)
     is_flat = newline not in text[span.value : span.end] and len(text[span.value : span.end]) > 2
@@ -114,9 +115,9 @@ def replace(text: str, span: JsonSpan, value: Any) -> str:
 
 
 def remove(text: str, at: int, number: int) -> str:
-    """Return the text without one member or element of the object or list at the offset `at`, and without its comma.
+    """Return the text without one member of the object, or element of the list, that begins at the offset `at`.
 
-    `number` is its index. Comments around it stay.
+    `number` is the index of the member or element. Its comma is removed, too; comments around it stay.
     """
     bare, plain = _bare(text), _plain(text)
     found = _spans(plain, at)

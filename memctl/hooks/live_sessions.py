@@ -27,9 +27,9 @@ _TRACES = (_FILE, "calls", "draft.md", "state.json")
 
 
 class Alive(NamedTuple):
-    """A running session: the host's name, the transcript's path, the folder with the memory, and the host's process id.
+    """A running session: its host's name, its transcript's path, the folder with the memory, and a process id.
 
-    The process id is 0 if it is unknown.
+    `process` is the id of the host's process, 0 if it is unknown.
     """
 
     host: str
@@ -41,9 +41,9 @@ class Alive(NamedTuple):
 def note(
     folder: SessionDir, host: Host, payload: Payload, place: Path, environ: Mapping[str, str], *, anew: bool
 ) -> None:
-    """Record that a session is running, unless it is recorded already; `anew` replaces the record.
+    """Record that a session is running, unless that is recorded already; with `anew` the record is replaced.
 
-    Raises OSError if the file can't be written.
+    `place` is the folder with the memory. Raises OSError if the file can't be written.
     """
     file = folder.path / _FILE
     if file.exists() and not anew:
@@ -73,15 +73,22 @@ def end(folder: SessionDir) -> None:
 
 
 def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
-    """Return the other sessions of a memory that were probably killed, the one with the latest activity first.
+    """Return the sessions of a memory that were probably killed, the one with the latest activity first.
 
-    A session without activity for `pause` seconds counts as killed (`session_pause_hours` of config.yaml).
+    The session of `folder` is left out; `place` is the folder with the memory. A session was probably killed if its
+    process is gone, or if it was inactive for `pause` seconds (`session_pause_hours` of config.yaml), unless the
+    process that the host itself named is alive.
     """
     return [one for one, alive in _others(folder, place) if _was_killed(one, alive, pause)]
 
 
 def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
-    """Return the sessions of a memory that are probably under way, the one with the latest activity first."""
+    """Return the sessions of a memory that are probably under way, the one with the latest activity first.
+
+    `root` is the folder of the memory's hooks, `place` the folder with the memory. A session is not under way if
+    its process is gone, or if it was inactive for `pause` seconds, unless the process that the host itself named is
+    alive.
+    """
     return [one for one, alive in _others(SessionDir(root, _NOBODY), place) if not _was_killed(one, alive, pause)]
 
 

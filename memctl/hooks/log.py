@@ -17,7 +17,7 @@ _LONGEST = 2_000  # characters of an error's description
 
 
 def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
-    """Append an entry to a log as a line of JSON; `name` is COMPACTIONS or FAULTS. Raises OSError."""
+    """Append an entry to the log `name` (COMPACTIONS or FAULTS) as a line of JSON; raises OSError if that fails."""
     private.make_folder(root)
     file = root / name
     if file.exists() and file.stat().st_size > _MOST_BYTES:
@@ -45,7 +45,10 @@ def entries(root: Path, name: str) -> Iterator[dict[str, Any]]:
 
 
 def moment(environ: Mapping[str, str]) -> str:
-    """Return the current time in UTC, or the unparsed value of MEMCTL_NOW, which is slow to parse in a hook."""
+    """Return the current time in UTC, or the value of the environment variable MEMCTL_NOW if it is set.
+
+    The value is not parsed, because parsing takes too long for a hook.
+    """
     return environ.get("MEMCTL_NOW", "").strip() or _clock()
 
 
@@ -61,7 +64,7 @@ def fault(root: Path, event: str, session: str, error: BaseException) -> None:
 
 
 def older(file: Path) -> Path:
-    """Return the path of a log's older file."""
+    """Return the path of the file with a log's earlier entries; `file` has the latest ones."""
     return file.with_name(f"{file.name}.1")
 
 

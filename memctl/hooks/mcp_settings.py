@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 
 class Client(NamedTuple):
-    """A program that can start MCP servers: its name, its settings file, and the function that writes the entry."""
+    """A program that can start MCP servers: its name for people and the path of its settings file.
+
+    `write` returns the settings' entry that starts memctl's server, as text, from the command that runs memctl.
+    """
 
     title: str
     file: str

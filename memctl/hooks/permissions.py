@@ -22,10 +22,12 @@ _STRONGER = ("deny", "ask")  # lists of Claude Code that override the list of al
 class Form(NamedTuple):
     """The form of a host's permission rules: entries of a list in its settings, or lines of a rules file.
 
-    - `rule`: an entry or line, with the command as `{command}`, or its words as `{words}` (JSON).
-    - `setting`: the path of keys to the list in the settings.
-    - `file`: the rules file in the host's folder, "" if there is none; `opening` and `closing` are its first and last
-      lines. With a rules file the list has names of files, and `names` are those that a project's settings need.
+    - `rule`: the template of an entry or line: `{command}` stands for the command, `{words}` for a JSON list of its
+      words.
+    - `setting`: the path of keys to the list in the settings, () if there is none.
+    - `file`: the rules file in the host's folder, "" if there is none; `opening` and `closing` are the text before and
+      after its rules.
+    - `names`: if there is a rules file, the paths that the list in a project's settings must have.
     """
 
     rule: str
@@ -43,7 +45,7 @@ class Form(NamedTuple):
         }
 
     def list_entries(self, *, is_project: bool) -> dict[str, list[str]]:
-        """Return the entries for the list in the settings, by group; {} if there are none."""
+        """Return the entries that memctl adds to the list in a host's settings, by group of commands; {} if none."""
         if not self.file:
             return self.rules()
         return {group: list(self.names) for group in COMMANDS} if self.names and is_project else {}
@@ -73,10 +75,10 @@ FORMS: Mapping[str, Form] = {
 def choose(
     rules: Mapping[str, Sequence[str]], groups: Collection[str] | None, offered: Collection[str], present: Sequence[str]
 ) -> list[str]:
-    """Return the rules to have in a file: those of the chosen `groups`.
+    """Return which of `rules` (permission rules by group of commands) a file is to have: those of the chosen `groups`.
 
-    If `groups` is None, these are the rules that are `present`, and new ones that were not `offered` before: a rule
-    that the user removed, or a group that the user left out, is not added again.
+    If `groups` is None, the file keeps the rules that are `present` in it, and gets those that memctl has not `offered`
+    before: a rule that the user removed, or a group that the user left out, is not added again.
     """
     chosen: list[str] = []
     for group, of in rules.items():
@@ -106,14 +108,15 @@ def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[s
 
 
 def rules_in(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return those of the given permission rules (by group) that are lines of a text."""
+    """Return which of `rules`, permission rules by group of commands, are lines of a text."""
     lines = text.splitlines()
     return [rule for of in rules.values() for rule in of if rule in lines]
 
 
 def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
-    """Return the permission rules of a host's settings `text` or rules file `rules` that nothing there denies.
+    """Return memctl's permission rules in a host's settings or rules file that no other rule there denies.
 
+    `text` is the settings' text, `rules` that of the rules file; `host` decides which of them has the rules.
     `name` is the settings file's name for messages. Raises MemctlError if memctl can't parse the settings.
     """
     form = FORMS[host.name]

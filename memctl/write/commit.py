@@ -136,7 +136,7 @@ def commit_remaining(memory: Memory) -> Iterator[Outcome]:
     Changes that somebody asked not to commit are left out, unless they share a file with another. A caller that sees an
     outcome without a commit can stop. The caller holds the lock, and has finished interrupted writes.
     """
-    for group in _groups(entry_state.entries(memory)):
+    for group in _groups(journal.entries(memory.pending)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
             yield made
 

@@ -276,7 +276,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     writes, deletes = [], []
     for write in entry.change.writes:
         now = texts[write.path] if write.path in texts else journal.text_at(memory.folder, write.path)
-        text = _merged(write, now)
+        text = _merge_change(write, now)
         if text is None:
             clashes += _difference(memory.tracked(write.path), ("now", now), ("undone", write.text))
         else:
@@ -299,7 +299,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     return msgspec.structs.replace(entry.change, writes=tuple(writes), deletes=tuple(deletes))
 
 
-def _merged(write: Write, now: str | None) -> str | None:
+def _merge_change(write: Write, now: str | None) -> str | None:
     """Return the text that a file has with the change too; None if that is unknown."""
     if now in (write.old, write.text):
         return write.text

@@ -207,7 +207,7 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
-    """Return all triggers for a compression of a measured text, by group.
+    """Return all triggers for a compression of a measured text: first of performance, then of relevance and structure.
 
     They are meant for a context that has grown. A pack is chosen anew from the memory within a budget, so that for a
     pack only the triggers of relevance are judged, and only if it has a task. `performance` is that of the model in the

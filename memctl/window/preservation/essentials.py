@@ -96,7 +96,7 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
     """Return what of a session must survive, each thing once, the task first, and of each kind the most important last.
 
-    `more` are texts that count as the user's. Of changed files the last are taken, as many as a state has.
+    `more` are texts that count as the user's. Of changed files the last are taken, as many as a task's state holds.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])

@@ -72,9 +72,9 @@ _Identity = tuple[str, str, str]
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """The result of saving a state: its id, or why it could not be stored.
+    """The result of saving a state: the id under which it is stored, or the reason why it could not be.
 
-    With both the state is stored, and only its copy in files is not.
+    With both an id and a reason the state is stored, and only its copy in files could not be written.
     """
 
     state: TaskState
@@ -154,7 +154,10 @@ class Succession:
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
-        """Return the user's first message, without the text that this window began with."""
+        """Return the user's first message in some blocks, which is the task.
+
+        The text with which `begin_anew` began the window is removed from the message.
+        """
         first = next(
             (one.content for one in blocks if one.content and one.content_type is ContentType.USER_MESSAGE), ""
         )
@@ -210,8 +213,9 @@ class Succession:
             return Saved(state, getattr(error, "kept_as", ""), error.message)
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
-        """Store the state if the utilisation has just crossed a threshold (rules.md#window-state); None if it has
-        not.
+        """Store the state if `is_above` is True and was False at the last call in this window; else return None.
+
+        `is_above` says whether the utilisation calls for a save (rules.md#window-state).
         """
         crosses = is_above and not self._is_saved and self._keeper is not None
         self._is_saved = is_above

@@ -50,6 +50,7 @@ class Choice(msgspec.Struct, frozen=True):
 
     @property
     def is_loaded(self) -> bool:
+        """Whether the file, or its outline, is loaded."""
         return not self.left_out
 
     @property
@@ -71,6 +72,7 @@ class LoadBudget(msgspec.Struct, frozen=True):
 
     @property
     def is_crowded(self) -> bool:
+        """Whether so much of the window is in use that no file should be loaded ahead."""
         return self.used > self.window * _FULL
 
 

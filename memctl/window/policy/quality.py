@@ -112,7 +112,7 @@ def irrelevance(found: Measures) -> float | None:
 
 
 def flow(found: Measures) -> float:
-    """Return the fraction of a text's tokens that are in blocks of at most 200 tokens."""
+    """Return the fraction of the tokens of all blocks with text that are in blocks of at most 200 tokens."""
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)
     return 1 - long / content if content else 1.0

@@ -52,7 +52,10 @@ class Essential(msgspec.Struct, frozen=True):
     text: str
 
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
-        """Return whether a text has the thing; `words` are the words of each line of the text."""
+        """Return whether a text has the thing: its words, or of a decision or an issue most of them in one line.
+
+        `words` are the words of each line of the text.
+        """
         if self.kind == NUMBER:
             return names_in_text.place_of_figure(self.text, text) >= 0
         plain = " ".join(self.text.split())

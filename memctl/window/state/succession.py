@@ -39,9 +39,10 @@ _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
 def room(
     blocks: Sequence[ContentBlock], task: str, size: float, budgets: TokenBudgetManager, counter: TokenCounter
 ) -> int:
-    """Return the tokens that a new window has for the state, beside the task and the room for an answer.
+    """Return the tokens that a new window has for the state of the task.
 
-    `size` is the window in tokens. Raises MemctlError if the task alone fills a window.
+    They are what the system prompt and the tools in `blocks`, the text `task` and the room for an answer leave of
+    `size`, the size of the window. Raises MemctlError if the task, with system prompt and tools, nearly fills a window.
     """
     frame = sum(block.token_count for block in blocks if block.content_type in _FRAME)
     own = frame + count(task, ContentType.USER_MESSAGE, counter) + PER_MESSAGE + PER_REQUEST
@@ -88,7 +89,11 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class Succession:
-    """The windows of a task, and how far the task is; the first follows the last window whose state was stored."""
+    """The windows of a task, and how far the task is; the first follows the last window whose state was stored.
+
+    `keeper` stores the state, None for no store. `task_goal` is the goal of the task, "" for the user's first message,
+    and `criteria` are the criteria for its success.
+    """
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
         argument_checks.texts(task_goal=task_goal)

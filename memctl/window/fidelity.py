@@ -111,9 +111,11 @@ class GradedQuestion(msgspec.Struct, frozen=True):
 
 
 class Fidelity(msgspec.Struct, frozen=True):
-    """The result of a comparison: the share of questions kept (0 to 1), None if no question counts.
+    """How much a compressed context keeps of the original, by questions about it.
 
-    `method` is JUDGE or FACTS; `calls` is how often a judge was asked.
+    `score` is the share of the questions (0 to 1) that the compressed context answers as the original does; None if no
+    question has a verdict. `answers` has each question with its verdict. `method` is JUDGE (a model compared the
+    answers) or FACTS (the facts of the questions were searched); `calls` is how often the judge was asked.
     """
 
     score: float | None

@@ -94,9 +94,9 @@ def _natural(identifier: str) -> tuple[tuple[str, int], ...]:
 class Placing(msgspec.Struct, frozen=True):
     """The settings by which placeholders of evicted blocks are made.
 
-    `placeholder` is the most tokens of one, and `least_gain` the fewest tokens that an eviction has to save.
-    `outline_share` is the share of a large result that stays as an outline. `where_kept` returns where the host keeps a
-    block. `known` caches placeholders by all that they depend on.
+    `placeholder` is the largest size of a placeholder in tokens, and `least_gain` the smallest number of tokens that
+    the eviction of a block has to save. `outline_share` is the share of a large result's tokens that stays as an
+    outline. `where_kept` returns where the host keeps a block. `known` caches placeholders by all that they depend on.
     """
 
     counter: TokenCounter

@@ -97,7 +97,7 @@ class EvictionResult(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> dict[str, int]:
-        """The tokens of the blocks that stay, by the reason, the most tokens first."""
+        """The tokens of the blocks that stay, summed up by the reason why they stay, the largest sum first."""
         found: dict[str, int] = {}
         for one in self.kept:
             found[one.why] = found.get(one.why, 0) + one.tokens

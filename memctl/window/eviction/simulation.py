@@ -11,8 +11,8 @@ policy evicts blocks. Regret is what it costs that an evicted block is needed la
   reference before it; references after it mean the new content.
 - A reference to a symbol that the placeholder's outline lists with its line costs the tokens of 40 lines.
 - Any other reference costs the tokens of the whole content. The content is put back at the end before the next request,
-  so it counts from then on, and can be evicted and regretted again. `saved` is less this cost. The requests that would
-  fetch the content are neither made nor counted.
+  so it counts from then on, and can be evicted and regretted again; this makes `Replay.saved` smaller. The requests
+  that would fetch the content are neither made nor counted.
 """
 
 from __future__ import annotations

@@ -62,9 +62,10 @@ FRESH = StaleBlock(0.0, 0, "")
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The records of a memory by whether they still hold: `closed` has the end of each that does not, by id.
+    """The records of a memory by whether they still hold, at a time.
 
-    `current` are the ids of the others.
+    `closed` maps the id of each record that no longer holds to the reason: `archived`, `expired` or its closed status.
+    `current` has the ids of the records that hold.
     """
 
     closed: Mapping[str, str]

@@ -49,7 +49,7 @@ class Happened(msgspec.Struct, frozen=True):
     """What happened in a conversation: the prompts, what was found, the files, the failures and the tasks.
 
     `files` has the last action on each path, in the order of the last touches; created and changed files are `written`.
-    `said` is what the user said before an earlier digest, and `statements` what is under a label.
+    `said` has the user's messages that an earlier digest replaced, and `statements` what is stated under a label.
     """
 
     prompts: tuple[str, ...]
@@ -208,7 +208,7 @@ def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:
 
 
 def head_by(name: str) -> str:
-    """Return the first line of a digest in the words of the model `name`."""
+    """Return the first line of a digest that the model `name` wrote."""
     return f"{_START}, by {name.translate(_NO_END)}]"
 
 

@@ -1,4 +1,4 @@
-"""Splits a tool's result into rows: lines in a group each, ranked by how much they matter."""
+"""Splits a tool's result into rows: lines with a rank, by how much they matter, and the heading of their group."""
 
 from __future__ import annotations
 

@@ -26,8 +26,9 @@ _NEEDED = "Referred to elsewhere"
 
 
 class ResultSummary(msgspec.Struct, frozen=True):
-    """The summary of a result: its text and tokens, the tokens before, the output's form, and the number of rows left
-    out.
+    """The summary of a tool's result: its text and tokens, and the tokens of the whole result (`before`).
+
+    `form` is the form of the output, and `left_out` the number of rows that the summary leaves out.
     """
 
     text: str

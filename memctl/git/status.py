@@ -70,10 +70,10 @@ class StatusProcess:
 
 
 class UntrackedNames:
-    """The stored names below a folder that Git does not track.
+    """The stored names of the files below a folder that Git does not track.
 
-    `file` stores the lines of Git's answer, a stamp of the index, and all folders below the folder, each after its
-    stamp.
+    `file` has the lines that Git printed for them, a stamp of the index, and a stamp of every folder below the folder:
+    a changed stamp makes the names outdated. `prefix` is the folder, relative to the worktree's top.
     """
 
     def __init__(self, repository: Repository, prefix: str) -> None:
@@ -98,7 +98,7 @@ class UntrackedNames:
     def keep(self, items: Iterable[bytes], asked: int) -> None:
         """Store Git's lines for untracked and ignored names, unless the index or a folder has changed since.
 
-        `asked` is the time at which Git was asked for the lines, in ns.
+        `asked` is the time at which Git was asked for them, in nanoseconds. Nothing is stored for a small index.
         """
         with suppress(OSError):
             index, latest = mark(self._index)

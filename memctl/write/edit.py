@@ -206,9 +206,9 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if a record is an offered handoff with sections.
+    """Raise MemctlError if one of some records is a handoff that is still offered and has sections.
 
-    Once the record has changed, nobody could answer the handoff, and its sections would be the taker's for good.
+    Once such a record has changed, nobody could answer the handoff, and its sections would be the taker's for good.
     """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:

@@ -27,9 +27,11 @@ _APART = ("these are two records: `memctl renumber` gives one a new id",)
 
 
 class MergeResult(msgspec.Struct, frozen=True):
-    """The result of a merge: the text, the keys and headings in conflict, and what was decided for a person.
+    """The result of merging two versions of a record or page.
 
-    `lost` are values that gave way: a status to one further on and, if a side is preferred, everything in conflict.
+    `text` is the merged text. `conflicts` are the keys and headings in conflict, whose values are between Git's
+    markers. `notes` tell the user what a rule decided. `lost` are the values that gave way to another: a status to one
+    further on and, if a side was preferred, what that side had otherwise.
     """
 
     text: str
@@ -47,7 +49,7 @@ class _Side(msgspec.Struct, frozen=True):
 
 
 def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: bool = False) -> MergeResult:
-    """Merge two versions of a record or page with the ancestor `base` ("" if both were added).
+    """Merge two versions of a record or page, `ours` and `theirs`, with their ancestor `base` ("" if both were added).
 
     Conflicts are put between Git's markers, or resolved for the side `prefer`. Unreadable versions are merged as plain
     lines. Line ends are those of `ours`. `apart` says that no commit has both versions, so their retrieval counts are
@@ -189,8 +191,8 @@ def merge_bodies(
 ) -> tuple[str, list[LostValue]]:
     """Merge two bodies with the ancestor `base`; return the merged body, and the values that are in conflict.
 
-    If the side `prefer` is preferred, those values gave way to that side's. `order` are headings in lower case, in
-    whose order new parts are put.
+    With a side `prefer` the merged body has that side's values, and the returned ones are those that gave way. `order`
+    are headings in lower case, in whose order new parts are put.
     """
     if ours == theirs or theirs == base:
         return ours, []

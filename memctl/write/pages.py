@@ -56,9 +56,10 @@ def former_files(memory: Memory, kind: PageKind) -> list[str]:
 
 
 def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, former: Iterable[str] = ()) -> Change:
-    """Return the Change that adds a section or a page of details, with the next free number or that of `id`.
+    """Return the Change that adds a section or a page of details.
 
-    A number of the `former` files is not given again: references to it would change their meaning, and another branch
+    Its number is that of the value `id` in `text`, or else the next free one. The number of a file in `former`, paths
+    of pages that exist or existed, is not given again: references to it would change their meaning, and another branch
     may still have the page.
     """
     title = str(text.values.get("title", "")).strip()

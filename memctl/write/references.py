@@ -1,4 +1,4 @@
-"""References to names that several things share: finding them, what each means, and writing the new names."""
+"""References to names that several records, pages or headings share: finding them and their targets, and renaming."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class UnclearReference(msgspec.Struct, frozen=True):
-    """A reference to a shared name that may mean several things: file, line and name.
+    """A reference to a shared name of which nobody knows for sure what it means: its file, line and name.
 
-    `taken_for` is the thing that the name means after the renumbering.
+    `taken_for` is the new name of the record, page or heading that it means after the renumbering.
     """
 
     path: str
@@ -50,8 +50,8 @@ class UnclearReference(msgspec.Struct, frozen=True):
 class Rewriting:
     """Finds references to shared names, and rewrites those whose target gets a new name.
 
-    `holders` are the things that share names, `files` the files that are searched; `history` says which of the things a
-    writer knew. `unclear` lists the references whose target is uncertain.
+    `holders` are the records, pages and headings that share names, `files` the files that are searched; `history` says
+    which holders a writer knew. `unclear` lists the references whose target is uncertain.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:

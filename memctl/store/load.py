@@ -100,6 +100,7 @@ class _Disk:
         self._written = written
         self._cache: Cache | None = None
         self._reader = files.FolderReader(memory.folder)
+        self.read = self._reader.readable
 
     @property
     def config(self) -> Config:
@@ -113,9 +114,6 @@ class _Disk:
         found = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
         self._cache, (records, faults) = found
         return access.with_counts(self._memory.repository.shared, records), faults
-
-    def read(self, path: str) -> str:
-        return self._reader.readable(path)
 
     def names(self, folder: str) -> list[str]:
         return files.names(files.listed(self._memory.folder, folder) if folder else self._file_names)

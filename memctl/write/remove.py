@@ -137,7 +137,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
         if ids.id_in_path(fault.path) == wanted:
             return fault.path
     snapshot.withheld.refuse_record(wanted)
-    renamed = {record.memory_id for record in snapshot.with_former_id(wanted)}
+    renamed = {record.memory_id for record in snapshot.catalogue.with_alias(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
     for tracked in history.paths_gone(memory.repository, folder, batches.latest(memory)):
         path = tracked[len(memory.prefix) + 1 :]

@@ -16,11 +16,11 @@ from memctl.git.trees import REGULAR, TreeEntry
 def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
     """Return the files in the index at or below some paths (none: all).
 
-    With `without` it is all files instead, except those in folders of that name at any depth, so that Git need not
-    print them. Inside a hook it is the index that is being committed. A path with a merge conflict is returned once, as
-    no regular file.
+    Inside a hook it is the index that is being committed. Files in folders with the name `without` are left out, at any
+    depth, so that Git need not print them; `paths` are Git's pathspecs then, in which `*` matches anything. A path with
+    a merge conflict is returned once for each side, as no regular file.
     """
-    chosen = all_without(without) if without else ["--", *paths]
+    chosen = [*all_without(without), *paths] if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
     out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
     found: dict[str, TreeEntry] = {}

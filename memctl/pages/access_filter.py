@@ -101,6 +101,12 @@ class _FilteredFiles:
     def _names(self) -> frozenset[str]:
         return self._files.names().difference(self._withheld)
 
+    def existing(self, paths: Iterable[str]) -> frozenset[str]:
+        return self._files.existing(self._visible(paths))
+
+    def containing(self, texts: Collection[str]) -> frozenset[str]:
+        return self._files.containing(texts).difference(self._withheld)
+
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return self._files.blobs(self._visible(paths))
 

@@ -231,6 +231,15 @@ class Files(Protocol):
     def names(self) -> frozenset[str]:
         """Return the paths of all files, relative to the worktree's top."""
 
+    def existing(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return those of some paths at which there is a file; for few paths this is faster than `names`."""
+
+    def containing(self, texts: Collection[str]) -> frozenset[str]:
+        """Return the files whose paths contain any of some texts, in which a dot also matches a slash.
+
+        In a large repository this is faster than `names`. Untracked files may be left out.
+        """
+
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the blob ids of the files at some paths; a path without a file is left out."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -29,6 +30,12 @@ class FilesInGit:
         self._commit = commit
 
     def names(self) -> frozenset[str]:
+        return self._names
+
+    def existing(self, paths: Iterable[str]) -> frozenset[str]:
+        return self._names.intersection(paths)
+
+    def containing(self, texts: Collection[str]) -> frozenset[str]:
         return self._names
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
@@ -81,6 +88,15 @@ class FilesOnDisk:
         except OSError:
             return False
 
+    def existing(self, paths: Iterable[str]) -> frozenset[str]:
+        return frozenset(self._known_of(list(dict.fromkeys(paths))))
+
+    def containing(self, texts: Collection[str]) -> frozenset[str]:
+        if "_current_blobs" in vars(self) or not texts or not all(map(_is_askable, texts)):
+            return self._names if texts else frozenset()
+        found = _own(index.entries(self._repository, *map(_pattern, texts), without=FOLDER))
+        return frozenset(path for path in found if _is_plain(f"{self._repository.top}/{path}", path))
+
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         known = self._known_of(list(dict.fromkeys(paths)))
         unknown = [path for path, blob in known.items() if not blob and path not in self._hashed]
@@ -117,9 +133,9 @@ class FilesOnDisk:
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit
         found = {}
-        for path in paths:
+        for path in self._known_of(list(paths)):
             file = self._repository.top / path
-            if path in self._current_blobs and not file.is_symlink() and file.is_file():
+            if not file.is_symlink() and file.is_file():
                 with open(file, "rb") as stream:
                     content = stream.read(most + 1)
                 if len(content) <= most:
@@ -205,6 +221,11 @@ def _blob(file: str, likely: Collection[str]) -> str:
 def _is_askable(path: str) -> bool:
     """Return whether Git takes a path literally. A backslash may be an escape of a byte that is no UTF-8."""
     return bool(path) and "\\" not in path and "\0" not in path
+
+
+def _pattern(text: str) -> str:
+    """Return Git's pathspec for all paths that contain a text, in which a dot also matches a slash."""
+    return f"*{re.sub(r'[*?[]', lambda found: f'[{found[0]}]', text).replace('.', '[./]')}*"
 
 
 def _own(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:

@@ -38,7 +38,7 @@ class CompactionCount(msgspec.Struct, frozen=True):
 class Figures(msgspec.Struct, frozen=True):
     """Statistics of compactions: numbers, and medians of the known values (None if nothing is known).
 
-    `suggested_before` is the share of compactions, of those that hooks saw, that memctl had suggested before.
+    `suggested_before` is the share (0 to 1) of compactions seen by hooks before which memctl had suggested one.
     """
 
     compactions: int

@@ -39,7 +39,8 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
     """Have a sub-agent do the first open subtask worth its own window, and add its summary behind the last message.
 
     `done` is the cascade so far; it is returned with this step, unchanged if its target is reached or the engine has no
-    dispatcher. `goal` is the task's. `given` has the subtasks that were delegated before, and gets the new one.
+    dispatcher. `goal` is the goal of the task. `given` has the subtasks that were delegated before, and gets the new
+    one.
     """
     conversation = done.conversation
     size, wanted = conversation.tokens, conversation.tokens - done.target

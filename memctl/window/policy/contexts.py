@@ -51,7 +51,9 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The values of a description, declared or measured; a value of None is unknown."""
+    """What is known of agents' contexts beside their texts, declared in a description file or measured.
+
+    The module's docstring explains the values; a value of None is unknown."""
 
     threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
     remaining_budget: Tokens | None = None

@@ -106,8 +106,8 @@ class Resumption(msgspec.Struct, frozen=True):
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
         """Return the reasons why the checkpoint can't be resumed; [] if it can.
 
-        A checkpoint that is not the newest, or has twins, is no obstacle with `allow_stale`. With `strict` every
-        missing field is one, and not only those without which nobody can go on.
+        With `allow_stale` it is no obstacle that the checkpoint is not the newest, or has twins. With `strict` every
+        missing field is an obstacle, and not only the fields without which nobody can go on.
         """
         found = []
         if self.newer is not None and not allow_stale:

@@ -62,9 +62,9 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
 class Reduction:
     """A conversation made smaller, with two checks of what it lost.
 
-    `wanted` is what had to survive, and `lost` what of it did not. `listed` and `missed` are the result of the second
-    check, by an independent list (`checklist`) that no step of compression uses: what it names, and what of that is
-    gone.
+    `wanted` are the things that had to survive, and `lost` those of them that did not. The second check uses a list of
+    its own (`checklist`), which no step of compression uses: `listed` are the things on it, and `missed` those of them
+    that are gone.
     """
 
     cascade: Cascade

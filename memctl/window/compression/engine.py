@@ -183,7 +183,7 @@ class CompressionEngine:
         return result_of(CompressionStrategy.NOTE_TAKING, self._count(whole), self._count(text), text)
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
-        """Have a sub-agent do a task with some context, and return its summary as a compression of its own tokens.
+        """Have a sub-agent do a task with some context; its summary is returned as a compression of the tokens it used.
 
         Refused without a dispatcher, if the sub-agent fails, and if its summary is empty or too long.
         """

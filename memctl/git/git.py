@@ -186,12 +186,15 @@ def start_answering(args: Sequence[str], cwd: Path) -> Process:
 
 
 def start_writing(args: Sequence[str], cwd: Path) -> Process:
-    """Start a git command that changes something; `finish` gives it its input and returns its output."""
+    """Start a git command that changes something; `finish` sends it its input and returns its output."""
     return _spawn(args, cwd, stdin=True)
 
 
 def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) -> bytes:
-    """Return the output of a started command; raises GitFailed."""
+    """Wait for a started command and return its output; `stdin` is its input.
+
+    Raises GitFailed if the command fails; `args` are its arguments, for the message.
+    """
     out, err = process.communicate(stdin)
     if process.returncode:
         raise GitFailed(args, process.returncode, err.decode(errors="replace"))
@@ -199,7 +202,7 @@ def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) ->
 
 
 def end(process: Process) -> bytes:
-    """End a command that only reads, and return its stderr."""
+    """Kill a command that only reads, and return its stderr."""
     process.kill()
     return process.communicate()[1]
 
@@ -222,9 +225,9 @@ def read(
 
 
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
-    """Yield the output of a git command that only reads, piece by piece; it is killed if the caller stops early.
+    """Yield the output of a git command that only reads, in the pieces between separators, as they arrive.
 
-    Raises GitFailed after the last piece if the command failed.
+    The command is killed if the caller stops early. Raises GitFailed after the last piece if the command failed.
     """
     process = _spawn(args, cwd, stdin=False, extra=_READING)
     assert process.stdout is not None

@@ -93,7 +93,7 @@ def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[s
     if statuses[0] != OFFERED or OFFERED in statuses[1:]:
         return ours, ()
     mine, yours = _answer(one), _answer(other)
-    lost = tuple(LostValue(key, _said(mine[key]), _said(yours[key])) for key in mine if mine[key] != yours[key])
+    lost = tuple(LostValue(key, _as_text(mine[key]), _as_text(yours[key])) for key in mine if mine[key] != yours[key])
     if not lost:
         return ours, ()
     was = _answer(before)
@@ -114,7 +114,7 @@ def _answer(one: Handoff) -> dict[str, Any]:
     }
 
 
-def _said(value: str | Sequence[str]) -> str:
+def _as_text(value: str | Sequence[str]) -> str:
     return value if isinstance(value, str) else ", ".join(value)
 
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 
-def _listed() -> dict[str, str]:
+def _public_names() -> dict[str, str]:
     """Return the public names with the package or module that each is imported from, as the stub lists them."""
     stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     imports = [line.partition(" ") for line in stub.split("\nfrom ")[1:]]
     return {name: module for module, _, names in imports for name in re.findall(r"(\w+) as \1", names)}
 
 
-_LISTED = _listed()
+_LISTED = _public_names()
 __all__ = sorted(_LISTED)
 
 

@@ -147,7 +147,7 @@ class ContextWindowManager:
         the last usage that it reported and what was added since; it replaces the client's count.
         """
         self.turn_count += 1
-        conversation = self._parsed(messages)
+        conversation = self._parse(messages)
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
         token_budget.settle(self.budget_manager, conversation)
@@ -242,7 +242,7 @@ class ContextWindowManager:
 
         Call it when the host refuses a request as too long. Raises MemctlError if the task alone fills a window.
         """
-        conversation = self._parsed(messages)
+        conversation = self._parse(messages)
         reading = self.pressure_monitor.measure(conversation.tokens)
         self._set_status(PressureZone.RED)
         utilization = self.pressure_monitor.utilization()
@@ -254,7 +254,7 @@ class ContextWindowManager:
         """
         from memctl.task import resume_text
 
-        conversation = self._parsed(messages)
+        conversation = self._parse(messages)
         self.pressure_monitor.measure(conversation.tokens)
         token_budget.settle(self.budget_manager, conversation)
         saved = self._succession.save(conversation.blocks)
@@ -294,7 +294,7 @@ class ContextWindowManager:
             "unused": list(self.unused),
         }
 
-    def _parsed(self, messages: Any) -> Conversation:
+    def _parse(self, messages: Any) -> Conversation:
         return Conversation.parse(messages, self.counter, keep=self._keep)
 
     def _snapshot(self) -> HealthSnapshot:

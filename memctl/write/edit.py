@@ -65,7 +65,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     write = rewrite(snapshot, record, values, changed)
     return Change(
         op="edit",
-        title=f"{record.id} ({_told(values, changed)}) {values.get('title', record.title)}",
+        title=f"{record.id} ({_summary(values, changed)}) {values.get('title', record.title)}",
         ids=(record.id,),
         writes=(write,),
     )
@@ -189,7 +189,7 @@ def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
     return _of_many("unarchive", records, writes)
 
 
-def _told(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     """Return what was changed, for a commit's subject: the new value where it is short and a matter of state."""
     shown = ("status", "severity", "importance", "completion_percentage", "section")
     words = [f"{name} {values[name]}" if name in shown and values[name] is not None else name for name in values]
@@ -206,9 +206,9 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if a record is an offered handoff with sections.
+    """Raise MemctlError if one of some records is a handoff that is still offered and has sections.
 
-    Once the record has changed, nobody could answer the handoff, and its sections would be the taker's for good.
+    Once such a record has changed, nobody could answer the handoff, and its sections would be the taker's for good.
     """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:

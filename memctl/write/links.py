@@ -68,7 +68,7 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
 
 
 def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
-    """Replace references in the link fields of a draft's values by full ids, in place.
+    """Replace the references in the link fields of `values`, a draft's front matter, by full ids, in place.
 
     Raises MemctlError for an unknown or ambiguous reference.
     """
@@ -122,7 +122,10 @@ def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSe
 
 
 def end(record: Record, relation: str, other: str, *, remove: bool = False) -> dict[str, Any]:
-    """Return the changed front matter values of a record that gets, or loses, one end of a link to the id `other`."""
+    """Return the changed front matter values of a record that gets one end of a link, or with `remove` loses it.
+
+    `relation` names the kind of link, and `other` is the id of the record at the other end.
+    """
     linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other]
     values: dict[str, Any] = {relation: linked if remove else [*linked, other]}
     if not remove and other in getattr(record, relation):

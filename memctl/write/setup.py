@@ -50,7 +50,7 @@ def plan(
 
 
 def plan_documents(memory: Memory, value: str) -> Change:
-    """Return the Change that sets `docs` in config.yaml."""
+    """Return the Change that sets `docs` in config.yaml to `value`."""
     text = files.read(memory.folder, CONFIG)
     kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
     changed = kept + _documents_lines(memory.repository, value)

@@ -126,7 +126,7 @@ class Candidates:
         With `is_merging` similar blocks become one unit.
         """
         self.kept = dict(held)
-        found = self._merged(held, score) if is_merging else []
+        found = self._merge_units(held, score) if is_merging else []
         taken = {block.block_id for unit in found for block in unit.blocks}
         groups: dict[object, list[ContentBlock]] = {}  # the thinking of one message; every other block is alone
         for block in self._blocks:
@@ -158,7 +158,7 @@ class Candidates:
         gain = sum(block.token_count - recount(block, texts[block.block_id], self._how.counter) for block in group)
         return EvictionUnit(tuple(group), texts, gain, score, True) if gain >= self._how.least_gain else None
 
-    def _merged(self, held: Mapping[str, str], score: Score) -> list[EvictionUnit]:
+    def _merge_units(self, held: Mapping[str, str], score: Score) -> list[EvictionUnit]:
         def may_go(block: ContentBlock) -> bool:
             return not (block.block_id in held or block.is_call or self._is_placeholder(block))
 

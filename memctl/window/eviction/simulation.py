@@ -85,7 +85,7 @@ class Simulation:
         self._blocks = blocks
         self._counter = counter
         self._requests = list(_requests(blocks))
-        self._wanted = _wanted(blocks)
+        self._wanted_blocks = _wanted_blocks(blocks)
         sums = accumulate(sum(blocks[place].token_count for place in request.new) for request in self._requests)
         self.curve = tuple(tokens + _overhead(one) for tokens, one in zip(sums, self._requests, strict=True))
 
@@ -123,7 +123,7 @@ class Simulation:
                 window.begin_anew(request.turn)
                 tokens, again = window.tokens + _overhead(request), 0
             curve.append(tokens)
-            for place, names in self._wanted.get(request.turn, {}).items():
+            for place, names in self._wanted_blocks.get(request.turn, {}).items():
                 again_there = window.get_again(self._blocks[place], request.turn, names)
                 regrets, regret_tokens = regrets + (again_there > 0), regret_tokens + again_there
         return Replay(
@@ -229,7 +229,7 @@ def _part(content: str, outline: str, names: Collection[str]) -> str:
     return "\n".join(lines[number] for number in sorted(chosen))
 
 
-def _wanted(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
+def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
     """Of each turn the places of the blocks that it refers to and does not get again itself, with the names.
 
     A call gets again what the same call got before, and the files that it reads.

@@ -236,14 +236,14 @@ class Succession:
         self._is_saved = False
         noted = engine.take_notes(min(room // NOTES_SHARE, MAX_TOKENS)).compressed_content
         left = room - count(noted, ContentType.USER_MESSAGE, counter)
-        resumed = self._kept()
+        resumed = self._bootstrap()
         if not resumed or count(resumed, ContentType.USER_MESSAGE, counter) > left:
             state = self._last.state if self._last is not None else self._advanced().state
             resumed = resume_within(state, left, counter)
         self._given = "\n\n".join(filter(None, (resumed.rstrip(), noted)))
         return self._given
 
-    def _kept(self) -> str:
+    def _bootstrap(self) -> str:
         if self._last is not None and self._last.is_refused:
             return ""  # what is kept is somebody else's, or older
         try:

@@ -21,7 +21,7 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
     `before` and `after` are the tokens in the context; if the host does not say `after`, it is the tokens of the next
     request. `limit` are the tokens at which the host compacts by itself, `calls` the tool calls since the last
-    compaction, and `suggested` the suggestions that memctl made before.
+    compaction, and `suggested` the suggestions to compact that memctl made since then.
     """
 
     at: str

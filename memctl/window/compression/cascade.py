@@ -98,7 +98,7 @@ def reduce(
 ) -> Reduction:
     """Make a conversation smaller until it has at most `target` tokens, and check that what must survive did.
 
-    `steps` are the names of those that may run. A target out of reach is no error: all of these steps run then.
+    `steps` are the names of the steps that may run. A target out of reach is no error: all of these steps run then.
     """
     wanted = tuple(essentials.of_blocks(conversation.blocks))
     done = engine.run_steps(conversation, target, steps, evictor)

@@ -103,7 +103,7 @@ class CompressionEngine:
         """Sum up one result of a tool before it goes into the window.
 
         Strings in `needed` stay; `whole` is a sentence on how to get the whole result. A result is refused, and stays
-        as it is, if it has at most the threshold's tokens, or if less than 10 % would be saved.
+        as it is, if it has at most as many tokens as the engine's `threshold`, or if less than 10 % would be saved.
         """
         from memctl.window.compression.model import Text, call_counts, result_by
         from memctl.window.results import summary

@@ -121,8 +121,8 @@ class Resumption(msgspec.Struct, frozen=True):
 def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
     """Return a checkpoint with all that decides whether to resume from it, and the text to resume from.
 
-    The checkpoint is the one that `reference` names, or for "" the newest of the workflow. `twins` is searched only for
-    "". Raises MemctlError if there is no such checkpoint, or if it can't be read.
+    The checkpoint is the one that `reference` names; if `reference` is "", it is the newest of the workflow, and only
+    then are its `twins` looked for. Raises MemctlError if there is no such checkpoint, or if it can't be read.
     """
     saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)

@@ -120,10 +120,10 @@ def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
-    """Return the checkpoint of the snapshot whose id is `reference` or, uniquely, begins with it.
+    """Return the checkpoint of the snapshot whose id is `reference`, or the only one whose id begins with it.
 
-    For "" it is the newest checkpoint of the workflow. Raises MemctlError if no checkpoint matches, if several do, or
-    if a file that may be the checkpoint can't be read.
+    If `reference` is "", the newest checkpoint of the workflow is returned. Raises MemctlError if no checkpoint
+    matches, if several do, or if a file that may be the checkpoint can't be read.
     """
     found = read(snapshot, "" if reference else workflow)
     refuse_broken(snapshot, found, reference)

@@ -31,8 +31,8 @@ class Block(msgspec.Struct, frozen=True):
     """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its text.
 
     A CALL has the `name` of the tool and its `arguments` as they came. `call_id` is the id that a RESULT has in common
-    with its call, and `is_error` what the result says of itself. OTHER, such as an image, has no text, the type of its
-    content as `name` and the content itself as `arguments`.
+    with its call, and `is_error` is whether the result says that the call failed. OTHER, such as an image, has no text,
+    the type of its content as `name` and the content itself as `arguments`.
     """
 
     type: str

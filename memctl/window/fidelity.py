@@ -1,8 +1,8 @@
 """How much a compressed context keeps of the original, measured by questions (rules.md#window-health).
 
-A judge, which is a model, answers each question from both contexts and says whether the answers agree; a verdict is
-`yes` or `no`, and not a sentence that has these letters. Without a judge the facts of each question are searched in
-both contexts. Contexts are read whole, long ones in pieces. Without questions the score is None, not 1.0.
+A judge, which is a model, answers each question from both contexts and says whether the answers agree; only the words
+`yes` and `no` are a verdict, not any text with these letters. Without a judge the facts of each question are searched
+in both contexts. Contexts are read whole, long ones in pieces. Without questions the score is None, not 1.0.
 """
 
 from __future__ import annotations
@@ -134,8 +134,9 @@ def evaluate(
 ) -> Fidelity:
     """Compare two contexts by questions, with a `judge` (a model) or by searching the questions' facts.
 
-    A judge is asked twice for each question and once to compare the answers; a context longer than `piece` characters
-    is given to it in pieces, each a further call. Credentials are redacted before anything is sent.
+    A judge is asked each question twice, once for either context, and then to compare the answers. A context longer
+    than `piece` characters is given to it in pieces, each a further call. Credentials are redacted before anything is
+    sent.
     """
     argument_checks.texts(original=original, compressed=compressed)
     if judge is None:

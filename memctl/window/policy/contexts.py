@@ -1,9 +1,8 @@
-"""What agents have in their windows: shared slice, working sets, context debt, planned growth
-(rules.md#shared-context).
+"""What agents have in their windows: shared slice, working sets, context debt, planned growth.
 
 The working set of an agent is its whole context, and its context debt is text in it that is repeated or outdated. The
 shared slice of several contexts is the blocks that all of them have. Of a single context it is extracted: mission,
-phase and plan, open risks, unresolved decisions, anchors.
+phase and plan, open risks, unresolved decisions, anchors (rules.md#shared-context).
 
 Values that nobody declares are measured from the log of earlier batches and the stream of events
 (`observations.measure_state`). A description file, YAML or JSON with all keys optional, replaces measured values:
@@ -51,7 +50,9 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The values of a description, declared or measured; a value of None is unknown."""
+    """What is known of agents' contexts beside their texts, declared in a description file or measured.
+
+    The module's docstring explains the values; a value of None is unknown."""
 
     threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
     remaining_budget: Tokens | None = None

@@ -1,7 +1,8 @@
 """The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
-Shares are of the tokens of all blocks; only density is of the whole text. Health is of blocks without markup, because
-its target, 80 %, and that of density, 75 %, can't both be met of one whole.
+A metric that is a share is a share of the tokens of all blocks; only density is a share of the whole text, and flow one
+of the blocks with text. Health does not count markup as useless: else a text that just meets the target of density,
+75 %, could not meet that of health, 80 %.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which parts of a text are outdated (rules.md#quality).
 
-What shows a record of the memory that is superseded, resolved, done, archived or expired is stale, and so is a sentence
-that mentions such a record as if it held. Without a record, signs decide: words such as "obsolete", text struck out,
-and passages whose dates are all older than 90 days, the age at which decisions are archived.
+A block is stale if it shows a record of the memory that is superseded, resolved, done, archived or expired, and so is a
+sentence that mentions such a record as if it held. Without a record, signs decide: words such as "obsolete", text
+struck out, and passages whose dates are all older than 90 days, the age at which decisions are archived.
 """
 
 from __future__ import annotations

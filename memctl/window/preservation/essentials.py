@@ -70,11 +70,11 @@ class Essential(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
-    """Return what of blocks must survive, each thing once, the task first.
+    """Return the things in blocks that must survive a compression, each once, the task first.
 
     `earlier` is what had to survive before the blocks were last made shorter: an error whose line was shortened may not
-    be found again, and must stay all the same. What the blocks do not contain, such as the message of an error without
-    one, is left out.
+    be found again, and must stay all the same. Words that no block contains, such as those that memctl uses for an
+    error without a message, are left out.
     """
     found = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
     return present(dict.fromkeys(found), blocks)
@@ -97,7 +97,7 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
-    """Return what of a session must survive, each thing once, the task first, and of each kind the most important last.
+    """Return the things of a session that must survive, each once, the task first; in a kind the most important last.
 
     `more` are texts that count as the user's. Of changed files the last are taken, as many as a task's state holds.
     """

@@ -229,7 +229,8 @@ class Succession:
     def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
         """Count a new window, and return the text that it begins with, of at most `room` tokens.
 
-        The text has the stored state, or else the state as it is known here, and the notes of the `engine`.
+        The text has the stored state, or the state that this object knows if no stored one fits, and the notes of the
+        `engine`. `room` is in tokens of the `counter`.
         """
         self.window += 1
         self._is_saved = False

@@ -75,8 +75,9 @@ def status(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report a missing project page, or what it lacks (goal, priorities, percentage); and code blocks on levels 1 and
-    2."""
+    """Report what the project's page lacks (goal, priorities, percentage) or that it is missing, and code on levels 1
+    and 2.
+    """
     outline = subject.snapshot.outline
     if outline.project is not None:
         given = content_fields.content(pages.PROJECT, outline.project.body)

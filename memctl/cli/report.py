@@ -194,7 +194,10 @@ def _painted(line: str) -> str:
 
 @contextmanager
 def working(doing: str, after: float = 1.0) -> Iterator[None]:
-    """Within this context, print on a terminal what takes more than `after` seconds, and for how long."""
+    """Show on a terminal, while the block runs longer than `after` seconds, what is done and for how long.
+
+    `doing` names it, as in "doing ... 3 s". The line is erased at the end of the block.
+    """
     if not sys.stderr.isatty():
         yield
         return

@@ -102,7 +102,11 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(opened: Opened) -> dict[str, Any]:
-    """Return what of an opened file is neither counted nor written, as three keys of a JSON report."""
+    """Return which parts of an opened file are neither counted nor written, for a JSON report.
+
+    `uncounted` are parts that the conversation does not count, `left_out` counts those that a transcript leaves out,
+    and `broken_lines` counts unreadable lines.
+    """
     return {
         "uncounted": opened.conversation.uncounted,
         "left_out": opened.transcript.left_out if opened.transcript else 0,

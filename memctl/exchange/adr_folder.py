@@ -59,10 +59,10 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
 
 class Decisions:
-    """The decisions of a snapshot, each with the name of its ADR file: that which it was imported from, or a new one.
+    """The decisions of a snapshot, each with the name of its ADR file.
 
-    `present` are the names of the files in the folder for the export. A decision that was exported there before keeps
-    its number.
+    A decision has the name of the file that it was imported from, or a new one. `present` are the names of the files in
+    the folder for the export. A decision that was exported there before keeps its number.
     """
 
     def __init__(self, snapshot: Snapshot, present: Iterable[str]) -> None:
@@ -82,8 +82,10 @@ class Decisions:
         return self._files[record.path]
 
     def text(self, record: Record, form: Form | None = None) -> str:
-        """Return the text of a decision's ADR file in a form; by default in the form of the file that it was imported
-        from."""
+        """Return the text of a decision's ADR file in a form.
+
+        Without a `form` it is the form of the file that the decision was imported from.
+        """
         origin = self.origins.get(record.path)
         body = restore(self._snapshot.body(record), origin.links if origin else {})
         successors, predecessors = self._others(record.superseded_by), self._others(record.supersedes)

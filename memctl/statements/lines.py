@@ -225,7 +225,8 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
     """Yield a line, cut before each label within it, and how certain each part is (0 to 1).
 
-    If the line begins with a label, each label's text reaches to the next label; else it ends with the sentence.
+    If the line begins with a label, the text of each label reaches to the next label. Otherwise the text of a label
+    ends with its sentence.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

@@ -75,9 +75,7 @@ def status(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report what the project's page lacks (goal, priorities, percentage) or that it is missing, and code on levels 1
-    and 2.
-    """
+    """Report a project page that is missing or lacks goal, priorities or percentage, and code on levels 1 and 2."""
     outline = subject.snapshot.outline
     if outline.project is not None:
         given = content_fields.content(pages.PROJECT, outline.project.body)

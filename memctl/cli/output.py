@@ -82,7 +82,10 @@ def warnings(lines: Iterable[object]) -> None:
 
 
 def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:
-    """Print on stderr that a list is empty (`nothing`), or how many of its `total` items are not shown."""
+    """Print on stderr that a list is empty, or how many of its `total` items are not shown.
+
+    `nothing` is the line for an empty list, and `more` follows the number of items that are not shown.
+    """
     if not total:
         note(nothing)
     elif total > shown:

@@ -178,7 +178,10 @@ def diff(lines: str) -> None:
 
 
 def difference(old: Sequence[str], new: Sequence[str], before: str, after: str) -> None:
-    """Print a unified diff of a file's lines, if they differ."""
+    """Print a unified diff of a file's old and new lines, if they differ.
+
+    `before` and `after` are the names of the two versions in the diff's header.
+    """
     from difflib import unified_diff
 
     for line in unified_diff(old, new, before, after, lineterm=""):

@@ -120,7 +120,10 @@ def broken_in(transcript: Window | None) -> int:
 
 
 def tell_broken(number: int, name: str = "") -> None:
-    """Warn on stderr about unreadable lines of a transcript."""
+    """Warn on stderr that `number` lines of a transcript can't be read; print nothing if it is 0.
+
+    `name` is the transcript's name for the warning, "" for none.
+    """
     if number:
         of = f" of {output.plain(name)}" if name else ""
         output.note(f"warning: {quantity(number, 'line')}{of} can't be read")

@@ -349,9 +349,10 @@ _SLACK = (
 
 
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
-    """Shorten the lists of a level 2 page to its limit of tokens; decisions, issues and tasks take turns.
+    """Return a level 2 page with its lists shortened so that it keeps to its limit of tokens.
 
-    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    The lists of decisions, issues and tasks get their entries in turn, one of each, while there is room. `render`
+    returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
@@ -360,9 +361,10 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
-    """Shorten the lists of a level 3 page to its limit of tokens; decisions, issues and learnings take turns.
+    """Return a level 3 page with its lists shortened so that it keeps to its limit of tokens.
 
-    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    The lists of decisions, issues and learnings get their entries in turn, one of each, while there is room. `render`
+    returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)

@@ -69,9 +69,10 @@ def answer(
 ) -> HandoffAnswer:
     """Accept a handoff (except the sections in `declined`), decline it, or withdraw it, as the new `status` says.
 
-    The taker accepts and declines, the giver withdraws; anybody else needs `force`, with a reason. A handoff on another
-    branch is copied to this one with its answer. With `remote` ownership changes there, too. Raises MemctlError if the
-    handoff is answered already.
+    `reference` is the handoff's id, as a person typed it, and `note` a text for the answer. The taker accepts and
+    declines, the giver withdraws; anybody else needs `force`, with a reason. A handoff on another branch is copied to
+    this one with its answer. With `remote` ownership changes there, too. Raises MemctlError if the handoff is answered
+    already.
     """
     two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     where, one = find(memory, load.disk(memory), reference)

@@ -132,7 +132,7 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     `references` are the ids that the user gave.
     """
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
-        if (others := snapshot.with_former_id(identifier)) and snapshot.catalogue.find(identifier):
+        if (others := snapshot.catalogue.with_alias(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 

@@ -46,7 +46,7 @@ class History(Protocol):
         """Return every path (relative to `.memory/`) below a folder of the memory that the history ever had."""
 
 
-class _Added(msgspec.Struct, frozen=True):
+class _Addition(msgspec.Struct, frozen=True):
     """A commit that added a file, when its change was first made, and the blob."""
 
     commit: str
@@ -154,13 +154,13 @@ def _tips(repository: Repository) -> list[str]:
     return ["HEAD", *merging]
 
 
-def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Added]]:
+def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Addition]]:
     """Return the commits that added each of some paths; a merge may add what neither side has."""
     if not paths:
         return {}
     args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
     args += ["--diff-filter=A", "--format=%x1e%H %at"]
-    found: dict[str, list[_Added]] = {}
+    found: dict[str, list[_Addition]] = {}
     commit, seconds, blob = "", 0, ""
     for item in git.read([*args, *tips, "--", *sorted(paths)], repository.top).split(b"\0"):
         item = item.lstrip(b"\n")
@@ -170,7 +170,7 @@ def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str])
         elif item.startswith(b":"):
             blob = item.split()[3].decode()
         elif item:
-            found.setdefault(git.name(item), []).append(_Added(commit, seconds, blob))
+            found.setdefault(git.name(item), []).append(_Addition(commit, seconds, blob))
     return found
 
 

@@ -262,7 +262,7 @@ def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequ
     order in `base` decides, or else that in `order`. The name "", which stands for text before the first name, stays
     first.
     """
-    first, second = (theirs, ours) if _moved(base, theirs) and not _moved(base, ours) else (ours, theirs)
+    first, second = (theirs, ours) if _is_reordered(base, theirs) and not _is_reordered(base, ours) else (ours, theirs)
     found = list(first)
     for index, name in enumerate(second):
         if name in found:
@@ -274,7 +274,7 @@ def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequ
     return found
 
 
-def _moved(base: list[str], side: list[str]) -> bool:
+def _is_reordered(base: list[str], side: list[str]) -> bool:
     return [name for name in base if name in side] != [name for name in side if name in base]
 
 

@@ -34,10 +34,12 @@ class ContextFill(NamedTuple):
 
     @property
     def share(self) -> float:
+        """The tokens in the context as a fraction of those at which the host compacts it."""
         return self.tokens / self.limit
 
     @property
     def zone(self) -> str:
+        """The zone of the context: green, yellow, orange or red."""
         return model_windows.zone_of(self.share)
 
 

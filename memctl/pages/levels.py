@@ -29,7 +29,8 @@ _BLOCKERS = 5  # issues, and blockers of tasks, on level 1
 _LISTED = 100  # records of a kind that levels 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
 _BLOCK = lazy_regex(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
-_ONLY_COUNTED = tuple(name for name in KNOWLEDGE if name not in ("decision", "issue", "state", "learning"))
+# The types whose open records a level counts: a section leaves learnings to its details, and these the tasks to it.
+_COUNTED = {2: [name for name in KNOWLEDGE if name != "learning"], 3: [name for name in KNOWLEDGE if name != "state"]}
 _TAGS = 40  # in the index
 
 
@@ -132,7 +133,7 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
             _records(snapshot, "state", places),
             lambda one: _entry(links, one, f"{one.completion_percentage or 0} %"),
         ),
-        left_out=_count_open(snapshot, places, "decision", "issue", "state"),
+        left_out=_count_open(snapshot, places, 2),
         details=tuple(_page_entry(detail) for detail in details),
         files=_files_entry(page) if page.paths else None,
         more=_other_parts(links, page),
@@ -163,7 +164,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
             _records(snapshot, "learning", places),
             lambda one: _entry(links, one, _sentence(snapshot, one, "lesson")),
         ),
-        left_out=_count_open(snapshot, places, "decision", "issue", "learning", *_ONLY_COUNTED),
+        left_out=_count_open(snapshot, places, 3),
         files=tuple(
             ListEntry(f"§4.{ref}", markdown.code(ref), links.file(pages.code_path(ref))) for ref in page.code_refs
         ),
@@ -244,9 +245,9 @@ def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> lis
     return sorted(found, key=lambda record: -record.importance)[:_LISTED]
 
 
-def _count_open(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
-    """Return the number of open records of some types at some places (markers)."""
-    return sum(snapshot.catalogue.count(name, place) for name in types for place in places)
+def _count_open(snapshot: Snapshot, places: Sequence[str], level: int) -> int:
+    """Return the number of open records at some places (markers), of the types that a level counts."""
+    return sum(snapshot.catalogue.count(name, place) for name in _COUNTED[level] for place in places)
 
 
 def _page_entry(page: Page, note: str = "") -> ListEntry:

@@ -142,8 +142,8 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
     """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
-    `drift` is how the environment has changed since. The text also names references to earlier conversations; missing
-    fields are not in it, as commands print them.
+    `drift` is how the environment has changed since the checkpoint. The text also names references to earlier
+    conversations; it does not name missing fields, because commands print those.
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)

@@ -111,9 +111,11 @@ class GradedQuestion(msgspec.Struct, frozen=True):
 
 
 class Fidelity(msgspec.Struct, frozen=True):
-    """The result of a comparison: the share of questions kept (0 to 1), None if no question counts.
+    """How much a compressed context keeps of the original, by questions about it.
 
-    `method` is JUDGE or FACTS; `calls` is how often a judge was asked.
+    `score` is the share of the questions (0 to 1) that the compressed context answers as the original does; None if no
+    question has a verdict. `answers` has each question with its verdict. `method` is JUDGE (a model compared the
+    answers) or FACTS (the facts of the questions were searched); `calls` is how often the judge was asked.
     """
 
     score: float | None
@@ -302,11 +304,12 @@ def generate_questions(session: Session, most: int = MOST) -> list[Question]:
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
     found = essentials.of_happened(events.of_events(own), answers)
-    made = [_made(one) for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-most:]]
+    latest = (one for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-most:])
+    made = [_question_about(one) for one in latest]
     return list({(one.said or one.ask).rstrip("."): one for one in reversed(made) if _can_tell(one)}.values())[::-1]
 
 
-def _made(one: Essential) -> Question:
+def _question_about(one: Essential) -> Question:
     """Return what is asked about a thing. Of a path the end is looked for: folders above may be left out."""
     text = one_line(one.text)
     if one.kind == essentials.PATH:

@@ -100,7 +100,7 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
 
 def _refuse(what: str, names: Sequence[str], hint: str) -> NoReturn:
     more = [f"  and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
-    raise MemctlError("\n".join([what, *_listed(names[:_SHOWN]), *more]), hint)
+    raise MemctlError("\n".join([what, *_path_lines(names[:_SHOWN]), *more]), hint)
 
 
 def carry_out(memory: Memory, move: Move) -> None:
@@ -128,7 +128,7 @@ def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
     return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
 
 
-def _listed(paths: Sequence[str]) -> list[str]:
+def _path_lines(paths: Sequence[str]) -> list[str]:
     return [f"  {os.fsencode(path).decode('utf-8', 'backslashreplace')}" for path in paths]
 
 

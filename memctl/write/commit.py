@@ -137,7 +137,7 @@ def commit_remaining(memory: Memory) -> Iterator[Outcome]:
     A change that somebody asked not to commit (`--no-commit`) is left out, unless it shares a file with another. The
     caller may stop at any outcome; it holds the lock, and has finished interrupted writes.
     """
-    for group in _groups(entry_state.entries(memory)):
+    for group in _groups(journal.entries(memory.pending)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
             yield made
 

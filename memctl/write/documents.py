@@ -90,7 +90,7 @@ def affected_by(memory: Memory, changes: Sequence[Change], written: Sequence[str
         names = (*making.names(), SOURCES)
         found = documents.compare(making)
     texts, found = render_differing(memory, making, found)
-    done = (*up_to_date(names, found), *_gone(snapshot, changes))
+    done = (*up_to_date(names, found), *_orphaned_documents(snapshot, changes))
     return RenderedDocuments(texts, done, warning=_warning(memory, snapshot, places or (), found))
 
 
@@ -238,7 +238,7 @@ def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 
 
-def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
+def _orphaned_documents(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
     """Return the documents of pages that some changes delete. They may be missing already."""
     deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
     paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)

@@ -65,7 +65,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     write = rewrite(snapshot, record, values, changed)
     return Change(
         op="edit",
-        title=f"{record.id} ({_told(values, changed)}) {values.get('title', record.title)}",
+        title=f"{record.id} ({_summary(values, changed)}) {values.get('title', record.title)}",
         ids=(record.id,),
         writes=(write,),
     )
@@ -197,7 +197,7 @@ def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
     return _of_many("unarchive", records, writes)
 
 
-def _told(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     """Return what was changed, for a commit's subject: the new value where it is short and a matter of state."""
     shown = ("status", "severity", "importance", "completion_percentage", "section")
     words = [f"{name} {values[name]}" if name in shown and values[name] is not None else name for name in values]

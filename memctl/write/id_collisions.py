@@ -83,7 +83,7 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
     found: list[Holder] = []
     for name, sharing in sorted(by_id.items()):
         if len(sharing) > 1:
-            found += _shared(name, sorted(sharing, key=_rank), taken)
+            found += _holders_of(name, sorted(sharing, key=_rank), taken)
     by_path = {(holder.path, holder.origin.mark): holder for holder in found}
     for record in records:
         holder = by_path.get((record.path, record.memory_id))
@@ -98,7 +98,7 @@ def _rank(record: Record) -> tuple[str, str, int, str]:
     return record.memory_id, record.timestamp, len(record.path), record.path
 
 
-def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holder]:
+def _holders_of(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holder]:
     found: list[Holder] = []
     known: set[str] = set()
     for record in sharing:

@@ -160,7 +160,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
-            note = f"{_shown(repository, file)} calls memctl: remove the lines by hand"
+            note = f"{_display_path(repository, file)} calls memctl: remove the lines by hand"
             steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
     return [*steps, *_unset_drivers(repository)]
 
@@ -245,7 +245,7 @@ def _take_away(place: Path, name: str) -> InstallStep:
 
 def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
     file = hooks.editable_folder(place) / name
-    shown = _shown(repository, file)
+    shown = _display_path(repository, file)
     if hooks.calls_memctl(file):
         return InstallStep(f"hook {name}", "unchanged", f"{shown} calls memctl")
     lines = hooks.manual_lines(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.manual_lines(name, memory)}"
@@ -255,10 +255,10 @@ def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: s
 def _whose(repository: Repository, place: Path) -> str:
     inside = Path(os.path.realpath(place)).is_relative_to(repository.top)
     owner = "where the project keeps files of its own" if inside else "which is not this clone's alone"
-    return f"Git takes its hooks from {_shown(repository, place)}, {owner}"
+    return f"Git takes its hooks from {_display_path(repository, place)}, {owner}"
 
 
-def _shown(repository: Repository, file: Path) -> str:
+def _display_path(repository: Repository, file: Path) -> str:
     return str(file.relative_to(repository.top)) if file.is_relative_to(repository.top) else str(file)
 
 

@@ -94,12 +94,12 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
     outcome = transaction.carry_out(memory, plan, options)
     if folding.counts and not options.dry_run:
         access.finish_folding(memory.repository.shared, folding.totals)
-    if outcome.change.is_empty and _left(memory):
+    if outcome.change.is_empty and _has_pending_change(memory):
         outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` makes it")
     return MaintenanceResult(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
 
 
-def _left(memory: Memory) -> bool:
+def _has_pending_change(memory: Memory) -> bool:
     """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
     with lock.hold(memory.repository.shared / "lock"):
         return any(entry.stage == PENDING and not entry.undone for entry in entry_state.open_entries(memory))
@@ -275,7 +275,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
         closing = {verdict.record.path for verdict in kept}
         lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
         held = find_backlinks(snapshot, going, lasting, untouchable.keys())
-        kept = [_held(verdict, held, spared) for verdict in kept]
+        kept = [_spare_held(verdict, held, spared) for verdict in kept]
     return DueChanges(
         tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),
         tuple(spared[path] for path in sorted(spared)),
@@ -358,7 +358,7 @@ def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: C
     return (record.is_open and record.path not in closing) or bool(_protected(record, rules, latest))
 
 
-def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
+def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
     """Return a verdict, or if something refers to its record, at most that of archiving; then it is among the
     spared."""
     holder = held.get(verdict.record.path)

@@ -242,7 +242,7 @@ def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
 
 def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
     """Redact the changes that wait for their commit, or the commit that takes a secret out would bring one in."""
-    for entry in entry_state.entries(memory):
+    for entry in journal.entries(memory.pending):
         change = redact_file.redact_change(entry.change, secrets)
         if change != entry.change:
             journal.update(entry, change=change)

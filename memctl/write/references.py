@@ -129,7 +129,7 @@ class Rewriting:
         text = file.text
         links: dict[str, list[str]] = {}
         for found in reversed(self._found[file.path, file.mark]):  # from the end: earlier places stay valid
-            meant = self._meant(file, found)
+            meant = self._holders_of(file, found)
             if found.key:
                 links.setdefault(found.key, [])
             elif meant:
@@ -148,7 +148,7 @@ class Rewriting:
         names: list[str] = []
         found = {one.name: one for one in self._found[file.path, file.mark] if one.key == key}
         for name in getattr(file.record, key):
-            meant = self._meant(file, found[name]) if name in found else []
+            meant = self._holders_of(file, found[name]) if name in found else []
             names += [holder.now for holder in meant] or [name]
         return list(dict.fromkeys(names))
 
@@ -164,7 +164,7 @@ class Rewriting:
                 text = "\n".join(lines)
         return text
 
-    def _meant(self, file: MemoryFile, found: Reference) -> list[Holder]:
+    def _holders_of(self, file: MemoryFile, found: Reference) -> list[Holder]:
         """Whom a reference means: of links it may be several, since both sides may have linked a record of theirs."""
         sharing = self._by_name[found.name]
         if heading := self._headings.get(Origin(file.path, found.line)):

@@ -137,7 +137,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
         if ids.id_in_path(fault.path) == wanted:
             return fault.path
     snapshot.withheld.refuse_record(wanted)
-    renamed = {record.memory_id for record in snapshot.with_former_id(wanted)}
+    renamed = {record.memory_id for record in snapshot.catalogue.with_alias(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
     for tracked in history.paths_gone(memory.repository, folder, batches.latest(memory)):
         path = tracked[len(memory.prefix) + 1 :]
@@ -275,7 +275,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     writes, deletes = [], []
     for write in entry.change.writes:
         now = texts[write.path] if write.path in texts else journal.text_at(memory.folder, write.path)
-        text = _merged(write, now)
+        text = _merge_change(write, now)
         if text is None:
             clashes += _difference(memory.tracked(write.path), ("now", now), ("undone", write.text))
         else:
@@ -298,7 +298,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     return msgspec.structs.replace(entry.change, writes=tuple(writes), deletes=tuple(deletes))
 
 
-def _merged(write: Write, now: str | None) -> str | None:
+def _merge_change(write: Write, now: str | None) -> str | None:
     """Return the text that a file has with the change too; None if that is unknown."""
     if now in (write.old, write.text):
         return write.text

@@ -82,7 +82,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
     records = list(_records(snapshot, apart))
-    returned = _returned(snapshot)
+    returned = _renamed_back(snapshot)
     records = [file for file in records if file.path not in returned]
     holders = id_collisions.of_records([file.record for file in records if file.record])
     holders += [*id_collisions.of_pages(snapshot, history), *id_collisions.of_headings(snapshot, history)]
@@ -104,7 +104,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
-    change = msgspec.structs.replace(_told(holders), writes=writes, deletes=deletes)
+    change = msgspec.structs.replace(_commit_change(holders), writes=writes, deletes=deletes)
     return Renumbering(change, renamed, tuple(rewriting.unclear), tuple(returned.items()), lost)
 
 
@@ -120,7 +120,7 @@ def _bring_home(
         yield from ((path, one) for one in merged.lost)
 
 
-def _returned(snapshot: Snapshot) -> dict[str, str]:
+def _renamed_back(snapshot: Snapshot) -> dict[str, str]:
     """Return the files of records from before they were renamed, each with the id that its record has now."""
     now = {(record.memory_id, alias): record.id for record in snapshot.records for alias in record.aliases}
     pairs = ((record.path, now.get((record.memory_id, record.id))) for record in snapshot.records)
@@ -214,7 +214,7 @@ def _text(snapshot: Snapshot, path: str) -> str | None:
         return None
 
 
-def _told(holders: Sequence[Holder]) -> Change:
+def _commit_change(holders: Sequence[Holder]) -> Change:
     """Return what the commit says: who was renamed, and who keeps the name."""
     renamed = [holder for holder in holders if holder.moves]
     kept = {holder.name: holder.title for holder in holders if holder.now == holder.name}
@@ -252,7 +252,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
         if not entries or not memory.repository.is_merging():
             return None
         paths = tuple(dict.fromkeys(path for entry in entries for path in entry.change.paths))
-        held = _held(memory, paths)
+        held = _staged_texts(memory, paths)
         if odd := [path for entry in entries for path in _edited(memory, entry.change, held)]:
             return StagedMerge(why=f"{memory.tracked(odd[0])} has changes that are not staged")
         try:
@@ -266,7 +266,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
     return StagedMerge(paths, conflicts=index.in_conflict(memory.repository), warning=warning)
 
 
-def _held(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:
+def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:
     """Return the staged texts of some files by path, None for one in conflict; what is not in the index is left out."""
     wanted = {memory.tracked(path): path for path in paths}
     entries = [entry for entry in index.entries(memory.repository, memory.prefix) if entry.path in wanted]
@@ -334,10 +334,11 @@ def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
 
     outcome = transaction.carry_out(memory, plan, options)
     within = None if options.dry_run or options.no_commit else stage_merge(memory)
-    return RenumberingResult(made[0], outcome, within, () if options.dry_run else tuple(_settled(memory, made[0])))
+    settled = [] if options.dry_run else _settle_ownership(memory, made[0])
+    return RenumberingResult(made[0], outcome, within, tuple(settled))
 
 
-def _settled(memory: Memory, made: Renumbering) -> list[str]:
+def _settle_ownership(memory: Memory, made: Renumbering) -> list[str]:
     """Let the reasons of ownerships have the new ids of handoffs."""
     if not any(one.record and one.record.memory_type == HANDOFF.name for one in made.renamed):
         return []

@@ -17,7 +17,7 @@ from memctl.errors import MemctlError
 from memctl.git import commits, refs
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import entry_state, files, journal, lock
+from memctl.store import files, journal, lock
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
@@ -223,7 +223,7 @@ def _abandon(memory: Memory, change: Change) -> None:
         restored = [Write(write.path, write.old, write.text) for write in writes if write.old is not None]
         gone = [write.path for write in writes if write.old is None]
         files.replace_all(memory.folder, files.prepare(memory.folder, restored), gone)
-        for entry in entry_state.entries(memory):
+        for entry in journal.entries(memory.pending):
             if entry.change.ids == change.ids and entry.change.op == change.op:
                 journal.drop(entry)
 

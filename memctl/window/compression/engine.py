@@ -201,9 +201,9 @@ class CompressionEngine:
     ) -> Cascade:
         """Make a conversation smaller until it has at most `target` tokens, by the steps that its utilisation allows.
 
-        The utilisation is of `max_tokens`; None allows all steps. They run cheapest first, each only while the target
-        is not reached: results are summed up, the `evictor` takes blocks out, older turns are shortened, the beginning
-        is compacted.
+        The utilisation is the share of `max_tokens` that the conversation has; None for `max_tokens` allows all steps.
+        The steps run cheapest first, each only while the target is not reached: results are summed up, the `evictor`
+        takes blocks out, older turns are shortened, the beginning is compacted.
         """
         check(conversation)
         argument_checks.numbers(target=target)

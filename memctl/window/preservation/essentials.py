@@ -52,7 +52,10 @@ class Essential(msgspec.Struct, frozen=True):
     text: str
 
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
-        """Return whether a text has the thing; `words` are the words of each line of the text."""
+        """Return whether a text has the thing: its words, or of a decision or an issue most of them in one line.
+
+        `words` are the words of each line of the text.
+        """
         if self.kind == NUMBER:
             return names_in_text.place_of_figure(self.text, text) >= 0
         plain = " ".join(self.text.split())
@@ -96,7 +99,7 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
     """Return what of a session must survive, each thing once, the task first, and of each kind the most important last.
 
-    `more` are texts that count as the user's. Of changed files the last are taken, as many as a state has.
+    `more` are texts that count as the user's. Of changed files the last are taken, as many as a task's state holds.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])

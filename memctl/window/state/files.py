@@ -31,8 +31,8 @@ _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 class StateFiles(StoredState):
     """Stores a state as JSON in `state_file`, and as Markdown in `progress_file`, both inside `folder`.
 
-    With a `keeper`, such as a memory's, that stores the state and the files are copies; `state_file` may be "" then.
-    `save` raises NotCopied if the keeper stored the state, and the files could not be written.
+    If a `keeper` is given, such as that of a memory, it stores the state, and the files are copies; `state_file` may be
+    "" then. `save` raises NotCopied if the keeper stored the state, and the files could not be written.
     """
 
     def __init__(
@@ -117,7 +117,10 @@ class StateFiles(StoredState):
 
 @contextmanager
 def alone(folder: Path, path: str) -> Iterator[None]:
-    """Hold a lock on a file of the project, so that no other process writes it; raises MemctlError."""
+    """Hold a lock on a file of the project, so that no other process writes it.
+
+    Raises MemctlError if another process holds the lock for ten seconds, and if the lock can't be made.
+    """
     file = files.locate(folder, path)
     try:
         with lock.hold_passing(file.with_name(f".memctl.{file.name}.lock"), _PATIENCE):

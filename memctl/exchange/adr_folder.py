@@ -84,7 +84,8 @@ class Decisions:
     def text(self, record: Record, form: Form | None = None) -> str:
         """Return the text of a decision's ADR file in a form.
 
-        Without a `form` it is the form of the file that the decision was imported from.
+        Without a `form` it is that of the file from which the decision was imported, or else that of most imported
+        decisions.
         """
         origin = self.origins.get(record.path)
         body = restore(self._snapshot.body(record), origin.links if origin else {})
@@ -112,7 +113,9 @@ def export_folder(
 ) -> list[ExportedFile]:
     """Return the decisions among the records as files of a folder, without writing them. The folder need not exist.
 
-    Raises MemctlError if two decisions have the same file name, or if a file would be written through a symbolic link.
+    `form` is the form of all files; with None each decision has the form in which it was imported, or else that of most
+    imported decisions. Raises MemctlError if two decisions have the same file name, or if a file would be written
+    through a symbolic link.
     """
     if folder.exists() and not folder.is_dir():
         raise MemctlError(f"{folder} is not a folder", exit_code=USAGE)

@@ -111,9 +111,10 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
-    """Return the content of level 2 for a section's page, with more records than the page has room for.
+    """Return the content of level 2 for a section's page.
 
     It has the overview, decisions with one sentence of their reason, open records, next actions, and links to level 3.
+    Its lists have more records than the page has room for; `fit_section` shortens them.
     """
     content = content_fields.content(pages.SECTION, page.body)
     details = snapshot.outline.details_of(page.id)
@@ -141,9 +142,10 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
 
 
 def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
-    """Return the content of level 3 for a page of details, with more records than the page has room for.
+    """Return the content of level 3 for a page of details.
 
-    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`.
+    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`. Its lists have
+    more records than the page has room for; `fit_detail` shortens them.
     """
     parent = snapshot.outline.find(page.section or "")
     siblings = snapshot.outline.details_of(page.section or "")

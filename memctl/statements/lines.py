@@ -173,7 +173,10 @@ class Label(NamedTuple):
 
 
 def label_of(line: Line) -> Label | None:
-    """Return the label that a line begins with, known or only in the form of a label; None if it begins with none."""
+    """Return the label that a line begins with; None if it begins with none.
+
+    Text in the form of a label counts, too, with the role "", if its words are not known.
+    """
     text = line.text
     found = _LABEL.match(text, 0, _LOOKED_AT)
     if found and (found["closed"] or ":" in found[0]):

@@ -45,7 +45,11 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
 
 
 def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
-    """Return the Change by which the record `new` supersedes `old`, which must be of its type."""
+    """Return the Change by which the record `new` supersedes the record `old`.
+
+    Raises MemctlError if the two are of different types, if `new` is only proposed, or if the link would close a
+    circle.
+    """
     before, after = snapshot.resolve(old), snapshot.resolve(new)
     if before.id == after.id:
         raise MemctlError(f"{before.id} can't supersede itself")

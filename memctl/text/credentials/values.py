@@ -53,7 +53,10 @@ def familiarity(word: str) -> tuple[float, float]:
 
 
 def is_random(word: str, fewest: int = _FEWEST_PAIRS) -> bool:
-    """Return whether a word looks like a random key: too few of its pairs of letters are familiar."""
+    """Return whether a word looks like a random key: too few of its pairs of letters are familiar.
+
+    A word with less than `fewest` pairs that count is not judged, and gives False.
+    """
     if len(set(word)) < _FEWEST_CHARACTERS or "EXAMPLE" in word:
         return False
     familiar, counted = familiarity(word)

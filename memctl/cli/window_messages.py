@@ -77,8 +77,8 @@ def read(
 def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -> EvictionEngine:
     """Return the eviction engine of the policy that is named `policy`.
 
-    If the user has set a model for it, `semantic_merge` also compares texts by meaning. `more` are other arguments of
-    the engine.
+    The policy `semantic_merge` also compares texts by meaning, if the user has set an embedding model. `more` are other
+    arguments of the engine.
     """
     from memctl.window import EvictionEngine
 

@@ -147,9 +147,10 @@ def _last_exports(memory: Memory) -> dict[str, str]:
 
 
 def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile]) -> None:
-    """Write the exported files that are new or differ from the folder's, and store digests of all in the Git directory.
+    """Write those of the exported files that are new or differ from the folder's.
 
-    Files that were edited in the folder are overwritten: ask the user before.
+    Files that were edited in the folder are overwritten: ask the user before. Digests of all exported files are stored
+    in the Git directory, so that a later export recognises files that nobody edited.
     """
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
     folder = Path(os.path.realpath(folder))  # the folder may be a symbolic link, its files may not

@@ -29,9 +29,9 @@ _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 class HandoffAnswer(msgspec.Struct, frozen=True):
     """The result of answering a handoff.
 
-    `done` is what was written and agreed on, `handoff` and `snapshot` are the handoff and the memory that has it, as
-    they were before the answer. `stays` has a line for each section that does not go back to the giver, since its
-    ownership was passed on meanwhile.
+    `done` has the outcomes of writing the answer and of changing the ownership. `handoff` and `snapshot` are the
+    handoff and the memory that has it, as they were before the answer. `stays` has a line for each section that does
+    not go back to the giver, since its ownership was passed on meanwhile.
     """
 
     done: StepResult

@@ -20,8 +20,10 @@ _PLAIN = ("closed",)  # reasons for closing that beads fills in itself
 
 
 def rows(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """Yield the place of each issue (`line 3 (bd-1)`), and the values of its record or, as a text, why it can't be
-    read."""
+    """Yield the place of each issue (`line 3 (bd-1)`), and the values of its record or the reason why it has none.
+
+    The reason is a text: it says why the issue can't be read.
+    """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -87,12 +87,11 @@ def _checked(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
 
 
 def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str]) -> ImportResult:
-    """Return the result of adding all records of JSON Lines; raises MemctlError, naming lines and fields, if any is
-    wrong.
+    """Return the result of adding all records of JSON Lines.
 
     A line is skipped if the memory has its record already. With an id of memctl's, that is a record with this id, which
     must have the same text; otherwise one that has the same memory_id or `source_id`, or was imported from an equal
-    line.
+    line. Raises MemctlError, naming lines and fields, if any line is wrong.
     """
     rows, wrong = [], []
     for number, line in enumerate(lines, start=1):

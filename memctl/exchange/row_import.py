@@ -32,8 +32,10 @@ _PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]{1,40}(?:-[a-z0-9]+)*\.md")
 
 
 class ImportResult(msgspec.Struct, frozen=True):
-    """The result of an import: the change, the ids of records that existed before, and notes on what was left out or
-    altered."""
+    """The result of an import: the change, the ids of records that existed before, and notes for the user.
+
+    The notes say what was left out or altered.
+    """
 
     change: Change
     known: tuple[str, ...] = ()

@@ -176,7 +176,10 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
-    """Start a git command that only reads, so that Python can go on meanwhile; `finish` returns its output."""
+    """Start a git command that only reads in the folder `cwd`, so that Python can go on; `finish` returns its output.
+
+    `args` are its arguments without `git`, and `extra` environment variables to add, by name.
+    """
     return _spawn(args, cwd, stdin=False, extra={**_READING, **(extra or {})})
 
 
@@ -215,10 +218,11 @@ def read(
     literal: bool = True,
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Run a git command that only reads, and return its output; raises GitFailed.
+    """Run a git command that only reads in the folder `cwd`, and return its output; raises GitFailed.
 
-    Paths in `args` are taken literally, without Git's patterns, unless `literal=False`: a few commands fail with
-    literal paths. `extra` are environment variables to add, by name.
+    `args` are its arguments without `git`, and `stdin` is its input. Paths in `args` are taken literally, without Git's
+    patterns, unless `literal=False`: a few commands fail with literal paths. `extra` are environment variables to add,
+    by name.
     """
     extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
     return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
@@ -244,7 +248,10 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
 
 
 def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:
-    """Run a git command that changes something, and return its output; raises GitFailed."""
+    """Run a git command that changes something in the folder `cwd`, and return its output; raises GitFailed.
+
+    `args` are its arguments without `git`, `stdin` is its input, and `extra` are environment variables to add, by name.
+    """
     process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
     out, err = process.communicate(stdin)
     if process.returncode:

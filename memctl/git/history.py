@@ -183,8 +183,8 @@ def latest(repository: Repository, limit: int) -> Iterator[CommitPaths]:
 def paths_touched(repository: Repository, limit: int, without: str) -> Callable[[], set[str]]:
     """Start Git, and return a function that returns the paths that the latest `limit` commits of HEAD changed.
 
-    Paths below the folder `without` are left out: it may have thousands of files, which Git then passes over.
-    `--sparse` makes commits that changed nothing else count.
+    Paths below the folder `without` are left out: it may have thousands of files, which Git then passes over. A commit
+    that changed nothing else still counts.
     """
     if not repository.has_head():
         return set

@@ -111,9 +111,10 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
-    """Return the content of level 2 for a section's page, with more records than the page has room for.
+    """Return the content of level 2 for a section's page.
 
     It has the overview, decisions with one sentence of their reason, open records, next actions, and links to level 3.
+    Its lists have more records than the page has room for; `fit_section` shortens them.
     """
     content = content_fields.content(pages.SECTION, page.body)
     details = snapshot.outline.details_of(page.id)
@@ -141,9 +142,10 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
 
 
 def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
-    """Return the content of level 3 for a page of details, with more records than the page has room for.
+    """Return the content of level 3 for a page of details.
 
-    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`.
+    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`. Its lists have
+    more records than the page has room for; `fit_detail` shortens them.
     """
     parent = snapshot.outline.find(page.section or "")
     siblings = snapshot.outline.details_of(page.section or "")
@@ -350,9 +352,10 @@ _SLACK = (
 
 
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
-    """Shorten the lists of a level 2 page to its limit of tokens; decisions, issues and tasks take turns.
+    """Return a level 2 page with its lists shortened so that it keeps to its limit of tokens.
 
-    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    The lists of decisions, issues and tasks get their entries in turn, one of each, while there is room. `render`
+    returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
@@ -361,9 +364,10 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
-    """Shorten the lists of a level 3 page to its limit of tokens; decisions, issues and learnings take turns.
+    """Return a level 3 page with its lists shortened so that it keeps to its limit of tokens.
 
-    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    The lists of decisions, issues and learnings get their entries in turn, one of each, while there is room. `render`
+    returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)

@@ -129,7 +129,7 @@ def package_path(record_path: str) -> str:
 
 
 def record_path(path: str) -> str:
-    """Return the path of the handoff's record whose package has the path `path`; "" if that is no package's path.
+    """Return the path of the record of the handoff whose package is at `path`; "" if that is no package's path.
 
     Both paths are relative to `.memory/`.
     """

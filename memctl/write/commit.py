@@ -329,11 +329,11 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
 
 
 def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome | None:
-    """Commit the open batch on the branch, in one commit; None if none is open.
+    """Commit the open batch on the branch, in one commit, and return the outcome; None if no batch is open.
 
-    If HEAD has all of it already, since somebody committed the files, the batch is closed and the result is None, too.
-    `allowed` are the options of `manual_edits.objection`, for files edited since. The caller has finished interrupted
-    writes.
+    If HEAD has all of the batch already, since somebody committed its files, the batch is closed and the result is
+    None, too. With `dry_run` nothing is committed. `allowed` are the options of `manual_edits.objection`, for files
+    edited since the batch's changes. The caller has finished interrupted writes.
     """
     open_batch = batches.current(memory)
     if open_batch is None:

@@ -78,7 +78,11 @@ def _moved_importance(record: Record, severity: str) -> dict[str, int]:
 
 
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
-    """Return the Change that replaces the whole text of a record, as an editor leaves it."""
+    """Return the Change that replaces the whole text of a record, as an editor leaves it.
+
+    Raises MemctlError if the text is not a valid record or changes a value in a way that is not allowed, and unless
+    `allow_accepted` if it changes title or text of an accepted decision.
+    """
     old = snapshot.read(record.path)
     text = frontmatter.clean_newlines(text)
     try:
@@ -123,7 +127,11 @@ def rewrite(
 
 
 def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
-    """Return the Change that resolves issues, or marks states as done."""
+    """Return the Change that resolves issues, or marks states as done.
+
+    `references` are the records' ids, as a person typed them. `resolution` says what came of them: it goes into records
+    that have a content field for it, and into the commit's message. Raises MemctlError for a record of another type.
+    """
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
     for record in records:

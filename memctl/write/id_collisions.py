@@ -45,7 +45,7 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A record, page or heading (a "thing") that shares a name with another: its file, its old and its new name.
+    """A record, page or heading (a "thing") that shares or shared a name with another: its file, old name and new name.
 
     `now` is the new name, equal to `name` if the thing keeps it. `origin` is where the thing got `name`, by which
     history says who knew it. `until` is the origin of the name that the thing got after `name`, None for none: a writer

@@ -415,9 +415,9 @@ class OldCheckpoint(msgspec.Struct, frozen=True):
 def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
     """Return the checkpoints that are due to be deleted, by workflow, oldest first.
 
-    Not due are the newest of each workflow, the last few versions, and those younger than some days; of a finished task
-    only the newest. Unreadable ones are left to `check`. `untouchable` are paths that must not change, each with the
-    reason.
+    A workflow keeps its newest version, while its task is not finished the last few versions, and in any case the
+    checkpoints that are younger than some days; config.yaml has the numbers. Unreadable checkpoints are left to
+    `check`. `untouchable` are paths that must not change, each with the reason.
     """
     rules = snapshot.config.lifecycle
     if not rules.delete:

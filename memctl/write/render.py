@@ -23,7 +23,7 @@ _FIRST = ("docs", "decisions", "issues", "states", "learnings", "sections", "det
 
 
 def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> tuple[Outcome, Comparison]:
-    """Render all documents and commit those that changed; return the outcome, and the comparison with those before.
+    """Render all documents and commit those that changed; return the outcome, and how documents differed before.
 
     The document of the sources gets new figures. With `force` documents edited by hand are overwritten. With
     `no_commit` the commit is left to the user. With `docs: false` nothing is committed, and documents in Git are

@@ -77,7 +77,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
 
     `history` says which of them a writer knew. References that other clones made to former names are corrected, too.
     `apart` are records that a merge left without a file of their own: each gets one, and of several with one path the
-    record with the earliest memory_id keeps it.
+    record with the earliest memory_id keeps the path.
     """
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
@@ -130,8 +130,8 @@ def _renamed_back(snapshot: Snapshot) -> dict[str, str]:
 def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateRecord]:
     """Return the records that have no file of their own because a merge found two different records at one path.
 
-    If Git took one record for the other, renamed, the version that it merged there is returned with `base` set, and the
-    record has a file elsewhere.
+    Git may take one record for the other, renamed, and merge a version of it into the other's file. That version is
+    returned with `base` set; the record itself has a file elsewhere.
     """
     homes = {record.memory_id for record in snapshot.records}
     unmerged = index.unmerged(memory.repository, memory.prefix)

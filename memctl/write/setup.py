@@ -31,8 +31,8 @@ def plan(
 ) -> tuple[Memory, Change]:
     """Return the future memory in the worktree's root (with `here`: in `start`), and the Change that creates it.
 
-    `docs` is that setting of config.yaml, "" for the default. Raises MemctlError if there is a memory already, or if
-    the folder is another tool's.
+    `project` is the project's name, None for the folder's. `docs` is the value of the setting `docs` in config.yaml, ""
+    for the default. Raises MemctlError if there is a memory already, or if the folder `.memory` is another tool's.
     """
     repository = open_repository(start)
     parent = start.resolve() if here else repository.top

@@ -50,7 +50,8 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     context window, None for the session's own. `is_whole` says that the state replaces the one before, so that steps it
     does not name are dropped unless they are done; otherwise it is added to that. `dropped` are steps to remove.
     `knows_files` says that the state's list of files is complete; otherwise files that Git knows to be changed are
-    added. `scs_size` and `aws_size` are sizes in tokens.
+    added. `scs_size` is the size of what all agents at work share, `aws_size` that of all that is in the window, in
+    tokens; None stands for the latest that is known.
     """
 
     workflow: str = ""
@@ -297,8 +298,10 @@ def note(memory: Memory, made: Checkpoint) -> None:
 def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
     """Save the state of a task as a checkpoint, and return it with the outcome of the write.
 
-    With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. Raises MemctlError if
-    the base is stale, or if a value is wrong. If the event can't be added to the stream, the outcome has a warning.
+    `given` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
+    write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. Raises
+    MemctlError if the base is stale, or if a value is wrong. If the event can't be added to the stream, the outcome has
+    a warning.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), given, how), options)
     write = outcome.change.writes[0]

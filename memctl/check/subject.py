@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from memctl.check.findings import StagedWork, Subject
+from memctl.check.render_digest import CachedRenderer
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot
@@ -47,7 +48,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
     return Subject(
         snapshot,
         memory.now,
-        lambda: documents.renderer(memory, snapshot),
+        CachedRenderer(memory, snapshot),
         documents.counter(memory),
         sorted(changed),
         earlier,

@@ -165,10 +165,10 @@ class Snapshot:
 
     def with_foreign_name(self, name: str) -> list[Record]:
         """Return the records to which another tool gave the name `name`, such as `bd-xmf`, in their front matter."""
-        from memctl.record.foreign_names import has_name  # nearly all queries have one of our ids
+        from memctl.record.parser import has_foreign_name  # nearly all queries have one of our ids
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
-        return [one for one in self.records if one.path in paths and has_name(self.read(one.path), name)]
+        return [one for one in self.records if one.path in paths and has_foreign_name(self.read(one.path), name)]
 
     def _refuse_broken(self, wanted: str) -> None:
         """Raise MemctlError if the wanted record exists and can't be read, so that it is not called missing."""

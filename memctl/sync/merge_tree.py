@@ -22,7 +22,7 @@ from memctl.git.git import GitFailed
 from memctl.git.tree_merge import Leaf, store
 from memctl.pages import documents
 from memctl.pages.links import FOLDER
-from memctl.record import content_fields, frontmatter, handoff, ids, pages, session_page
+from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, ids, pages, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import BY_FOLDER, HANDOFF
@@ -97,7 +97,7 @@ def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[s
     if not lost:
         return ours, ()
     was = _answer(before)
-    text = frontmatter.replace(ours, {key: was[key] or None for key in _KEYS}, ORDER)
+    text = frontmatter_edit.replace(ours, {key: was[key] or None for key in _KEYS}, ORDER)
     head = len(text) - len(frontmatter.split(text)[1])
     return text[:head] + content_fields.replace(HANDOFF, text[head:], _ANSWER, was["answer"]), lost
 

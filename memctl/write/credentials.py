@@ -80,8 +80,10 @@ def _fields(write: Write) -> Iterator[tuple[str, str]]:
             for key, value in dict(json.loads(text)).items():
                 yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=0)
             return
+    from memctl.record import frontmatter_edit  # only a text with a credential is taken apart
+
     try:
-        blocks = frontmatter.blocks(text)
+        blocks = frontmatter_edit.blocks(text)
         rest = frontmatter.split(text)[1]
     except FrontMatterError:
         blocks, rest = (), text

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_nowhere, section_marker
-from memctl.record import content_fields, frontmatter, handoff, pages, time_input
+from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, pages, time_input
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
@@ -115,7 +115,7 @@ def rewrite(
 ) -> Write:
     """Return the Write that changes some front matter values and content fields of a record, and nothing else."""
     old = snapshot.read(record.path)
-    text = frontmatter.replace(old, values, ORDER) if values else old
+    text = frontmatter_edit.replace(old, values, ORDER) if values else old
     if content:
         head_end = len(text) - len(frontmatter.split(text)[1])
         body = text[head_end:].lstrip("\n")

@@ -31,7 +31,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, entry_state, load, lock, sequence
+from memctl.store import access, access_folding, entry_state, load, lock, sequence
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.team import guard
@@ -93,7 +93,7 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
 
     outcome = transaction.carry_out(memory, plan, options)
     if folding.counts and not options.dry_run:
-        access.finish_folding(memory.repository.shared, folding.totals)
+        access_folding.finish(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and _has_pending_change(memory):
         outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` makes it")
     return MaintenanceResult(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
@@ -181,20 +181,20 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
         folding.counts[memory_id] = (count, total)
         latest = max(last, stored.last_accessed or "")
         folding.values[record.path] = {"access_count": total, "last_accessed": latest}
-    if folding.counts and not dry_run and not access.start_folding(shared, folding.counts):
+    if folding.counts and not dry_run and not access_folding.start(shared, folding.counts):
         return _Folding()  # the counters can't be written now; they stay as they are
     return folding
 
 
 def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Record]) -> None:
     """Finish an interrupted folding, now that interrupted writes are finished."""
-    begun = access.unfinished_folding(memory.repository.shared)
+    begun = access_folding.unfinished(memory.repository.shared)
     known = {name: total for name, total in begun.items() if name in by_memory_id}
     written = {
         name: total for name, total in known.items() if _stored(snapshot, by_memory_id[name]).access_count >= total
     }
     if begun:
-        access.finish_folding(memory.repository.shared, written, forget_rest=True)
+        access_folding.finish(memory.repository.shared, written, forget_rest=True)
 
 
 def _stored(snapshot: Snapshot, record: Record) -> Record:

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.git import tree_merge
 from memctl.git.tree_merge import Preference
-from memctl.record import frontmatter
+from memctl.record import frontmatter, frontmatter_edit
 from memctl.record.errors import FrontMatterError
 from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
@@ -96,7 +96,7 @@ def _side(text: str) -> _Side | None:
     try:
         text.encode()
         values, _ = frontmatter.read(text)
-        lines = {block.key: block.text for block in frontmatter.blocks(text)}
+        lines = {block.key: block.text for block in frontmatter_edit.blocks(text)}
         rest = frontmatter.split(text)[1]
     except (FrontMatterError, UnicodeEncodeError):
         return None
@@ -162,7 +162,7 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     kept, others, current = (other, one, yours) if swap else (one, other, mine)
     if value is not CONFLICT and not equal_values(value, current):
         try:
-            kept = frontmatter.split(frontmatter.replace(f"---\n{kept}---\n", {key: value}, ()))[0]
+            kept = frontmatter.split(frontmatter_edit.replace(f"---\n{kept}---\n", {key: value}, ()))[0]
         except ValueError:  # memctl can't write this key
             value = CONFLICT
     if value is CONFLICT:

@@ -11,7 +11,7 @@ from memctl.errors import MemctlError
 from memctl.git import history
 from memctl.pages import freshness
 from memctl.pages.navigate import refuse_broken, refuse_doubled
-from memctl.record import content_fields, frontmatter, ids, pages
+from memctl.record import content_fields, frontmatter, frontmatter_edit, ids, pages
 from memctl.record.change import Change, Delete, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
@@ -201,14 +201,14 @@ def _changed_page(snapshot: Snapshot, page: Page, text: PageText, author: Author
     current = {name: getattr(page, name) for name in pages.ORDER}
     _refuse(page.kind, {**current, **values}, page.path)
     _parse_page(snapshot, new, page.path)
-    new = frontmatter.replace(new, {**values, "timestamp": author.now, "agent_id": author.name}, pages.ORDER)
+    new = frontmatter_edit.replace(new, {**values, "timestamp": author.now, "agent_id": author.name}, pages.ORDER)
     stamped = freshness.stamps(snapshot, _parse_page(snapshot, new, page.path), keep=True)
-    return Write(page.path, frontmatter.replace(new, {"reviewed": stamped}, pages.ORDER), old)
+    return Write(page.path, frontmatter_edit.replace(new, {"reviewed": stamped}, pages.ORDER), old)
 
 
 def _rewritten(snapshot: Snapshot, page: Page, values: Mapping[str, Any]) -> Write:
     old = snapshot.read(page.path)
-    return Write(page.path, frontmatter.replace(old, values, pages.ORDER), old)
+    return Write(page.path, frontmatter_edit.replace(old, values, pages.ORDER), old)
 
 
 def _parse_page(snapshot: Snapshot, text: str, path: str) -> Page:

@@ -12,7 +12,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
-from memctl.record import checkpoint, config, frontmatter, pages, session_page
+from memctl.record import checkpoint, config, frontmatter, frontmatter_edit, pages, session_page
 from memctl.record.change import Change, Write
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
@@ -210,7 +210,7 @@ def _redact_head(text: str, secrets: Secrets) -> str:
         return text
     redacted = {key: map_texts(value, lambda one: redact_text(one, secrets)) for key, value in values.items()}
     changed = {key: value for key, value in redacted.items() if value != values[key]}
-    return frontmatter.replace(text, changed, tuple(values)) if changed else text
+    return frontmatter_edit.replace(text, changed, tuple(values)) if changed else text
 
 
 def _strings(value: Any) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from memctl.git.authorship import History, Origin
-from memctl.record import frontmatter, handoff, pages
+from memctl.record import frontmatter, frontmatter_edit, handoff, pages
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
@@ -142,7 +142,7 @@ class Rewriting:
             known = file.record.aliases if file.record else frontmatter.read(text)[0].get("aliases") or []
             values |= {"id": moving.now, "aliases": [*known, moving.name]}
             values |= {"memory_id": moving.memory_id} if file.record else {}
-        return frontmatter.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
+        return frontmatter_edit.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
 
     def _links(self, file: MemoryFile, key: str) -> list[str]:
         names: list[str] = []
@@ -228,7 +228,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
         return found
     keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
     with suppress(FrontMatterError):  # the file then has no names of its own
-        for block in frontmatter.blocks(file.text):
+        for block in frontmatter_edit.blocks(file.text):
             found += [(start, start + len(block.text))] if block.key in keys else []
             start += len(block.text)
     return found
@@ -237,7 +237,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
 def _line_of(text: str, key: str, name: str) -> int:
     """Return the line of a name in a list of the front matter."""
     try:
-        block = next(block for block in frontmatter.blocks(text) if block.key == key)
+        block = next(block for block in frontmatter_edit.blocks(text) if block.key == key)
     except (FrontMatterError, StopIteration):
         return 1
     return block.line + next((n for n, line in enumerate(block.text.split("\n")) if name in line), 0)

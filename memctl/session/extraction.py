@@ -15,7 +15,7 @@ import msgspec
 from memctl.record.required_text import is_meaningful
 from memctl.session import calls, edits
 from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, units
-from memctl.statements.dialogue import USER, FreeStatement, Turn
+from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
 from memctl.statements.statement import Statement
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -122,7 +122,19 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
             elif one.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
                 del found[key]  # a repeated statement moves to its latest place
                 found[key] = one
-    return [one for one in found.values() if not _is_part(one, found.values())]
+    return list(_each_cause_once([one for one in found.values() if not _is_part(one, found.values())]))
+
+
+def _each_cause_once(found: Sequence[Extract]) -> Iterator[Extract]:
+    """Yield statements without the learnings of an agent that say again what an earlier learning of it says."""
+    known: list[Topic] = []
+    for one in found:
+        if one.label == labels.LEARNING and one.source == ANSWER:
+            topic = Topic.of(one.text)
+            if not one.explicit and any(topic.is_same(other) for other in known):
+                continue
+            known.append(topic)
+        yield one
 
 
 def _turns(events: Sequence[Event]) -> Iterator[Turn]:

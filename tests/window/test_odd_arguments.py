@@ -218,8 +218,6 @@ def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
     yield "evicted None", lambda: w.ContextHealthMonitor().record_eviction(none), "count is a number"
     log = w.AuditLog(Path("never-written.jsonl"), lambda: "2025-11-04T14:32:00Z")
     yield "a turn that is not a number", lambda: log.record("e", "d", turn="x"), "this is not a decision: "
-    yield "a simulation of messages", lambda: w.Simulation(messages, COUNTER), "a block is a ContentBlock, not dict"
-    yield "a budget of None", lambda: w.Simulation((), COUNTER).replay("fifo", none), "budget is a number"
     yield "no blocks", lambda: evictor.evict(none, 5), "blocks is a list of ContentBlock, not NoneType"
     yield "a context of messages", lambda: w.ContextHealthMonitor().evaluate_fidelity(messages, "x"), "original is a te"
     yield "facts as a text", lambda: w.Question("Where?", facts="here"), "facts is a tuple of texts"  # type: ignore[arg-type]

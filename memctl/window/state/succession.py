@@ -85,7 +85,7 @@ class Saved(msgspec.Struct, frozen=True):
     @property
     def is_refused(self) -> bool:
         """Whether the state could not be stored."""
-        return bool(self.why_not) and not self.id
+        return bool(self.why_not)
 
 
 class Succession:
@@ -214,8 +214,8 @@ class Succession:
             return Saved(state)
         try:
             return Saved(state, self._keeper.save(state))
-        except MemctlError as error:  # a NotCopied says as what it is kept all the same
-            return Saved(state, getattr(error, "kept_as", ""), error.message)
+        except MemctlError as error:
+            return Saved(state, why_not=error.message)
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
         """Store the state if `is_above` is True and was False at the last call in this window; else return None.

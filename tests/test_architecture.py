@@ -220,7 +220,7 @@ def test_what_is_said_at_a_file_imports_little(repo: Path, memctl: Memctl) -> No
     assert loaded.isdisjoint({"typing", "msgspec", "sqlite3", "subprocess", "memctl.store.memory"})
 
 
-@pytest.mark.parametrize("name", ["compact", "evict"])
+@pytest.mark.parametrize("name", ["compact", "evict", "simulate"])
 def test_the_names_that_help_lists_are_the_parts_own_and_cost_nothing(name: str) -> None:
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['window', '{name}', '--help'])")
     parts = {one for one in loaded if one.startswith("memctl.window.")}

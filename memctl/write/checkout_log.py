@@ -25,9 +25,9 @@ _SHOWN = 10  # files that a message names
 class Move(msgspec.Struct, frozen=True):
     """A planned move of `branch` and the worktree from the commit `old` to the commit `new`.
 
-    `why` is the purpose that error messages name. `owned` are pairs of an owned section and the number that the section
-    gets in `new`. `told` are lines to print once the move is done. `pushed` is how many commits were pushed to a remote
-    before the move.
+    `why` is the purpose that error messages name. `owned` are pairs of an ownership and the new marker of its section,
+    for sections that the move renumbers. `told` are lines to print once the move is done. `pushed` is how many commits
+    were pushed to a remote before the move.
     """
 
     branch: str

@@ -32,9 +32,10 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of writing the Change `change`: its commit, or the reason why it waits for one.
 
     `commit` is the commit's id. Without one `pending` is the reason, and `hint` says what to do; `all_pending` says
-    that no other change can be committed either. `by_hand` are the files of a commit of edits made without memctl;
-    `documents` were rendered and are in the commit. `warning` names a failure after which the change still counts.
-    `advice` has a line for each written record that lacks something.
+    that no other change can be committed either. `by_hand` are files of the commit that `change` does not write: edits
+    made without memctl, or the files of a squashed batch. `documents` were rendered and are in the commit. `warning`
+    names a failure after which the change still counts. `advice` has a line for each written record that lacks
+    something.
     """
 
     change: Change

@@ -38,7 +38,8 @@ class Reference(msgspec.Struct, frozen=True):
 class UnclearReference(msgspec.Struct, frozen=True):
     """A reference to a shared name of which nobody knows for sure what it means: its file, line and name.
 
-    `taken_for` is the new name of the record, page or heading that it means after the renumbering.
+    `path` is the file's path after the renumbering. `taken_for` is the title of the record, page or heading that keeps
+    the name, so that the reference means it from then on.
     """
 
     path: str

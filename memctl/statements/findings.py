@@ -40,6 +40,11 @@ _RETRACTS = lazy_regex(
     r"(?i)\b(?:the (?:issue|problem|cause|bug) is something else|i was wrong|(?:that|this)(?:'s| is| was)(?:n't| not)"
     r" (?:it\b|the (?:issue|problem|cause|bug|reason))|(?:theory|assumption|explanation|diagnosis) was wrong)"
 )
+_SETTLED = lazy_regex(
+    r"(?i)^\W*(?:fixed|done|resolved|solved|committed)\b"
+    r"|\b(?:is|are|was|were) already (?:in place|there|done)\b|\balready (?:added|fixed|handled|covered|addressed)\b"
+    r"|\b(?:that's|this is|it's|that is) (?:expected|intended|intentional|by design|a false positive|not a bug)\b"
+)
 _WRONG = lazy_regex(r"(?i)\b(?:issues?|concerns?|findings?|problems?|gaps?|risks?|bugs?|critical|must fix)\b")
 # What says that something is wrong and stays so: known, put off, or lost without a word.
 _OPEN_WORDS = ("existing", "flak", "follow", "scope", "known ", "yet", "gap", "remains", "limitation", "debt", "silent",
@@ -75,6 +80,11 @@ def _sentences(message: str) -> tuple[Unit, ...]:
 def is_retraction(message: str) -> bool:
     """Return whether a message takes an earlier finding back ("I was wrong", "that's not the cause")."""
     return _RETRACTS.search(message[:_LOOKED_AT]) is not None
+
+
+def is_settled(message: str) -> bool:
+    """Return whether a message says that a reported problem is none, or is solved ("Fixed.", "this is expected")."""
+    return _SETTLED.search(message[:_BEGINNING]) is not None
 
 
 @lru_cache(maxsize=1024)

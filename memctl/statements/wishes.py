@@ -80,6 +80,7 @@ _SYMPTOM = lazy_regex(
     r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not) (?:work|show|happen|appear)\w*"
     r"|\bnot (?:seeing|working|getting|showing)\b|\bwe(?: are|'re) (?:seeing|getting)\b"
 )
+_ADVICE = lazy_regex(r"(?i)\W*(?:consider|suggestion|nit|please|you (?:should|could|may|might))\b")  # of a review
 _LEAST = 4  # words of a report of what is wrong
 _ASSENT = lazy_regex(
     r"(?i)\W*(?:ok(?:ay)?|yes|yep|yup|yeah|sure|sounds good|great|perfect|lgtm|agreed?|go ahead|do it|please do"
@@ -116,6 +117,7 @@ _PROPOSAL = lazy_regex(
     r"|we (?:can|could|should)|the fix(?: is|:)"
     r"|instead of|rather than|by default|option \w\b|simplest|consolidate|becomes straightforward|approach)\b"
 )
+_ONLY_INSTEAD = lazy_regex(r"(?i)\W*(?:instead of|rather than) (?:\"[^\"]*\"|[^,:]{1,40})\W*")
 _PARAGRAPH = lazy_regex(r"\n[ \t]*\n")
 _PASTED = lazy_regex(r"(?m)^[ \t]*(?:={3,} |ERROR\b|FAIL(?:ED)?\b|--- FAIL|Traceback \(|\$ \w)")  # output of a terminal
 _COSTS = lazy_regex(r"(?i)\bwould (?:require|need|mean|involve)\b")  # it weighs a proposal and makes none
@@ -158,8 +160,10 @@ def wish_in(prompt: str) -> Choice | None:
     own = "\n\n".join(part for part in _PARAGRAPH.split(prompt) if not _PASTED.search(part))
     said = [unit.text for unit in units.sentences(own)]
     for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
-        for sentence in said:
+        for number, sentence in enumerate(said):
             if _is_stated(sentence, pattern, kind) and has_object(sentence):
+                if _ONLY_INSTEAD.fullmatch(sentence):  # what is wanted comes next
+                    sentence = " ".join(said[number : number + 2])
                 return Choice(sentence[: 2 * _LONGEST], kind=kind)
     return None
 
@@ -174,6 +178,7 @@ def symptom_in(prompt: str) -> str:
             _SYMPTOM.search(text[:_LONGEST])
             and len(text.split()) >= _LEAST
             and not _HEDGED.search(text)
+            and not _ADVICE.match(text)
             and not _QUESTION.match(text)
             and not _ASKED_FOR.search(text)
             and has_object(text)

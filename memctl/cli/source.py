@@ -55,7 +55,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     """
     import msgspec
 
-    from memctl.exchange.rows import draft_of
+    from memctl.exchange import markdown
     from memctl.record.errors import FrontMatterError
 
     text = read(source)
@@ -65,7 +65,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
         try:
             given = msgspec.json.decode(text, type=dict[str, Any])
             given.pop("path", None)  # an export has a path, which belongs to the exported record
-            return draft_of(given, kind), []
+            return markdown.draft_of_values(given, kind)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise MemctlError(f"{source} is not a JSON object: {error}") from None
     values: dict[str, Any] = {}
@@ -78,8 +78,6 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     if headings.is_unfilled(text):
         hint = "write the title and a text under the headings, or give the fields as options"
         raise MemctlError(f"{source} is a template that nobody has filled in", hint, USAGE)
-    from memctl.exchange import markdown
-
     return markdown.draft_of(text, kind, values)
 
 

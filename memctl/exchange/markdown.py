@@ -17,6 +17,7 @@ from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
 from memctl.exchange.rows import SOURCE_ID
 from memctl.record import content_fields, ids
 from memctl.record.kinds import DECISION, KINDS, Kind
+from memctl.record.record import ORDER
 from memctl.record.snapshot import Snapshot
 from memctl.statements import labels, reader
 from memctl.statements.lines import role_of
@@ -25,7 +26,7 @@ from memctl.statements.statement import Statement, Unread
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.similar import comparable
-from memctl.write.create import Draft
+from memctl.write.create import TASK_ID, Draft
 
 _SHOWN = 5  # places to name in one note
 # Label -> relation; `relates_to` replaces `supersedes` for types that are not superseded.
@@ -54,7 +55,8 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         notes = [f"{_article(kind)} has no field for {names}"] if (names := _headings(unread)) else []
         notes += _hint_of_other_type(others, kind) if not title and "title" not in values else []
         given = {**({"title": title} if title else {}), **values, "body": body}
-        return rows.draft_of(_with_status(given, kind, notes), kind), notes
+        draft, more = draft_of_values(given, kind)
+        return draft, [*notes, *more]
     taken, notes = _accepted(found, kind)
     lines = text.split("\n")
     other_lines = (Unread(one.line, one.end) for one in others if not own.line <= one.line <= own.end)
@@ -66,7 +68,8 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         for one in others[:_SHOWN]
     ]
     given = {"title": found.title, **taken, **values, "content": dict(found.content), "body": left}
-    return rows.draft_of(_with_status(given, kind, notes), kind), notes
+    draft, more = draft_of_values(given, kind)
+    return draft, [*notes, *more]
 
 
 def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
@@ -81,15 +84,35 @@ def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str
     return values, notes
 
 
-def _with_status(values: Mapping[str, Any], kind: Kind, notes: list[str]) -> dict[str, Any]:
-    """Return values in which the words of other tools for the status of a decision are memctl's; a note tells of words
-    that nobody knows."""
+def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[str]]:
+    """Return the draft of one record for the keys of a JSON object or a front matter, and notes on those that it has no
+    field for.
+
+    Raises MemctlError for a misspelt field and for a wrong value.
+    """
+    values, notes = _with_status(values, kind)
+    draft = rows.draft_of(values, kind)
+    own = (*ORDER, "author", TASK_ID, SOURCE_ID, rows.UNRESOLVED)
+    for name in values.keys() & draft.values.keys():
+        others = [one for one in KINDS.values() if name in one.defaults or name in (field.name for field in one.fields)]
+        if name not in own or (others and kind not in others):
+            whose = f" (that is a field of {' and '.join(map(_article, others))})" if others else ""
+            what = "it is left out" if name in ORDER else "it is kept as a key of your own"
+            notes.append(f"{_article(kind)} has no field {name!r}{whose}: {what}")
+            if name in ORDER:
+                del draft.values[name]
+    return draft, sorted(notes)
+
+
+def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any], list[str]]:
+    """Return values in which the words of other tools for the status of a decision are memctl's, and a note, in a list,
+    on words that nobody knows."""
     stated = values.get("status")
     if kind is not DECISION or not isinstance(stated, str) or stated in kind.statuses:
-        return dict(values)
+        return dict(values), []
     status, is_known = adr_status.status_of(stated)
-    notes += [] if is_known else [f"unknown status {stated!r}; recorded as {status}"]
-    return {**values, "status": status}
+    notes = [] if is_known else [f"unknown status {stated!r}; recorded as {status}"]
+    return {**values, "status": status}, notes
 
 
 def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
@@ -179,7 +202,8 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
             if more.name and found.type == one.kind and more.line not in links.lines
         ]
         given = {"memory_type": found.type, "title": found.title, **values, "content": dict(found.content)}
-        given = _with_status(given | links.of(one, found), KINDS[found.type], notes)
+        given, unknown = _with_status(given | links.of(one, found), KINDS[found.type])
+        notes += [f"line {one.line}: {note}" for note in unknown]
         items.append((f"line {one.line}", given))
     taken = {number for one, _ in made for number in range(one.line, one.end + 1)} | links.lines
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]

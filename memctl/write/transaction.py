@@ -70,7 +70,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
             change = redact_file.without_credentials(change)
         change = guard.permit(memory, change, options.allow_owned)
-        _check(memory, change, options)
+        check(memory, change, options)
         advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
             return Outcome(change, advice=advice)
@@ -127,7 +127,7 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
     return Outcome(waiting[-1].change, pending="no commit was asked for", hint=hint, warning=warning)
 
 
-def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
+def check(memory: Memory, change: Change, options: WriteOptions) -> None:
     """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
     for write in change.writes:
         # A credential is redacted even if the mark makes the record too large.

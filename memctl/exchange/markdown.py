@@ -26,6 +26,7 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.phrases import indefinite
 from memctl.text.similar import comparable
 from memctl.write.create import Draft
 
@@ -162,7 +163,7 @@ def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: 
         values, untaken = _accepted(found, KINDS[found.type])
         notes += [f"line {one.line}: {note}" for note in untaken]
         notes += [
-            f"no field of a {found.type} fits: {_describe(more)}"
+            f"no field of {indefinite(found.type)} fits: {_describe(more)}"
             for more in one.more
             if more.name and found.type == one.kind and more.line not in links.lines
         ]

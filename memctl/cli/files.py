@@ -118,7 +118,7 @@ def files_command(
     found = priorities(memory, snapshot, wish, room, counter, memory_access.progress("reading the files"))
     shown = found.files[: limit or None]
     if as_pack:
-        _pack(memory, snapshot, found, (task, room.budget), given, as_json=as_json)
+        _pack(memory, snapshot, found, (task, room.budget), given, counter, as_json=as_json)
     elif as_json:
         output.json("files", _data(found, shown, room, counter), snapshot.faults, memory)
     else:
@@ -127,14 +127,20 @@ def files_command(
 
 
 def _pack(
-    memory: Memory, snapshot: Snapshot, found: Priorities, wish: tuple[str, int], given: PackOptions, *, as_json: bool
+    memory: Memory,
+    snapshot: Snapshot,
+    found: Priorities,
+    wish: tuple[str, int],
+    given: PackOptions,
+    counter: Counter,
+    *,
+    as_json: bool,
 ) -> None:
-    """Return the files to load ahead as a pack.
+    """Print the files to load ahead as a pack; `wish` is the task and the budget in tokens.
 
     Tokens are counted as for the kind of file among them with the most tokens per character.
     """
     task, budget = wish
-    counter = counter_of(memory, given)
     kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 

@@ -1,4 +1,4 @@
-"""The index: reading it, and staging texts that are not on the disk, also into a merge commit just made."""
+"""The index: reading it, staging texts that are not on the disk, and adding staged files to a new merge commit."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def refresh(repository: Repository) -> None:
 
 
 def remake_merge(repository: Repository) -> str:
-    """Replace the merge commit at HEAD by one with the tree of the index; return its id, "" if HEAD is no new merge.
+    """Replace the merge commit at HEAD by one with the tree of the index, and return its id.
 
-    A merge is new while Git still has MERGE_HEAD and its commit is a parent of HEAD.
+    Returns "" and changes nothing if HEAD is not a new merge: one whose merged commits Git still names in MERGE_HEAD.
     """
     try:
         merging = (repository.git_dir / "MERGE_HEAD").read_text().split()

@@ -132,7 +132,10 @@ _SHOWN = 12  # files in the message about an ambiguous marker
 
 
 def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
-    """Return the paths below the worktree's top that a person's path may mean: relative to `folder`, and to `top`."""
+    """Return the paths below the worktree's top that `text`, a path that a person typed, may mean.
+
+    It may be relative to `folder` or to `top`, the worktree's top.
+    """
     found = []
     for start in (os.path.realpath(folder), str(top)):
         place, name = os.path.split(os.path.normpath(os.path.join(start, text)))

@@ -80,7 +80,7 @@ class Texts(Protocol):
         """Return the texts of entries, without titles, by their numbers."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        """Return, by its number, for each entry the piece of its body in which words of a query occur.
+        """Return the piece of each entry's body in which words of a query occur, by the entry's number.
 
         Entries in which none of the words occurs are left out.
         """

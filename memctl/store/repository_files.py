@@ -79,7 +79,7 @@ class FilesOnDisk:
 
     def unchanged(self) -> dict[str, str]:
         """Return for each file, by path, the blob id that Git has of it, "" if the file is changed, staged or new."""
-        return self._known
+        return self._current_blobs
 
     def is_settled(self, path: str) -> bool:
         """Return whether a file was last written before Git was asked, so that Git's answer still holds."""
@@ -92,7 +92,7 @@ class FilesOnDisk:
         return frozenset(self._known_of(list(dict.fromkeys(paths))))
 
     def containing(self, texts: Collection[str]) -> frozenset[str]:
-        if "_known" in vars(self) or not texts or not all(map(_is_askable, texts)):
+        if "_current_blobs" in vars(self) or not texts or not all(map(_is_askable, texts)):
             return self._names if texts else frozenset()
         found = _own(index.entries(self._repository, *map(_pattern, texts), without=FOLDER))
         return frozenset(path for path in found if _is_plain(f"{self._repository.top}/{path}", path))
@@ -148,10 +148,10 @@ class FilesOnDisk:
         Of a few Git is asked alone, which spares it the look at all the others.
         """
         new = [path for path in paths if path not in self._looked]
-        alone = "_known" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
+        alone = "_current_blobs" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
         if alone and (not new or self._look_at(new)):
             return {path: blob for path in paths if (blob := self._looked[path]) is not None}
-        return {path: self._known[path] for path in paths if path in self._known}
+        return {path: self._current_blobs[path] for path in paths if path in self._current_blobs}
 
     def _look_at(self, paths: Sequence[str]) -> bool:
         """Take in what Git says of some files; False if one of them is a path that it takes for none of its own."""
@@ -163,10 +163,10 @@ class FilesOnDisk:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(self._known)
+        return frozenset(self._current_blobs)
 
     @cached_property
-    def _known(self) -> dict[str, str]:
+    def _current_blobs(self) -> dict[str, str]:
         """The blob of each file by path, "" where it must be looked at."""
         self._asked = time.time_ns()
         return _look(self._repository)

@@ -12,9 +12,9 @@ from itertools import product
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import EvictionPolicy
+from memctl.window.eviction.simulation import Replay, Simulation
 from memctl.window.messages import reading
 from tests.window import generated
-from tests.window.simulation import Replay, Simulation
 
 _CALLS = (80, 160, 320)
 _BUDGETS = (40_000, 70_000, 100_000)

@@ -16,11 +16,10 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window import CompressionEngine, ContextWindowManager, Conversation, Decision, EvictionEngine
+from memctl.window import CompressionEngine, ContextWindowManager, Conversation, Decision, EvictionEngine, Simulation
 from memctl.window import cascade as cascades
 from memctl.window.messages import reading
 from tests.window.loops import ANTHROPIC, CHAT, Loop
-from tests.window.simulation import Simulation
 
 _ARCHIVE = "transcripts-dev.tar.xz"
 _LOOPS = (

@@ -9,12 +9,12 @@ import msgspec
 
 from memctl.cli import output, token_counter
 from memctl.cli.command import command, reading
-from memctl.cli.source import read
+from memctl.cli.source import lines, read
 from memctl.cli.token_counter import model_option
-from memctl.errors import OK, REFUSED, MemctlError
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
 
 if TYPE_CHECKING:
-    from memctl.window import Advice, Measures, QualityMetric, Signal
+    from memctl.window import Advice, Measures, Performance, QualityMetric, Signal
 
 _SHOWN = 12  # changes, unless all are asked for
 _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
@@ -32,6 +32,9 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
 )
 @click.argument("source", metavar="FILE|-")
 @click.option("--task", default="", metavar="TEXT", help="The task of the context. [default: the task that it states]")
+@click.option(
+    "--transcript", metavar="FILE", help="The transcript of the context; shows how the model performs as it grows."
+)
 @model_option
 @click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with their measures.")
 @click.option("--all", "everything", is_flag=True, help=f"List all changes, not only the first {_SHOWN}.")
@@ -43,6 +46,7 @@ def quality_command(
     /,
     source: str,
     task: str,
+    transcript: str | None,
     model: str | None,
     with_blocks: bool,
     everything: bool,
@@ -64,16 +68,50 @@ def quality_command(
         raise MemctlError(f"{source} is empty", "give a text to judge")
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
-    metrics, signals, changes = quality.metrics(found), quality.signals(found), quality.advice(found)
+    done = _performance(transcript) if transcript else None
+    metrics, signals, changes = quality.metrics(found), quality.signals(found, done), quality.advice(found)
     if as_json:
         data = _data(found, metrics, signals, changes, around.counter.family.name)
+        data["performance"] = msgspec.to_builtins(done)
         output.json("quality", data, around.faults, around.memory)
     elif with_blocks:
         _print_blocks(found)
     else:
         _print(found, metrics, signals, changes if everything else changes[:_SHOWN], len(changes))
+        if done is not None:
+            print_performance(done)
     is_missed = strict and any(metric.is_met is False for metric in metrics)
     ctx.exit(REFUSED if is_missed or around.faults else OK)
+
+
+def _performance(transcript: str) -> Performance:
+    from memctl.window import performance, reading
+
+    with lines(transcript) as found:
+        window = reading.load(found, transcript).transcript
+    if window is None:
+        raise MemctlError(
+            f"{transcript} is not a transcript of Claude Code", "its times and results of tools are needed", USAGE
+        )
+    return performance.measure(window)
+
+
+def print_performance(found: Performance) -> None:
+    """Print how a model did in contexts of different sizes, and what a transcript can't show."""
+    rows = [
+        (
+            f"  {part.requests} requests",
+            f"{part.tokens:,} tokens",
+            "-" if part.seconds is None else f"{part.seconds:.1f} s",
+            "-" if part.error_rate is None else f"{part.error_rate:.1%} of {part.results} calls failed",
+        )
+        for part in found.parts
+    ]
+    output.text(
+        "\nAs the context grew" if rows else "\nThe transcript has too few requests to show how the model performed"
+    )
+    output.columns(rows)
+    output.text(f"  not measured: {', '.join(found.not_measured)}; only a language model can judge them")
 
 
 def _print(

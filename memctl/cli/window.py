@@ -17,6 +17,7 @@ COMMANDS = {
     "evict": ("window_compact", "Evict blocks of a conversation, and leave placeholders."),
     "compact": ("window_compact", "Make a conversation smaller without losing what must survive."),
     "audit": ("window_audit", "Sum up what a window's manager did, and what it evicted too early."),
+    "simulate": ("window_simulate", "Replay a transcript under eviction policies, side by side."),
 }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ import msgspec
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option, options
+from memctl.cli.quality import print_performance
 from memctl.cli.source import lines
-from memctl.errors import OK, REFUSED
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.store import named_file
 from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
@@ -26,7 +30,6 @@ from memctl.window import (
     ContextHealthMonitor,
     HealthSnapshot,
     Limit,
-    Performance,
     PressureReading,
     PressureZone,
     SeenConversation,
@@ -112,16 +115,25 @@ def _newest(ctx: click.Context, projects: str | None) -> Path:
     return claude_code.newest_transcript(Path(os.path.realpath(ctx.obj.folder)), kept)
 
 
+_EVERY = 2.0  # seconds between two looks at a live file
+
+
 @command(
     "status",
     ("memctl window status", "Show the newest Claude Code transcript of this project."),
     ("memctl window status request.json --window 128000", "Show a request's body, or messages as JSON."),
+    ("memctl window status session.jsonl --svg curve.svg", "Draw the curve of the tokens."),
+    ("memctl window status --watch", "Follow a live session; Ctrl-C ends it."),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking
+@click.option("--svg", "picture", metavar="FILE", help="Also draw the curve into this file (- for stdout).")
+@click.option("--watch", is_flag=True, help="Redraw whenever the file grows; on a terminal only.")
 @json_option
 @click.pass_context
-def status_command(ctx: click.Context, /, file: str | None, as_json: bool, **given: Any) -> None:
+def status_command(
+    ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **given: Any
+) -> None:
     """Show how full a model's context window is: its zone, what each component takes, how soon it is red.
 
     Zones are shares of what fits before the host compacts. Tokens of a transcript are those that the model reported;
@@ -134,13 +146,60 @@ def status_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
     auto_save_threshold), health_monitoring (metrics, alerts).
     """
     source = WindowSource(ctx, file, given)
+    if watch:
+        if not sys.stdout.isatty() or as_json or picture or source.file == "-":
+            raise MemctlError(
+                "--watch needs a file and a terminal, and takes neither --json nor --svg", exit_code=USAGE
+            )
+        _follow(source)
+        ctx.exit(OK)
+    if picture and os.path.realpath(picture) == os.path.realpath(source.file):
+        raise MemctlError(f"{picture} is the transcript itself", "name another file", USAGE)
     seen = source.read()
     limit = source.limit(seen)
     found = source.judge(seen, limit)
+    if picture:
+        thresholds = source.config.pressure.thresholds
+        drawn = curve.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
+        if picture == "-":
+            output.text(drawn, newline=False)
+            return
+        named_file.write(Path(picture), drawn)
     if as_json:
         output.json("window_status", _data(source, seen, limit, found))
     else:
         _print(source, seen, limit, found)
+
+
+def _follow(source: WindowSource) -> None:
+    """Redraw the status whenever the file changes, until the user interrupts."""
+    last: tuple[int, int] | None = (0, 0)
+    try:
+        while True:
+            now = _stamp(source.file)
+            if now != last:
+                last = now
+                seen = source.read()
+                limit = source.limit(seen)
+                click.clear()
+                _print(source, seen, limit, source.judge(seen, limit))
+                output.text("\nCtrl-C ends this")
+            time.sleep(_EVERY)
+    except KeyboardInterrupt:
+        output.text()
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
+    """Return when a file was last changed, and its size; None if it is missing, which its reader reports."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _headline(reading: PressureReading) -> str:
+    return f"{reading.zone.value}, {reading.current_tokens:,} of {reading.max_tokens:,} tokens"
 
 
 def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> None:
@@ -288,29 +347,9 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
             output.text("\nnothing alarms")
         _print_past(begun, {alert.metric for alert in alerts})
         if seen.transcript:
-            _print_performance(performance.measure(seen.transcript))
+            print_performance(performance.measure(seen.transcript))
     source.warn(seen, limit)
     ctx.exit(REFUSED if alerts else OK)
-
-
-def _print_performance(found: Performance) -> None:
-    """Print how a model did in contexts of different sizes, and what a transcript can't show."""
-    rows = [
-        (
-            f"  {part.requests} requests",
-            f"{part.tokens:,} tokens",
-            "-" if part.seconds is None else f"{part.seconds:.1f} s",
-            "-" if part.error_rate is None else f"{part.error_rate:.1%} of {part.results} calls failed",
-        )
-        for part in found.parts
-    ]
-    output.text(
-        "\nAs the context grew" if rows else "\nThe transcript has too few requests to show how the model performed"
-    )
-    output.columns(rows)
-    if found.drop:
-        output.text(f"  performance drop: {found.drop}")
-    output.text(f"  not measured: {', '.join(found.not_measured)}; only a language model can judge them")
 
 
 def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:

@@ -56,6 +56,7 @@ from memctl.window.eviction.scores import (
     Scoring as Scoring,
     ScoringInput as ScoringInput,
 )
+from memctl.window.eviction.simulation import Replay as Replay, Simulation as Simulation
 from memctl.window.fidelity import Fidelity as Fidelity, GradedQuestion as GradedQuestion, Question as Question
 from memctl.window.health import (
     Alert as Alert,

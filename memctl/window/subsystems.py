@@ -162,9 +162,10 @@ def parts(
     """Return the arguments of a ContextWindowManager by name, made from settings; those in `more` are taken as they
     are.
 
-    With a memory there are a `state_manager` and a log of decisions. Files that the settings name are in `folder`;
-    without one in the memory's project, or beside the file of the settings. `now` returns the time. The key `unused`
-    has a line for each setting or argument that has no effect. Raises MemctlError.
+    With a memory there are a `state_manager` and a log of decisions. Files that the settings name are in `folder`; if
+    that is None, in the memory's project, or without a memory beside the file of the settings. `now` returns the time.
+    The key `unused` has a line for each setting or argument that has no effect. Raises MemctlError for wrong settings,
+    and for a file that the settings name if there is no folder to put it into.
     """
     config = settings(given, memory)
     now = now or ((lambda: memory.now) if memory is not None else clock)

@@ -6,11 +6,13 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from statistics import median
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -185,6 +187,7 @@ def test_broken_lines_are_reported(memctl: Memctl, session: Path, tmp_path: Path
     for command, *more in (
         ("status",),
         ("health",),
+        ("simulate", "--budget", "90000", "--policy", "fifo"),
         ("evict", "--free", "10", "-o", out),
         ("compact", "--free", "10", "-o", out),
     ):
@@ -283,6 +286,21 @@ def test_health_names_the_transcript_that_it_read(memctl: Memctl, repo: Path, se
     assert out.splitlines()[0].endswith("a.jsonl")
 
 
+def test_the_curve_is_drawn(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+    file = tmp_path / "curve.svg"
+    memctl("window", "status", str(session), "--svg", str(file))
+    root = ElementTree.fromstring(file.read_text())
+    assert root.tag.endswith("svg")
+    assert ElementTree.fromstring(memctl("window", "status", str(session), "--svg", "-").out).tag == root.tag
+
+
+def test_the_curve_is_not_drawn_over_the_transcript(memctl: Memctl, session: Path) -> None:
+    before = session.read_bytes()
+    refused = memctl("window", "status", str(session), "--svg", str(session), code=2)
+    assert "is the transcript itself" in refused.err
+    assert session.read_bytes() == before
+
+
 def test_control_characters_of_a_transcript_do_not_reach_a_terminal(session: Path) -> None:
     call = {"type": "tool_use", "id": "evil", "name": "Ba\x1b]0;sh", "input": {"command": "x\x1b[2J"}}
     result = {"type": "tool_result", "tool_use_id": "evil", "content": "y" * 90_000}
@@ -295,8 +313,8 @@ def test_control_characters_of_a_transcript_do_not_reach_a_terminal(session: Pat
     assert "evil" not in shown
 
 
-def on_a_terminal(*args: str) -> str:
-    """What a run of memctl shows on a terminal."""
+def on_a_terminal(*args: str, until: str = "", stop: bool = False) -> str:
+    """What a run of memctl shows on a terminal; with `stop` it gets a Ctrl-C once `until` is there."""
     master, slave = pty.openpty()
     process = subprocess.Popen([sys.executable, "-m", "memctl", *args], stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
@@ -307,9 +325,24 @@ def on_a_terminal(*args: str) -> str:
                 shown += os.read(master, 65_536).decode(errors="replace")
             except OSError:
                 break
+        if stop and until in shown:
+            process.send_signal(signal.SIGINT)
+            stop = False
     assert process.wait(timeout=30) == 0, shown
     os.close(master)
     return shown
+
+
+def test_watching_follows_a_file_and_ends_cleanly(session: Path) -> None:
+    shown = on_a_terminal("window", "status", str(session), "--watch", until="Ctrl-C ends this", stop=True)
+    assert "167,000" in shown
+    assert "Traceback" not in shown
+    assert "error" not in shown
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["--svg", "x.svg"]])
+def test_watching_needs_a_terminal(memctl: Memctl, session: Path, more: list[str]) -> None:
+    assert "--watch" in memctl("window", "status", str(session), "--watch", *more, code=2).err
 
 
 def test_health_shows_metrics_and_alarms(memctl: Memctl, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ for name in ("TaskState", "EvictionEngine", "CompressionEngine", "ContextWindowM
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     loaded = {line.split()[0]: set(line.split()[1:]) for line in lines}
     late = (
-        *("eviction.engine", "compression.engine", "compression.reduction"),
+        *("eviction.engine", "eviction.simulation", "compression.engine", "compression.reduction"),
         *("orchestrator", "state.checkpoints", "health"),
     )
     has = {name: {one for one in late if f"memctl.window.{one}" in found} for name, found in loaded.items()}

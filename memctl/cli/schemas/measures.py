@@ -40,6 +40,14 @@ _ALERT = {
     "limit": float,
 }
 _TREND = {"direction": str, "slope": float, "mean": float | None, "samples": int}
+_POLICY_RUN = {
+    "policy": str,
+    **dict.fromkeys(("tokens", "saved", "peak", "evictions", "blocks_evicted", "over_budget", "regrets"), int),
+    "regret_tokens": int,
+    "regrets_per_100_requests": float,
+    "regret_tokens_per_100_requests": float,
+    "curve": [int],
+}
 _KEPT = {"of": int, "kept": int}
 
 _RATES = ("utilization_pct", "velocity_tokens_per_turn", "forecast_tokens_per_turn", "usual_tokens_per_turn")
@@ -150,6 +158,7 @@ KINDS: dict[str, Shape] = {
                 "stale": float,
             }
         ],
+        "performance": ({str: object}, None),
     },
     "threshold": {
         "observations": int,
@@ -292,6 +301,17 @@ KINDS: dict[str, Shape] = {
         "reasons": {str: int},
         "model": {"asked": int, "used": int, "refused": int},
         "results": {str: int},
+    },
+    "window_simulation": {
+        "source": str,
+        "model": str,
+        "budget": int,
+        "trigger": float,
+        "target": float,
+        "broken_lines": int,
+        "requests": int,
+        "unmanaged": {"tokens": int, "peak": int, "curve": [int]},
+        "policies": [_POLICY_RUN],
     },
     "eviction": {
         "reached": bool,

@@ -1,7 +1,8 @@
 """The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
-Shares are of the tokens of all blocks; only density is of the whole text. Health is of blocks without markup, because
-its target, 80 %, and that of density, 75 %, can't both be met of one whole.
+A metric that is a share is a share of the tokens of all blocks; only density is a share of the whole text, and flow one
+of the blocks with text. Health does not count markup as useless: else a text that just meets the target of density,
+75 %, could not meet that of health, 80 %.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from memctl.record.notices import NOTICES
 from memctl.window.policy import relevance
 from memctl.window.policy.blocks import CODE, DATA
 from memctl.window.policy.measures import Measured, Measures
+from memctl.window.policy.performance import Performance
 from memctl.window.policy.relevance import CRITICAL, WEIGHTY
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
@@ -111,7 +113,7 @@ def irrelevance(found: Measures) -> float | None:
 
 
 def flow(found: Measures) -> float:
-    """Return the fraction of a text's tokens that are in blocks of at most 200 tokens."""
+    """Return the fraction of the tokens of all blocks with text that are in blocks of at most 200 tokens."""
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)
     return 1 - long / content if content else 1.0
@@ -188,7 +190,6 @@ def _type(item: Measured) -> str:
 # When a context should be compressed for its quality (rules.md#quality).
 _MOST_TOKENS, _CLUSTERS, _THIN, _IRRELEVANT, _REDUNDANT, _STALE = 1_000, 0.30, 0.70, 0.40, 0.25, 0.30
 _DISORDER = 0.5  # more pairs of blocks the wrong way round than the right way
-_DROP = "twice the errors or the time"
 _HEAD = 2_000  # characters in which a pack says what it is
 
 
@@ -206,13 +207,14 @@ class Signal(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-def signals(found: Measures) -> list[Signal]:
-    """Return all triggers for a compression of a measured text, by group.
+def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
+    """Return all triggers for a compression of a measured text: first of performance, then of relevance and structure.
 
     They are meant for a context that has grown. A pack is chosen anew from the memory within a budget, so that for a
-    pack only the triggers of relevance are judged, and only if it has a task.
+    pack only the triggers of relevance are judged, and only if it has a task. `performance` is that of the model in the
+    session whose context the text is, None if unknown.
     """
-    judged = _judged(found)
+    judged = _judged(found, performance)
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
     if not any(notice in head for notice in NOTICES):
         return judged
@@ -220,7 +222,7 @@ def signals(found: Measures) -> list[Signal]:
     return [one if found.task and one.group == "relevance" else msgspec.structs.replace(one, **aside) for one in judged]
 
 
-def _judged(found: Measures) -> list[Signal]:
+def _judged(found: Measures, performance: Performance | None) -> list[Signal]:
     tokens, task, dense = found.parsed.tokens, found.task, density(found)
     groups = relevance.clusters([item.block for item in found.irrelevant])
     alike = found.share(sum(block.tokens for group in groups for block in group)) if task else None
@@ -233,7 +235,7 @@ def _judged(found: Measures) -> list[Signal]:
     outdated = f"on the task, but outdated: lines {', '.join(map(str, false[:8]))}"
     return [
         _above("context length", "performance", tokens, _MOST_TOKENS, filter_),
-        Signal("performance drop", "performance", "-", _DROP, None, "`memctl window health` shows it for a transcript"),
+        _drop(performance),
         _above("similar clusters", "performance", alike, _CLUSTERS, f"alike, off the task: {named}" if groups else ""),
         Signal("density drop", "performance", f"{dense * 100:.0f} %", f"< {_THIN * 100:.0f} %", dense < _THIN),
         _above("irrelevant content", "relevance", irrelevance(found), _IRRELEVANT),
@@ -257,6 +259,15 @@ def _above(
         return Signal(name, group, "-", limit, None, unknown)
     is_told = value > most or isinstance(most, float)
     return Signal(name, group, shown.format(value).replace("%", " %"), limit, value > most, why if is_told else "")
+
+
+def _drop(performance: Performance | None) -> Signal:
+    name, group, limit = "performance drop", "performance", "twice the errors or the time"
+    if performance is None:
+        return Signal(name, group, "-", limit, None, "needs the transcript of a session, of 30 requests and more")
+    if not performance.parts:
+        return Signal(name, group, "-", limit, None, "too few requests")
+    return Signal(name, group, performance.drop or "none", limit, bool(performance.drop))
 
 
 _REPEATED = 0.5  # of a block is in an earlier one: it can go, or refer to it

@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
+from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 
+from memctl.text.xml import clean
 from memctl.transcript.window import Compaction, Window
 from memctl.window.messages.content import ContentBlock
-from memctl.window.pressure.monitor import CLIENT_ESTIMATED, MODEL_REPORTED, USUAL_GROWTH, trimmed_mean
+from memctl.window.pressure.limits import Limit
+from memctl.window.pressure.monitor import CLIENT_ESTIMATED, MODEL_REPORTED, USUAL_GROWTH, Thresholds, trimmed_mean
 
 _FEWEST_REQUESTS = 8  # of a session whose growth tells something
 _FEWEST_SESSIONS = 5  # of which a median tells something
@@ -22,8 +26,8 @@ _FEWEST_SESSIONS = 5  # of which a median tells something
 class Curve(msgspec.Struct, frozen=True):
     """The tokens of each request (`points`), and where the context was compacted.
 
-    `beginning` is the known part of the first request's text; `source` says who counted; `times` are those of the
-    requests, () if unknown.
+    `beginning` is the part of the first request's text that the transcript has. `source` says whether the model or the
+    client counted. `times` are those of the requests, () if unknown.
     """
 
     points: tuple[int, ...] = ()
@@ -73,6 +77,20 @@ def of_blocks(found: Sequence[ContentBlock], overhead: int = 0) -> Curve:
 MARK = "|"  # a compaction
 _NARROWEST = 4  # characters of a window, on average
 _STEPS = "▁▂▃▄▅▆▇█"
+_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 900, 320, 70, 40, 20, 40  # of the picture and its margins, in pixels
+_MOST_POINTS = 800  # about one a pixel
+# Colours that differ on white and on black; the viewer's setting chooses.
+_STYLE = """
+svg { color-scheme: light dark; background: #ffffff; font: 12px sans-serif; }
+text { fill: #24292f; } .title { font-size: 14px; font-weight: bold; }
+.axis { stroke: #8c959f; } .curve { fill: none; stroke: #0969da; stroke-width: 1.5; }
+.compaction { stroke: #8250df; stroke-dasharray: 4 3; }
+.yellow { stroke: #bf8700; } .orange { stroke: #bc4c00; } .red { stroke: #cf222e; }
+@media (prefers-color-scheme: dark) {
+svg { background: #0d1117; } text { fill: #e6edf3; } .axis { stroke: #7d8590; } .curve { stroke: #58a6ff; }
+.compaction { stroke: #bc8cff; } .yellow { stroke: #d29922; } .orange { stroke: #db6d28; } .red { stroke: #f85149; }
+}
+"""
 
 
 def sparkline(curve: Curve, top: int, width: int = 60) -> str:
@@ -105,3 +123,51 @@ def bar(share: float, width: int = 20) -> str:
     """Return a bar of `width` characters that is full at a share of 1."""
     filled = min(max(round(share * width), 1 if share > 0 else 0), width)
     return "#" * filled + "." * (width - filled)
+
+
+def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
+    """Return the curve as SVG, with the zones' borders and the compactions, for light and dark pages."""
+    points, top = len(curve.points), max([limit.usable, *curve.points])
+    right, floor = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+
+    def x(point: float) -> float:
+        return round(_LEFT + point / max(points - 1, 1) * (right - _LEFT), 1)
+
+    def y(tokens: float) -> float:
+        return round(floor - tokens / top * (floor - _TOP), 1)
+
+    def line(name: str, x1: float, y1: float, x2: float, y2: float) -> tuple[str, dict[str, Any], str]:
+        return "line", {"class": name, "x1": x1, "y1": y1, "x2": x2, "y2": y2}, ""
+
+    def text(words: str, x: float, y: float, **more: str) -> tuple[str, dict[str, Any], str]:
+        return "text", {"x": x, "y": y, **more}, words
+
+    def label(words: str, y: float, x: float = _LEFT - 6) -> tuple[str, dict[str, Any], str]:
+        return text(words, x, y, **{"text-anchor": "end"})
+
+    parts = [("title", {}, title), ("style", {}, _STYLE), text(title, _LEFT, _TOP - 18, **{"class": "title"})]
+    for name in ("yellow", "orange", "red"):
+        tokens = getattr(thresholds, name) * limit.usable
+        parts += [line(name, _LEFT, y(tokens), right, y(tokens)), label(f"{tokens:,.0f}", y(tokens) + 4)]
+        parts += [text(name, _LEFT + 6, y(tokens) - 4)]
+    parts += [line("axis", _LEFT, floor, right, floor), line("axis", _LEFT, _TOP, _LEFT, floor)]
+    parts += [label(f"{tokens:,}", y(tokens) + 4) for tokens in (0, top)]
+    parts += [label("tokens", _HEIGHT - 12), label(f"{points:,} requests", _HEIGHT - 12, right)]
+    for place in (x(max(compaction.at - 0.5, 0)) for compaction in curve.compactions):
+        parts.append(line("compaction", place, _TOP, place, floor))
+    start = 0
+    for segment in curve.segments:
+        drawn = _thinned(segment, max(_MOST_POINTS * len(segment) // max(points, 1), 1))
+        step = len(segment) / max(len(drawn), 1)
+        places = [f"{x(start + number * step)},{y(tokens)}" for number, tokens in enumerate(drawn)]
+        ends = places * 2 if len(places) == 1 else places  # a line needs two ends
+        shape = {"class": "curve", "stroke-linecap": "round", "points": " ".join(ends)}
+        parts += [("polyline", shape, "")] if places else []
+        start += len(segment)
+    box = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img"}
+    root = ElementTree.Element("svg", box)
+    for tag, attributes, words in parts:
+        made = ElementTree.SubElement(root, tag, {name: str(value) for name, value in attributes.items()})
+        made.text = clean(words) or None
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"

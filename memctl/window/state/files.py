@@ -89,7 +89,10 @@ class StateFiles(StoredState):
 
 @contextmanager
 def alone(folder: Path, path: str) -> Iterator[None]:
-    """Hold a lock on a file of the project, so that no other process writes it; raises MemctlError."""
+    """Hold a lock on a file of the project, so that no other process writes it.
+
+    Raises MemctlError if another process holds the lock for ten seconds, and if the lock can't be made.
+    """
     file = files.locate(folder, path)
     try:
         with lock.hold_passing(file.with_name(f".memctl.{file.name}.lock"), _PATIENCE):

@@ -12,12 +12,12 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.eviction.references import BlockReference, pairs
+from memctl.window.eviction.simulation import Replay, Simulation
 from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.messages.conversation import Conversation
 from tests.conftest import slow
 from tests.window import generated
-from tests.window.simulation import Replay, Simulation
 
 COUNTER = Counter(FAMILIES["claude"])
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from memctl.transcript import window
-from memctl.window.policy import performance
+from memctl.window.policy import performance, quality
 from memctl.window.policy.performance import Part, Performance
 from tests.conftest import Memctl
+from tests.window.policy.texts import measured
 
 
 def transcript(number: int, slow: int = 1, failing: int = 0) -> list[str]:
@@ -51,17 +54,22 @@ def test_few_requests_and_odd_times_tell_nothing() -> None:
     assert performance.measure(window.read(odd)).parts[0].seconds is None
 
 
-def test_a_drop_is_twice_the_errors_or_the_time() -> None:
-    assert (done(9).drop, done(30).drop) == ("", "")
-    assert done(60, 4).drop
+@pytest.mark.parametrize(("given", "fired"), [(None, None), (done(9), None), (done(30), False), (done(60, 4), True)])
+def test_a_drop_is_a_trigger(given: Performance | None, fired: bool | None) -> None:
+    found = {one.name: one for one in quality.signals(measured("Some text."), given)}["performance drop"]
+    assert found.fired is fired
 
 
-def test_health_shows_it_and_names_what_is_not_measured(memctl: Memctl, tmp_path: Path) -> None:
+def test_quality_and_health_show_it_and_name_what_is_not_measured(memctl: Memctl, tmp_path: Path) -> None:
     session = tmp_path / "session.jsonl"
     session.write_text("\n".join(transcript(30, slow=3)) + "\n")
-    shown = memctl("window", "health", str(session), code=None).out
-    assert "performance drop: seconds 2.0 -> 6.0" in shown
+    text = tmp_path / "text.md"
+    text.write_text("Some text.")
+    shown = memctl("quality", str(text), "--transcript", str(session)).out
+    assert "performance drop  seconds 2.0 -> 6.0" in shown
     assert "not measured: response quality, consistency" in shown
+    assert memctl("quality", str(text), "--json").data["performance"] is None
+    assert "is not a transcript" in memctl("quality", str(text), "--transcript", str(text), code=2).err
     health = memctl("window", "health", str(session), "--json", code=None).data["performance"]
     assert [part["seconds"] for part in health["parts"]] == [2.0, 2.0, 6.0]
-    assert "10 requests  34,500 tokens  6.0 s" in shown
+    assert "10 requests  34,500 tokens  6.0 s" in memctl("window", "health", str(session), code=None).out

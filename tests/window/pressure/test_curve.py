@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,9 @@ from memctl.transcript import window
 from memctl.window import status
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.config import WindowConfig
-from memctl.window.pressure.curve import Compaction, Curve, bar, of_transcript, sparkline
+from memctl.window.pressure.curve import Compaction, Curve, bar, of_transcript, sparkline, svg
 from memctl.window.pressure.limits import Limit
-from memctl.window.pressure.monitor import CLIENT_ESTIMATED, MODEL_REPORTED, PressureZone
+from memctl.window.pressure.monitor import CLIENT_ESTIMATED, MODEL_REPORTED, PressureZone, Thresholds
 from tests.window import generated
 from tests.window.texts import COUNTER, TASK, assistant, result, text, use, user
 
@@ -240,12 +241,29 @@ def test_whatever_the_curve_it_can_be_drawn(points: list[int], cuts: list[int], 
     curve = Curve(tuple(points), compactions=tuple(Compaction(cut, 0) for cut in found))
     drawn = sparkline(curve, 167_000, width)
     assert "\n" not in drawn
+    root = ElementTree.fromstring(svg(curve, LIMIT, Thresholds(), title))
+    lines = [one for one in root.iter() if one.get("class") == "compaction"]
+    assert len(lines) == len(found)
+
+
+def test_a_picture_names_its_zones_and_its_ends() -> None:
+    root = ElementTree.fromstring(svg(Curve((1, 2)), LIMIT, Thresholds(), "t"))
+    texts = {one.text for one in root.iter() if one.tag.endswith("text")}
+    assert {"yellow", "orange", "red", "tokens", "0", "167,000", "150,300"} <= texts
 
 
 def test_the_components_of_counted_messages_sum_to_the_whole() -> None:
     found = status.read([json.dumps([user("Fix it."), assistant("Done.")])], "m", lambda _: COUNTER)
     judged = status.judge(found, LIMIT, WindowConfig())
     assert sum(part.used for part in judged.parts) == judged.reading.current_tokens > 0
+
+
+def test_a_picture_escapes_its_title_and_fits_both_kinds_of_page() -> None:
+    drawn = svg(Curve((1, 2)), LIMIT, Thresholds(), "</title><script>alert(1)</script>\x00")
+    root = ElementTree.fromstring(drawn)
+    assert not [one for one in root.iter() if one.tag.endswith("script")]
+    assert "prefers-color-scheme: dark" in drawn
+    assert "\ufffd" in drawn
 
 
 def test_a_bar_is_full_at_its_limit_and_shows_the_least() -> None:

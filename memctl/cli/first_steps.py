@@ -40,8 +40,10 @@ class FirstStep(NamedTuple):
         return shlex.join(("memctl", *self.words))
 
     def arguments(self, top: Path) -> list[str]:
-        """Return the words; the path of an `import` is made absolute, since it would be read below the current
-        directory."""
+        """Return the words for a call in the current directory.
+
+        The path of an `import` is made absolute, since it is relative to `top`.
+        """
         return [*self.words[:-1], str(top / self.words[-1])] if self.words[0] == "import" else list(self.words)
 
 

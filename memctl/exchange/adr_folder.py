@@ -60,10 +60,10 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
 
 class Decisions:
-    """The decisions of a snapshot, each with the name of its ADR file: that which it was imported from, or a new one.
+    """The decisions of a snapshot, each with the name of its ADR file.
 
-    `present` are the names of the files in the folder for the export. A decision that was exported there before keeps
-    its number.
+    A decision has the name of the file that it was imported from, or a new one. `present` are the names of the files in
+    the folder for the export. A decision that was exported there before keeps its number.
     """
 
     def __init__(self, snapshot: Snapshot, present: Iterable[str]) -> None:
@@ -83,8 +83,11 @@ class Decisions:
         return self._files[record.path]
 
     def text(self, record: Record, form: Form | None = None) -> str:
-        """Return the text of a decision's ADR file in a form; by default in the form of the file that it was imported
-        from."""
+        """Return the text of a decision's ADR file in a form.
+
+        Without a `form` it is that of the file from which the decision was imported, or else that of most imported
+        decisions.
+        """
         origin = self.origins.get(record.path)
         body = restore(self._snapshot.body(record), origin.links if origin else {})
         successors, predecessors = self._others(record.superseded_by), self._others(record.supersedes)
@@ -111,7 +114,9 @@ def export_folder(
 ) -> list[ExportedFile]:
     """Return the decisions among the records as files of a folder, without writing them. The folder need not exist.
 
-    Raises MemctlError if two decisions have the same file name, or if a file would be written through a symbolic link.
+    `form` is the form of all files; with None each decision has the form in which it was imported, or else that of most
+    imported decisions. Raises MemctlError if two decisions have the same file name, or if a file would be written
+    through a symbolic link.
     """
     if folder.exists() and not folder.is_dir():
         raise MemctlError(f"{folder} is not a folder", exit_code=USAGE)
@@ -143,9 +148,10 @@ def _last_exports(memory: Memory) -> dict[str, str]:
 
 
 def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile]) -> None:
-    """Write the exported files that are new or differ from the folder's, and store digests of all in the Git directory.
+    """Write those of the exported files that are new or differ from the folder's.
 
-    Files that were edited in the folder are overwritten: ask the user before.
+    Files that were edited in the folder are overwritten: ask the user before. Digests of all exported files are stored
+    in the Git directory, so that a later export recognises files that nobody edited.
     """
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
     folder = Path(os.path.realpath(folder))  # the folder may be a symbolic link, its files may not

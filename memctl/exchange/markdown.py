@@ -164,8 +164,10 @@ def _places(unread: Iterable[Unread], lines: list[str]) -> str:
 
 
 def is_markdown(source: str, text: str) -> bool:
-    """Return whether a source of records is Markdown and not JSON Lines, by the file's name, else by its first
-    character."""
+    """Return whether a source of records is Markdown and not JSON Lines.
+
+    `source` is the name of the file, which decides; if it does not, the first character of `text` does.
+    """
     if source.lower().endswith((".md", ".markdown")):
         return True
     return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")

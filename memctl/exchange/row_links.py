@@ -39,8 +39,10 @@ class RowLinks:
         self._changes: dict[str, tuple[Record, dict[str, Any]]] = {}  # of existing records, by id
 
     def complete(self) -> list[tuple[Record, dict[str, Any]]]:
-        """Resolve the links of all rows and add their other ends; return the existing records that change, with new
-        values."""
+        """Resolve the links of all rows, and add the other ends to the linked records.
+
+        Returns the existing records that change, each with its new values.
+        """
         for one in self._rows:
             self._resolve(one)
         for one in self._rows:

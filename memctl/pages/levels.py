@@ -29,7 +29,8 @@ _BLOCKERS = 5  # issues, and blockers of tasks, on level 1
 _LISTED = 100  # records of a kind that levels 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
 _BLOCK = lazy_regex(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
-_ONLY_COUNTED = tuple(name for name in KNOWLEDGE if name not in ("decision", "issue", "state", "learning"))
+# The types whose open records a level counts: a section leaves learnings to its details, and these the tasks to it.
+_COUNTED = {2: [name for name in KNOWLEDGE if name != "learning"], 3: [name for name in KNOWLEDGE if name != "state"]}
 _TAGS = 40  # in the index
 
 
@@ -110,9 +111,10 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
-    """Return the content of level 2 for a section's page, with more records than the page has room for.
+    """Return the content of level 2 for a section's page.
 
     It has the overview, decisions with one sentence of their reason, open records, next actions, and links to level 3.
+    Its lists have more records than the page has room for; `fit_section` shortens them.
     """
     content = content_fields.content(pages.SECTION, page.body)
     details = snapshot.outline.details_of(page.id)
@@ -132,7 +134,7 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
             _records(snapshot, "state", places),
             lambda one: _entry(links, one, f"{one.completion_percentage or 0} %"),
         ),
-        left_out=_count_open(snapshot, places, "decision", "issue", "state"),
+        left_out=_count_open(snapshot, places, 2),
         details=tuple(_page_entry(detail) for detail in details),
         files=_files_entry(page) if page.paths else None,
         more=_other_parts(links, page),
@@ -140,9 +142,10 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
 
 
 def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
-    """Return the content of level 3 for a page of details, with more records than the page has room for.
+    """Return the content of level 3 for a page of details.
 
-    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`.
+    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`. Its lists have
+    more records than the page has room for; `fit_detail` shortens them.
     """
     parent = snapshot.outline.find(page.section or "")
     siblings = snapshot.outline.details_of(page.section or "")
@@ -163,7 +166,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
             _records(snapshot, "learning", places),
             lambda one: _entry(links, one, _sentence(snapshot, one, "lesson")),
         ),
-        left_out=_count_open(snapshot, places, "decision", "issue", "learning", *_ONLY_COUNTED),
+        left_out=_count_open(snapshot, places, 3),
         files=tuple(
             ListEntry(f"§4.{ref}", markdown.code(ref), links.file(pages.code_path(ref))) for ref in page.code_refs
         ),
@@ -244,9 +247,9 @@ def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> lis
     return sorted(found, key=lambda record: -record.importance)[:_LISTED]
 
 
-def _count_open(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
-    """Return the number of open records of some types at some places (markers)."""
-    return sum(snapshot.catalogue.count(name, place) for name in types for place in places)
+def _count_open(snapshot: Snapshot, places: Sequence[str], level: int) -> int:
+    """Return the number of open records at some places (markers), of the types that a level counts."""
+    return sum(snapshot.catalogue.count(name, place) for name in _COUNTED[level] for place in places)
 
 
 def _page_entry(page: Page, note: str = "") -> ListEntry:
@@ -349,9 +352,10 @@ _SLACK = (
 
 
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
-    """Shorten the lists of a level 2 page to its limit of tokens; decisions, issues and tasks take turns.
+    """Return a level 2 page with its lists shortened so that it keeps to its limit of tokens.
 
-    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    The lists of decisions, issues and tasks get their entries in turn, one of each, while there is room. `render`
+    returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
@@ -360,9 +364,10 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
-    """Shorten the lists of a level 3 page to its limit of tokens; decisions, issues and learnings take turns.
+    """Return a level 3 page with its lists shortened so that it keeps to its limit of tokens.
 
-    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    The lists of decisions, issues and learnings get their entries in turn, one of each, while there is room. `render`
+    returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from heapq import nsmallest
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from memctl.sources.facts import Progress
 from memctl.sources.generated_files import Generated
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
-from memctl.sources.score import RELEVANCE, FileKnowledge, by_task, score
+from memctl.sources.score import RELEVANCE, FileKnowledge, Score, by_task, score
 from memctl.sources.sizes import TokenSizes
 from memctl.sources.task import FileMention
 from memctl.store.file_texts import FileMatches
@@ -25,6 +26,7 @@ from memctl.store.memory import Memory
 from memctl.text.globs import is_pattern
 from memctl.tokens.count import Counter
 
+_NOTHING = Score(0.0, 0.0, 0.0, 0.0, ())
 _LIKELY = 5  # files that match a task best, whose imports and importers get points
 
 
@@ -33,7 +35,8 @@ class FileRequest(msgspec.Struct, frozen=True):
 
     `task` is the text of the task, "" for none. `active` are the files that a person works on, as she named them,
     relative to `folder`; `globs` limit the ranked files (() for all). `shown` is the number of the best files that are
-    shown; the tokens of these files are counted rather than estimated.
+    shown; the tokens of these files are counted rather than estimated. With a task, `lists_all` asks for all files, and
+    without it those of which nothing is known are left out behind the shown ones.
     """
 
     task: str = ""
@@ -41,10 +44,13 @@ class FileRequest(msgspec.Struct, frozen=True):
     folder: Path = Path()
     globs: tuple[str, ...] = ()
     shown: int = 0
+    lists_all: bool = False
 
 
 class Priorities(msgspec.Struct, frozen=True):
     """The ranked files, the best first, and the paths of the active files.
+
+    `unlisted` counts the ranked files that `files` leaves out, all of which have a score of 0.
 
     A file is active if it has uncommitted changes, or if the task or a person names it. `refused` are pairs of a file
     that never enters a model's context and the reason; `unsearched` are pairs of a file whose text was not searched and
@@ -55,6 +61,7 @@ class Priorities(msgspec.Struct, frozen=True):
     active: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     unsearched: tuple[tuple[str, str], ...] = ()
+    unlisted: int = 0
 
 
 def priorities(
@@ -81,6 +88,7 @@ def priorities(
     given = _active_files(wish, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))
+    found = contents.keys() & (texts.shares.keys() | named.keys() | lately.ago.keys() | active)
     known = {
         path: FileKnowledge(
             match=texts.shares.get(path, 0.0),
@@ -89,25 +97,32 @@ def priorities(
             changed=lately.moments.get(path, ""),
             is_modified=path in lately.operations,
             ago=lately.ago.get(path),
-            todos=content.facts.todos,
+            todos=contents[path].facts.todos,
             issues=tuple(issues.get(path, ())),
         )
-        for path, content in contents.items()
+        for path in (found if wish.task else contents)
     }
     near = nearness(contents, active, given, _likely(known) if wish.task else {})
-    known |= {path: msgspec.structs.replace(known[path], near=each) for path, each in near.items()}
+    nothing = FileKnowledge()
+    known |= {path: msgspec.structs.replace(known.get(path, nothing), near=each) for path, each in near.items()}
+    wanted = _matching(contents, wish.globs)
     scored = [
         ScoredFile(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
-        for path in _matching(contents, wish.globs)
+        for path in wanted
+        if path in known
     ]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
+    rest = [path for path in wanted if path not in known]
+    listed = sorted(rest) if wish.lists_all else nsmallest(wish.shown - len(scored), rest)
+    scored += [ScoredFile(path, contents[path], _NOTHING) for path in listed]
     sizes = TokenSizes(counter, sources.files, sources.cache, sources.known)
     by_text = frozenset(path for path, content in contents.items() if content.facts.is_generated)
     is_generated = Generated(memory.repository, contents.keys(), by_text)
     choices = tuple(choose(scored, room, sizes.look_up, sizes.count, wish.shown, is_generated.reason))
     sizes.keep()
     refusals = tuple(sorted(sources.refusals.items()))
-    return Priorities(choices, tuple(sorted(active)), refusals, tuple(sorted(texts.left_out.items())))
+    unsearched = tuple(sorted(texts.left_out.items()))
+    return Priorities(choices, tuple(sorted(active)), refusals, unsearched, len(rest) - len(listed))
 
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:

@@ -28,8 +28,7 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class Heading(NamedTuple):
-    """A heading: its level, its text as Markdown, the offset where it begins, and the offset where the text after it
-    begins."""
+    """A heading: its level, its text as Markdown, its offset in the text, and the offset of what follows its lines."""
 
     level: int
     title: str
@@ -149,10 +148,10 @@ def close_fence(text: str) -> str:
 
 
 def stretches(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield stretches of whole lines, each with whether it is outside of fenced code; joined by newlines they are the
-    text.
+    """Yield stretches of whole lines of a text, each with whether it is outside of fenced code.
 
-    The line that opens a fence counts as code, the line that closes it does not.
+    The stretches joined by newlines are the text. The line that opens a fence counts as code, the line that closes it
+    does not.
     """
     fence, start = "", 0
     for match in _FENCES.finditer(text):
@@ -165,7 +164,10 @@ def stretches(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of a text, each with whether it is outside of fenced code; a line that closes a fence is."""
+    """Return the lines of a text, each with whether it is outside of fenced code.
+
+    The line that opens a fence counts as code, the line that closes it does not.
+    """
     if not _is_odd(text):
         return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
     lines = text.split("\n")

@@ -51,8 +51,9 @@ class SeenConversation(msgspec.Struct, frozen=True):
 
 
 class ComponentUse(msgspec.Struct, frozen=True):
-    """The tokens that a component uses, and its budget; two components together where a transcript can't separate
-    them.
+    """The tokens that a component of the window uses (`used`), and its budget (`limit`).
+
+    Two components are counted together where a transcript can't separate them.
     """
 
     components: tuple[BudgetComponent, ...]

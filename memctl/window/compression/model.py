@@ -201,9 +201,10 @@ _NO_BRACKETS = str.maketrans("[]", "()")
 
 
 def call_counts(model: Model | None) -> dict[str, Any]:
-    """Return what `take_counts` of a model returns, as fields of a CompressionResult; {} without a model.
+    """Return how often a model was asked, and how many answers were used and refused, since they were last counted.
 
-    A failure of the model is added in the field `metadata`.
+    The numbers come from `Model.take_counts` and are fields of a CompressionResult; {} without a model. A failure of
+    the model is added in the field `metadata`.
     """
     if model is None:
         return {}

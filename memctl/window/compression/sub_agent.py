@@ -64,7 +64,8 @@ def reason_against(subtask: str, effort: Effort) -> str:
 def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
     """Return the first open subtask that is worth a sub-agent, the context that it needs, and "".
 
-    If there is none, return "", "" and the reason. `done` are subtasks that were delegated before.
+    If there is none, return "", "" and the reason. `goal` is the goal of the task, which begins the context; `done` are
+    the subtasks that were delegated before.
     """
     happened = events.of_blocks(blocks)
     finished = max(sum(task.status == DONE for task in happened.tasks), 1)

@@ -187,3 +187,16 @@ def test_a_misspelt_field_is_named_with_the_nearest(memctl: Memctl) -> None:
     assert "line 1: unknown field 'sevrity'; did you mean severity?" in told
     memctl("import", "-", stdin=lines({"memory_type": "issue", "title": "Slow", "extra": {"sevrity": "high"}}))
     memctl("import", "-", stdin=lines({"memory_type": "issue", "title": "Slow", "team": "payments"}))
+
+
+def test_an_array_an_answer_and_an_object_over_lines_are_read(memctl: Memctl) -> None:
+    made = memctl("import", "-", "--json", stdin='[{"memory_type": "issue", "title": "A"}, 5]').data
+    assert (len(made["ids"]), made["refused"]) == (1, ["item 2: this is not a JSON object"])
+    memctl("import", "-", stdin='{\n  "memory_type": "issue",\n  "title": "B"\n}\n')
+    whole, lines = memctl("export", "--json").out, memctl("export").out
+    for record in memctl("list", "--json").data["records"]:
+        memctl("delete", record["id"])
+    memctl("import", "-", stdin=whole)
+    assert memctl("export").out == lines
+    beads = '[{"id": "x-1", "title": "C", "dependencies": []}]'
+    assert "import 1 record" in memctl("import", "beads", "-", stdin=beads).out

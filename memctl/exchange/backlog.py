@@ -123,6 +123,8 @@ def canonical(identifier: str) -> str:
 
 def _items(task: Mapping[str, Any], name: str) -> list[str]:
     value = task.get(name)
+    if isinstance(value, str) and name in ("labels", "dependencies"):
+        value = value.split(",")
     items = value if isinstance(value, list) else [value] if value else []
     return [one_line(str(item)) for item in items if str(item or "").strip()]
 

@@ -77,7 +77,9 @@ def test_the_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
     failed = memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Other", "id": made.id}), code=1)
     assert f"another record with the id {made.id}" in failed.err
     twice = lines(*[{"memory_type": "decision", "title": "Twice", "id": "DEC-2024-05-01-007"}] * 2)
-    assert "is already on line 1" in memctl("import", "-", "--strict", stdin=twice, code=1).err
+    assert "line 2 is skipped: it repeats line 1" in memctl("import", "-", "-n", stdin=twice).err
+    other = twice + lines({"memory_type": "decision", "title": "Third", "id": "DEC-2024-05-01-007"})
+    assert "line 3: line 1 has another item with this id" in memctl("import", "-", "--strict", stdin=other, code=1).err
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,9 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class StagedWork(msgspec.Struct, frozen=True):
-    """What an agent is about to commit: `paths` of staged files below the worktree's top, and `agent`, the agent's
-    name.
+    """What an agent is about to commit: `paths` are the staged files, relative to the worktree's top.
 
-    `state` is the coordination state, which says who owns which section.
+    `agent` is the agent's name, and `state` the coordination state, which says who owns which section.
     """
 
     paths: tuple[str, ...]
@@ -101,11 +100,10 @@ class Subject:
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
     def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
-        """Return the findings of a rule, from the cache unless the records, pages, file names or the rule's module
-        changed.
+        """Return the findings of a rule, from the cache if nothing has changed on which they depend.
 
-        The rule's findings must depend on nothing else. More than 20 findings are not cached, since hints with similar
-        names are made only for the first 20 of a check.
+        The rule's findings must depend on the records, the pages, the names of files and the rule's module alone. More
+        than 20 findings are not cached, since hints with similar names are made only for the first 20 of a check.
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
@@ -134,8 +132,10 @@ class Subject:
 
     @cached_property
     def markers(self) -> dict[str, None]:
-        """The markers of levels 1 to 3 that exist, in the order of the pages. (A dict, for its order; the values are
-        None.)"""
+        """The markers of levels 1 to 3 that exist, in the order of the pages.
+
+        They are the keys of a dict, which keeps their order; the values are None.
+        """
         return dict.fromkeys(self.snapshot.outline.markers())
 
     def lengths(self, files: Iterable[str]) -> dict[str, int]:

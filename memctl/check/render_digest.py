@@ -60,10 +60,10 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def key(self) -> bytes:
-        """A digest of all that documents show except records: pages, settings, templates, names of the repository's
-        files.
+        """A digest of all that documents show except records.
 
-        Records are left out, since the cache forgets what it stored as soon as one of them changes.
+        That is pages, settings, templates, and the names of the repository's files. Records are left out, since the
+        cache forgets what it stored as soon as one of them changes.
         """
         found = blake2b(digest_size=16)
         shown = (__version__, self.snapshot.prefix, self.snapshot.config, self.snapshot.outline.pages)

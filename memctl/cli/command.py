@@ -101,7 +101,7 @@ def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None =
 
 
 def limit_option(default: int) -> Callable[[F], F]:
-    """Return a decorator for `--limit`: how many items a list prints."""
+    """Return a decorator for `--limit`: how many items a list prints, by default `default`."""
     return click.option(
         "--limit",
         type=click.IntRange(min=0),

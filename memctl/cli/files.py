@@ -114,7 +114,7 @@ def files_command(
         raise MemctlError("--out and --copy need --pack", "add --pack", USAGE)
     counter = counter_of(memory, given)
     room = LoadBudget(window, used, given.budget or load_plan.budget_of(window), least)
-    wish = FileRequest(task, active, ctx.obj.folder, globs, limit)
+    wish = FileRequest(task, active, ctx.obj.folder, globs, limit, lists_all=as_pack or not limit)
     found = priorities(memory, snapshot, wish, room, counter, memory_access.progress("reading the files"))
     shown = found.files[: limit or None]
     if as_pack:
@@ -166,14 +166,15 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
         output.columns([("score", "  verdict", "tokens", "file"), *rows], _STYLES)
     loaded = [choice for choice in found.files if choice.is_loaded]
     total = sum(choice.cost for choice in loaded)
-    output.note(f"+ {len(loaded):,} of {len(found.files):,} files to load ahead: {total:,} of {room.budget:,} tokens")
+    total_files = len(found.files) + found.unlisted
+    output.note(f"+ {len(loaded):,} of {total_files:,} files to load ahead: {total:,} of {room.budget:,} tokens")
     if explain:
         free = ", ".join(
             f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in load_plan.reserve_of(room.window).items()
         )
         output.note(f"tokens left free: {free}")
-    if len(shown) < len(found.files):
-        output.note(f"{len(found.files) - len(shown):,} more files: --limit 0 shows all")
+    if len(shown) < total_files:
+        output.note(f"{total_files - len(shown):,} more files: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
         output.note(f"never enters a context: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
@@ -206,7 +207,7 @@ def _data(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, counte
         **msgspec.structs.asdict(room),
         "reserve": load_plan.reserve_of(room.window),
         "loaded": sum(choice.cost for choice in found.files if choice.is_loaded),
-        "total": len(found.files),
+        "total": len(found.files) + found.unlisted,
         "active": list(found.active),
         "files": [_choice_data(choice) for choice in shown],
         "refused": [{"path": path, "reason": reason} for path, reason in found.refused],

@@ -36,7 +36,10 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
 def pack_options(
     default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000"
 ) -> Callable[[F], F]:
-    """Return a decorator for the options of a pack; the command gets them as one argument, a PackOptions."""
+    """Return a decorator for the options of a pack; the command gets them as one argument, a PackOptions.
+
+    `default` is the format without --format, and `budget` the text by which the help names the default of --budget.
+    """
     return options(
         click.option(
             "--format",

@@ -13,6 +13,7 @@ from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text.phrases import indefinite
 
 HandoffType = Literal["complete", "specialist", "continuation", "emergency"]
 TYPES: tuple[str, ...] = get_args(HandoffType)
@@ -86,7 +87,9 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
     Raises MemctlError if the record is of another type, or if its file is not a valid handoff.
     """
     if record.memory_type != HANDOFF.name:
-        raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
+        raise MemctlError(
+            f"{record.id} is {indefinite(record.memory_type)}, not a handoff", "`memctl handoff list`", USAGE
+        )
     try:
         return read(snapshot.read(record.path), record.path)
     except InvalidRecord as error:
@@ -129,7 +132,7 @@ def package_path(record_path: str) -> str:
 
 
 def record_path(path: str) -> str:
-    """Return the path of the handoff's record whose package has the path `path`; "" if that is no package's path.
+    """Return the path of the record of the handoff whose package is at `path`; "" if that is no package's path.
 
     Both paths are relative to `.memory/`.
     """

@@ -162,7 +162,7 @@ def refuse_transition(record: Record, status: str) -> None:
 
 
 def is_unsafe_path(path: str) -> bool:
-    """Return whether a path can't be that of a repository's file on every system.
+    """Return whether a path is not safe to use as that of a repository's file on every system.
 
     An unsafe path is empty, begins with `/` or `~`, has a `..`, a backslash, a drive letter or an unprintable
     character, or is in `.git`.

@@ -122,10 +122,10 @@ class Snapshot:
         return next(iter([*self.catalogue.with_id(identifier), *self.catalogue.with_alias(identifier)]), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the record that a link of `record` means if the linked id now belongs to another record, or None.
+        """Return the record that a link of `record` means although another record has the linked id now, or None.
 
-        It is a record that had the id `identifier` before it was renumbered, and that links back to `record` in the
-        field `other_end`.
+        It is a record that had `identifier`, the linked id, before it was renumbered, and that links back to `record`
+        in its field `other_end`.
         """
         names = {record.id, *record.aliases}
         return next(

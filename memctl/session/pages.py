@@ -137,9 +137,10 @@ def title(identifier: str, form: str, files: int, turns: int) -> str:
 
 
 def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tuple[list[Write], list[Delete]]:
-    """Return the writes and deletions that replace a page's files.
+    """Return the writes and deletions that put the files of a `new` page in the place of the old ones.
 
-    `old` are the texts of its files by path below `.memory/`. Raises MemctlError if a new file is too large.
+    `old` are the texts of the page's present files by path below `.memory/`. Raises MemctlError if a new file is too
+    large.
     """
     texts = new.texts
     for path, text in texts.items():

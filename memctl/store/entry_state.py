@@ -151,7 +151,8 @@ def is_replaced(entry: PendingEntry, change: Change) -> bool:
 def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
     """Return the entries that have waited for a commit for more than an hour.
 
-    Entries that somebody asked not to commit are left out; while a merge, rebase or the like is under way, all are.
+    Entries that somebody asked not to commit are left out. While a merge, rebase or the like is under way, none is
+    returned.
     """
     if memory.repository.under_way():
         return []

@@ -104,7 +104,8 @@ class PendingEntry(_Stored, frozen=True, kw_only=True):
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
     """Write the entry of a change before the first file of the change is written, and return the entry.
 
-    `folder` is that of the pending changes; `base` is the id of the commit that HEAD is.
+    `folder` is that of the pending changes; `base` is the id of the commit that HEAD is. `held` says that somebody
+    asked for no commit, `allow_secret` that the change may contain what looks like a credential.
     """
     file = new_file(folder, f".{WRITING}.json")
     return _stored(PendingEntry(change, file=file, stage=WRITING, held=held, base=base, allow_secret=allow_secret))

@@ -116,13 +116,13 @@ class _Disk:
         return access.with_counts(self._memory.repository.shared, records), faults
 
     def names(self, folder: str) -> list[str]:
-        return files.names(files.listed(self._memory.folder, folder) if folder else self._listed)
+        return files.names(files.listed(self._memory.folder, folder) if folder else self._file_names)
 
     def leftovers(self) -> list[str]:
-        return files.leftovers(self._memory.folder, self._listed)
+        return files.leftovers(self._memory.folder, self._file_names)
 
     @cached_property
-    def _listed(self) -> list[str]:
+    def _file_names(self) -> list[str]:
         return files.listed(self._memory.folder)
 
     def searched(self) -> SearchSource:

@@ -49,12 +49,12 @@ class Transfer(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """The `lock_reason` of the taker's ownerships that this handoff brings about."""
+        """Why the taker owns the sections, in words: the `lock_reason` of the ownerships that this handoff gives."""
         return f"Handoff {self.handoff} from {self.giver}"
 
     @property
     def why_back(self) -> str:
-        """The `lock_reason` of the giver's ownerships of sections that went back from this handoff."""
+        """Why the giver owns sections again, in words: the `lock_reason` of ownerships that this handoff gave back."""
         return f"Transfer back: handoff {self.handoff}"
 
     def is_by(self, held: Ownership) -> bool:

@@ -34,10 +34,10 @@ _REASON = "a credential is taken out"
 class Redaction(msgspec.Struct, frozen=True):
     """The result of a redaction: the `secrets`, and the places they were removed from.
 
-    `counts` is their number in each file of the memory, by path. Files in `loose` are not in Git, so in no commit;
-    names of files in `named` were made of a secret. `erased` are files in the Git directory, `staged` files (relative
-    to the worktree's top) of which Git's index still has a text with a secret. `coordination` is the commit that
-    removed it from the state that agents share; `coordination_failed` says why none could.
+    `counts` is how many secrets were removed from each file of the memory, by path. Files in `loose` are not in Git, so
+    in no commit; the names of the files in `named` were made of a secret. `erased` are files in the Git directory,
+    `staged` files (relative to the worktree's top) of which Git's index still has a text with a secret. `coordination`
+    is the commit that removed secrets from the state that agents share; `coordination_failed` says why none could.
     """
 
     secrets: Secrets

@@ -7,12 +7,13 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import frontmatter
+from memctl.record import frontmatter, frontmatter_edit
 from memctl.record.errors import Fault, InvalidRecord, field_and_message
 from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text.phrases import indefinite
 
 HandoffType = Literal["complete", "specialist", "continuation", "emergency"]
 TYPES: tuple[str, ...] = get_args(HandoffType)
@@ -76,7 +77,7 @@ def read(text: str, path: str) -> Handoff:
 
 def _line(text: str, field: str) -> int:
     """Return the line of a key; for an item of a list, that of the list's key; 1 if there is none."""
-    blocks = frontmatter.blocks(frontmatter.clean_newlines(text))
+    blocks = frontmatter_edit.blocks(frontmatter.clean_newlines(text))
     return next((block.line for block in blocks if block.key == field.partition("[")[0]), 1)
 
 
@@ -86,7 +87,9 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
     Raises MemctlError if the record is of another type, or if its file is not a valid handoff.
     """
     if record.memory_type != HANDOFF.name:
-        raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
+        raise MemctlError(
+            f"{record.id} is {indefinite(record.memory_type)}, not a handoff", "`memctl handoff list`", USAGE
+        )
     try:
         return read(snapshot.read(record.path), record.path)
     except InvalidRecord as error:
@@ -129,7 +132,7 @@ def package_path(record_path: str) -> str:
 
 
 def record_path(path: str) -> str:
-    """Return the path of the handoff's record whose package has the path `path`; "" if that is no package's path.
+    """Return the path of the record of the handoff whose package is at `path`; "" if that is no package's path.
 
     Both paths are relative to `.memory/`.
     """

@@ -189,7 +189,8 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
     """Return the steps whose last run succeeded.
 
-    A call's main step is given as it was written, and the other commands of a call by their keys (`steps.key`).
+    The main step of a call is the command that checks something, or else the first one that does more than reading
+    (`steps.of_call`). It is given as it was written, and the other commands of the call by their keys (`steps.key`).
     """
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _results(events):

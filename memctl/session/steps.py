@@ -70,7 +70,11 @@ def of_call(call: Event) -> str:
 
 
 def of_success(call: Event) -> frozenset[str]:
-    """Return the keys of the steps that a successful call proves: all commands of `a && b`, otherwise its main step."""
+    """Return the keys of the steps that a successful call proves to have succeeded.
+
+    They are all commands of `a && b`; where the status of some commands is lost, as in a pipe, only the step of
+    `of_call`.
+    """
     command = calls.command_of(call.arguments)
     if _PARTED.search(command):
         return frozenset({key(of_call(call))})

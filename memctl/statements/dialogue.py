@@ -42,8 +42,7 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class FreeStatement(msgspec.Struct, frozen=True):
-    """A statement in free words: its kind, its text, its speaker, the number of its turn, its reason, what was
-    rejected.
+    """A statement in free words: its kind, text, speaker, turn's number and reason, and what was rejected.
 
     `is_sure` says that the user stated it in these words, and that it holds from now on or that files were changed for
     it at once.

@@ -30,7 +30,8 @@ _CLARIFIES = "The user wants to clarify these questions."  # the host's words fo
 class LineReader:
     """Parses the lines of one transcript in order, each once, since a resumed session may repeat lines.
 
-    `number` counts the lines so far, `broken` those that can't be read. It keeps one number for each line.
+    `number` counts the lines so far, `broken` those that can't be read. To find repeated lines, the reader keeps a hash
+    of the id of each line, and no text.
     """
 
     def __init__(self) -> None:

@@ -36,10 +36,10 @@ class Window(msgspec.Struct, frozen=True):
     """The messages of a context window, the lines of each message's blocks, and the history of the window.
 
     `reported` is the tokens of the last request as the host reported them, 0 if it did not. `requests` are the tokens
-    of each request of the session, `times` their times ("" if unknown), and `asked` the times of the lines before them.
-    `results` are the number of tool results after each request, and of failed ones. `beginning` is the text that the
-    first request had. `left_out` counts calls without a result and results without a call, `broken` lines that can't be
-    read.
+    of each request of the session, `times` their times ("" if unknown), and `asked` the times of the lines before the
+    requests. `results` has a pair for each request: how many tool results came after it, and how many of them failed.
+    `beginning` is the text that the first request had. `left_out` counts calls without a result and results without a
+    call, `broken` lines that can't be read.
     """
 
     messages: list[dict[str, Any]]

@@ -48,14 +48,15 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Iterable[Event]) -> list[Entry]:
-    """Return the list of a session, each thing once; what sub-agents did is left out, since their windows are their
-    own.
+    """Return the things that a compression of a session must leave, each once.
+
+    What sub-agents did is left out, since it is in windows of their own.
     """
     return list(dict.fromkeys(_entries([event for event in events if not event.agent])))
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
-    """Return the list of a conversation, each thing once."""
+    """Return the things that a compression of a conversation must leave, each once."""
     return of_events(event for block in blocks if (event := _event(block)))
 
 

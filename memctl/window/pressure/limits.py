@@ -19,6 +19,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
+from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.tokens.families import FAMILIES
 from memctl.tokens.model_windows import DEFAULT_OUTPUT
@@ -40,8 +41,8 @@ _ALL = sorted({window for _, window in _WINDOWS} | {*_CLAUDES})
 class Limit(msgspec.Struct, frozen=True):
     """The size of a window in tokens, the part that can be filled before the host compacts, and their source.
 
-    `is_guessed` if the size is that of the requests seen; `is_assumed` if it is by a name, and no reliable source has
-    it.
+    `is_guessed` says that the size was chosen by the largest request seen, `is_assumed` that it was chosen by the
+    model's name although no reliable source states it.
     """
 
     window: int
@@ -79,7 +80,7 @@ def compaction_point(
         raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
     point = model_windows.host_limit(window, environ or {}, max_output) if host == CLAUDE_CODE else window
     if point <= 0:
-        raise MemctlError(f"a window of {window:,} tokens is too small for {host}", exit_code=USAGE)
+        raise MemctlError(f"a window of {quantity(window, 'token')} is too small for {host}", exit_code=USAGE)
     return point
 
 

@@ -183,6 +183,10 @@ def test_the_examples_of_the_documentation_run(repo: Path, memctl: Memctl, tmp_p
     made = memctl("decide", "Queue in PostgreSQL", "--rationale", "One service fewer to run")
     assert made.id in example(repo, "who_decides")
 
+    for name in ("record_and_search", "import_csv", "ask_a_model"):
+        alone = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], cwd=repo, capture_output=True, text=True)
+        assert (alone.returncode, f"`python {name}.py " in alone.stderr) == (1, True)
+
     with serving((200, b'{"choices": [{"message": {"content": "Because."}}]}', {})) as server:
         assert example(repo, "ask_a_model", server.address, "any", "why a queue in PostgreSQL?") == "Because.\n"
         path, _, body = server.asked[0]

@@ -24,7 +24,7 @@ _PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # least percentage, col
 _AGENTS = 5  # agents to name
 # Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
-_FIGURES = b"figures of records"  # the key under which they are cached
+_FIGURES = b"figures of records 2"  # the key under which they are cached
 
 
 class Bars(NamedTuple):
@@ -109,9 +109,9 @@ class RecordFigures(msgspec.Struct, frozen=True):
     """Numbers about the records of a snapshot, which the cache holds until a record changes.
 
     `records` is the number of records by type and status, `severities` the number of open issues by severity, and
-    `work` the number of ready, blocked and begun pieces of work. `duplicates` maps each id that several records have to
-    the memory_ids of these. `size` is the sum of open records in bytes, from which the tokens of a pack are estimated,
-    since counting them is slow.
+    `work` the number of pieces of open work that are ready, blocked, `in_parts` (their parts come first), and begun.
+    `duplicates` maps each id that several records have to the memory_ids of these. `size` is the sum of open records in
+    bytes, from which the tokens of a pack are estimated, since counting them is slow.
     """
 
     records: dict[str, dict[str, int]]
@@ -142,7 +142,8 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> RecordFigures:
         if memory_type == "issue" and severity in severities and status not in closed:
             severities[severity] += number
     twins = {name: [one.memory_id for one in catalogue.with_id(name)] for name in catalogue.shared_ids()}
-    numbers = {"ready": len(work.ready), "blocked": len(work.blocked), "begun": begun}
+    ready, blocked = len(work.ready), len(work.blocked)
+    numbers = {"ready": ready, "blocked": blocked, "in_parts": len(work.all) - ready - blocked, "begun": begun}
     found = RecordFigures(counts, twins, severities, numbers, size)
     catalogue.keep(_FIGURES, msgspec.msgpack.encode(found))
     return found
@@ -180,7 +181,9 @@ def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
         worst = data["open_issues"].items()
         yield "issues", ", ".join(_severe(f"{number:,} {name}", name) for name, number in worst if number)
     if any((work := data["work"]).values()):
-        yield "work", f"{work['ready']:,} ready, {work['blocked']:,} blocked, {work['begun']:,} begun: `memctl next`"
+        parts = f"{work['in_parts']:,} in parts that are open, " if work["in_parts"] else ""
+        numbers = f"{work['ready']:,} ready, {work['blocked']:,} blocked, {parts}{work['begun']:,} begun"
+        yield "work", f"{numbers}: `memctl next`"
     if agents := data.get("at_work"):
         named = [one["agent"] + (f" ({one['task']})" if one["task"] else "") for one in agents[:_AGENTS]]
         more = f" and {len(agents) - _AGENTS:,} more" if len(agents) > _AGENTS else ""

@@ -25,6 +25,7 @@ from memctl.statements.records import RecordValues, as_record
 from memctl.statements.statement import Statement, Unread
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.phrases import indefinite
 from memctl.text.similar import comparable
 from memctl.write.create import TASK_ID, Draft
 
@@ -200,7 +201,7 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
         values, untaken = _accepted(found, KINDS[found.type])
         notes += [f"line {one.line}: {note}" for note in untaken]
         notes += [
-            f"no field of a {found.type} fits: {_describe(more)}"
+            f"no field of {indefinite(found.type)} fits: {_describe(more)}"
             for more in one.more
             if more.name and found.type == one.kind and more.line not in links.lines
         ]

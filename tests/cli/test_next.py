@@ -147,10 +147,16 @@ class TestOthers:
 
     def test_work_that_another_agent_is_at(self, memctl: Memctl, bob: Memctl) -> None:
         bob("state", "Theirs", "--completion", "10")
-        assert because(memctl, "Theirs") == ["begun by bob, 10 % done"]  # who is gone
+        assert because(memctl, "Theirs") == ["begun by bob, 10 % done: ask first"]  # who is gone
         bob("coordination", "join", "--task", "Theirs")
         assert order(memctl) == []
         assert self.elsewhere(memctl) == ["bob is at it"]
+
+    def test_work_that_somebody_began_comes_after_free_work(self, memctl: Memctl, bob: Memctl) -> None:
+        bob("state", "Theirs", "--completion", "10", "-i", "9")
+        issue(memctl, "Free", "-i", "3")
+        assert order(memctl) == ["Free", "Theirs"]
+        assert order(bob) == ["Theirs", "Free"]
 
     def test_assignments_name_records(self, memctl: Memctl) -> None:
         first, second = issue(memctl, "First"), issue(memctl, "Second", "-i", "2")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -30,6 +32,22 @@ def test_a_time_before_those_of_git_is_named(memctl: Memctl, monkeypatch: pytest
     monkeypatch.setenv("MEMCTL_NOW", "1800-01-01T00:00:00Z")
     told = memctl("learn", "Old", "--lesson", "It was long ago", code=2).err
     assert "MEMCTL_NOW: '1800-01-01T00:00:00Z' is before 1970" in told
+
+
+def test_an_agent_behind_handoff_leads_to_its_option(memctl: Memctl) -> None:
+    assert "`memctl handoff --to bob` gives work" in memctl("handoff", "bob", code=2).err
+    assert "`memctl handoff --to AGENT` gives work" in memctl("handoff", "create", code=2).err
+
+
+@pytest.mark.parametrize("arguments", ["status", "list --json"])
+@pytest.mark.parametrize("module", ["click", "msgspec"])
+def test_a_missing_package_is_no_bug(repo: Path, memctl: Memctl, module: str, arguments: str) -> None:
+    without = f"import sys; sys.modules[{module!r}] = None; sys.argv[1:] = {arguments.split()}; "
+    script = f"{without}from memctl.__main__ import run; run()"
+    process = subprocess.run([sys.executable, "-c", script], cwd=repo, capture_output=True, text=True)
+    assert process.returncode == 1
+    assert f"the package {module} is missing" in process.stderr
+    assert f"-m pip install {module}`" in process.stderr
 
 
 def test_a_conflict_on_the_first_line_is_called_one(repo: Path, memctl: Memctl) -> None:

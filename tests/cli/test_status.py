@@ -27,7 +27,7 @@ def test_the_figures_are_those_of_the_memory(repo: Path, memctl: Memctl) -> None
         ("§2.2", 80, 1),
     ]
     assert data["open_issues"] == {"critical": 1, "high": 0, "medium": 0, "low": 1}
-    assert data["work"] == {"ready": 1, "blocked": 1, "begun": 0}
+    assert data["work"] == {"ready": 1, "blocked": 1, "in_parts": 0, "begun": 0}
     assert [(one["agent"], one["task"]) for one in data["at_work"]] == [("claude", "Refunds")]
     assert 0 < data["pack"]["tokens"] <= data["pack"]["budget"]
     assert data["last_session"] is None
@@ -35,6 +35,13 @@ def test_the_figures_are_those_of_the_memory(repo: Path, memctl: Memctl) -> None
     assert "1 critical, 1 low" in text
     assert "claude (Refunds)" in text
     assert re.search(r"§2\.2 Orders +\S+ +80 %  1 issue", text)
+
+
+def test_work_with_open_parts_is_counted_beside_ready_and_blocked_work(memctl: Memctl) -> None:
+    whole = memctl("issue", "Checkout").id
+    memctl("issue", "Cards", "--parent", whole)
+    assert memctl("status", "--json").data["work"] == {"ready": 1, "blocked": 0, "in_parts": 1, "begun": 0}
+    assert "1 ready, 0 blocked, 1 in parts that are open, 0 begun" in memctl("status").out
 
 
 def test_lines_of_bars_fit_a_narrow_terminal_and_colours_can_be_off(repo: Path, memctl: Memctl) -> None:

@@ -19,7 +19,14 @@ CLOSED = Path("/sys/kernel")  # a folder in which nobody may make a file, whoeve
 
 @pytest.mark.skipif(not CLOSED.is_dir(), reason="this system has no folder that is closed to all")
 @pytest.mark.parametrize("file", [CLOSED / "lock", CLOSED / "memctl" / "lock"])
-def test_where_nothing_may_be_written_the_hint_names_sandboxes(file: Path) -> None:
+def test_where_nothing_may_be_written_only_codex_is_told_of_its_sandbox(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CODEX_SESSION_ID", raising=False)
+    with pytest.raises(MemctlError, match="can't be written") as raised, lock.hold(file):
+        pass
+    assert "`ls -ld /sys/kernel` shows whose it is" in (raised.value.hint or "")
+    monkeypatch.setenv("CODEX_SESSION_ID", "1")
     with pytest.raises(MemctlError, match="can't be written") as raised, lock.hold(file):
         pass
     assert "codex --add-dir .git" in (raised.value.hint or "")

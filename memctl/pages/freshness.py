@@ -21,7 +21,6 @@ _LENGTH = 12  # digits of an id in a stamp: two contents match by chance once in
 _FRONT_MATTER = 0
 _OUTDATED = b"outdated pages"  # the key of the cached answer: a mark of what it is made of, and files by page
 _NOTHING = msgspec.msgpack.encode((b"", {}))
-MANY_RECORDS = 50  # new records after which the project's page needs a review; memctl's own page was wrong after 190
 
 
 class CodeReference(msgspec.Struct, frozen=True):

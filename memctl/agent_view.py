@@ -1,4 +1,7 @@
-"""The memory as an agent may read it: without details, their records and files that an owner keeps to some."""
+"""The memory as an agent may read it: without what owners of sections let only some agents read.
+
+That is pages of details, their records, and files of the repository.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ if TYPE_CHECKING:
 
 
 def readable(memory: Memory, found: Snapshot, at: str | None = None) -> Snapshot:
-    """Return what of a Snapshot, of the disk or of the revision `at`, the agent that MEMCTL_AGENT names may read.
+    """Return a Snapshot without what the agent that MEMCTL_AGENT names may not read.
 
-    A person reads all of it, and mostly nothing is closed. What a section covers is taken from today's pages, too, if
-    `found` is an earlier memory, and from committed pages in case that somebody has just deleted or broken one.
+    `found` is the memory on the disk or at the revision `at`. Without MEMCTL_AGENT, for a person, all of it is
+    returned. If `found` is an earlier memory, today's pages also count for what a section covers; committed pages
+    always count, in case that somebody has just deleted or broken one.
     """
     if not memory.environ.get("MEMCTL_AGENT"):
         return found

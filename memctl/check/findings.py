@@ -10,10 +10,8 @@ from zlib import crc32
 
 import msgspec
 
-from memctl.check.render_digest import CachedRenderer
 from memctl.check.rules import RULES, Rule
-from memctl.pages.render import Renderer
-from memctl.record import frontmatter, ids, pages
+from memctl.record import frontmatter, frontmatter_edit, ids, pages
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
@@ -22,6 +20,7 @@ from memctl.store import files
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
+    from memctl.check.render_digest import CachedRenderer
     from memctl.team.state import State
 
 _SUGGESTED = 20  # findings that get a hint with similar names: the search takes time, and many share one cause
@@ -43,10 +42,9 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class StagedWork(msgspec.Struct, frozen=True):
-    """What an agent is about to commit: `paths` of staged files below the worktree's top, and `agent`, the agent's
-    name.
+    """What an agent is about to commit: `paths` are the staged files, relative to the worktree's top.
 
-    `state` is the coordination state, which says who owns which section.
+    `agent` is the agent's name, and `state` the coordination state, which says who owns which section.
     """
 
     paths: tuple[str, ...]
@@ -57,19 +55,19 @@ class StagedWork(msgspec.Struct, frozen=True):
 class Subject:
     """The input of all rules: a Snapshot, the time, and what the snapshot is compared with.
 
-    `make_renderer` returns a renderer of documents. `earlier` returns the text that a file had before (in HEAD or the
-    parent of a revision), and `changed` are the files that differ from it. `staged` is what is about to be committed;
-    it is None unless the index is checked. `agreed` is the coordination state, which says who owns which section; it is
-    None if a revision is checked. `overdue` are changes that have waited too long for their commit: for each, a path,
-    and a text that says what it is and why it waits. `has_documents` tells whether this branch should have rendered
-    documents.
+    `renderer` renders documents, and reads those that are up to date from their files. `earlier` returns the text that
+    a file had before (in HEAD or the parent of a revision), and `changed` are the files that differ from it. `staged`
+    is what is about to be committed; it is None unless the index is checked. `agreed` is the coordination state, which
+    says who owns which section; it is None if a revision is checked. `overdue` are changes that have waited too long
+    for their commit: for each, a path, and a text that says what it is and why it waits. `has_documents` tells whether
+    this branch should have rendered documents.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         now: str,
-        make_renderer: Callable[[], Renderer],
+        renderer: CachedRenderer,
         counter: Counter,
         changed: Sequence[str] = (),
         earlier: Callable[[str], str | None] = lambda _: None,
@@ -80,6 +78,7 @@ class Subject:
     ) -> None:
         self.snapshot = snapshot
         self.now = now
+        self.renderer = renderer
         self.counter = counter
         self.changed = changed
         self.earlier = earlier
@@ -87,14 +86,8 @@ class Subject:
         self.agreed = agreed
         self.overdue = overdue
         self.has_documents = has_documents
-        self._make_renderer = make_renderer
         self._suggested = 0
         self._lines: dict[tuple[str, str], dict[str, int]] = {}
-
-    @cached_property
-    def renderer(self) -> CachedRenderer:
-        """The renderer of documents, which reads those that are up to date from their files."""
-        return CachedRenderer(self.snapshot, self._make_renderer)
 
     @cached_property
     def names(self) -> list[str]:
@@ -107,11 +100,10 @@ class Subject:
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
     def cached_findings(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
-        """Return the findings of a rule, from the cache unless the records, pages, file names or the rule's module
-        changed.
+        """Return the findings of a rule, from the cache if nothing has changed on which they depend.
 
-        The rule's findings must depend on nothing else. More than 20 findings are not cached, since hints with similar
-        names are made only for the first 20 of a check.
+        The rule's findings must depend on the records, the pages, the names of files and the rule's module alone. More
+        than 20 findings are not cached, since hints with similar names are made only for the first 20 of a check.
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
@@ -140,8 +132,10 @@ class Subject:
 
     @cached_property
     def markers(self) -> dict[str, None]:
-        """The markers of levels 1 to 3 that exist, in the order of the pages. (A dict, for its order; the values are
-        None.)"""
+        """The markers of levels 1 to 3 that exist, in the order of the pages.
+
+        They are the keys of a dict, which keeps their order; the values are None.
+        """
         return dict.fromkeys(self.snapshot.outline.markers())
 
     def lengths(self, files: Iterable[str]) -> dict[str, int]:
@@ -194,7 +188,7 @@ class Subject:
         """Return the line of each value in a key's list, with and without the stamp after it, and of the key itself
         under ""."""
         try:
-            block = next((one for one in frontmatter.blocks(self.snapshot.read(path)) if one.key == key), None)
+            block = next((one for one in frontmatter_edit.blocks(self.snapshot.read(path)) if one.key == key), None)
         except (InvalidRecord, FrontMatterError, FileNotFoundError):
             block = None
         if block is None:
@@ -210,7 +204,7 @@ class Subject:
         """Return the lines of the items in a list of a file's front matter or of `config.yaml`; [] without that key."""
         try:
             text = self.snapshot.read(path)
-            blocks = frontmatter.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
+            blocks = frontmatter_edit.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
         except (InvalidRecord, FrontMatterError, FileNotFoundError):
             return []
         shift = 0 if text.startswith("---\n") else 1

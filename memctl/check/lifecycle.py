@@ -24,7 +24,7 @@ def expiry(subject: Subject) -> Iterator[Finding]:
 
 
 def replacements(subject: Subject) -> Iterator[Finding]:
-    """Report each record that another one supersedes without the status `superseded`, or that has it without a link."""
+    """Report each superseded record without the status `superseded`, and each with that status and no successor."""
     for record in subject.snapshot.records:
         if record.superseded_by and record.status != "superseded" and "superseded" in record.kind.statuses:
             line = subject.line_of(record.path, "status")

@@ -143,7 +143,7 @@ def accepted_decisions(subject: Subject) -> Iterator[Finding]:
         if record is None or before is None:
             continue
         if rewords(before, _renamed_back(subject, subject.snapshot.read(path)), path):
-            yield _changed(subject, record, *parse(before, path))
+            yield _change_finding(subject, record, *parse(before, path))
 
 
 def _renamed_back(subject: Subject, text: str) -> str:
@@ -155,7 +155,7 @@ def _renamed_back(subject: Subject, text: str) -> str:
     return REFERENCE.sub(lambda match: once.get(match[0], match[0]), text) if once else text
 
 
-def _changed(subject: Subject, record: Record, old: Record, old_body: str) -> Finding:
+def _change_finding(subject: Subject, record: Record, old: Record, old_body: str) -> Finding:
     if old.title != record.title:
         return Finding("MEM109", record.path, subject.line_of(record.path, "title"), f"the title was {old.title!r}")
     body = subject.snapshot.body(record)

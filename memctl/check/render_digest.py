@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from hashlib import blake2b
 
@@ -14,6 +13,8 @@ from memctl.pages.links import FOLDER
 from memctl.pages.render import Renderer
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
+from memctl.store.memory import Memory
+from memctl.write.documents import renderer
 
 
 class CachedRenderer(Renderer):
@@ -22,9 +23,9 @@ class CachedRenderer(Renderer):
     `remember` stores digests of the rendered texts. The next check compares a file with its digest.
     """
 
-    def __init__(self, snapshot: Snapshot, make_renderer: Callable[[], Renderer]) -> None:
+    def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._make_renderer = make_renderer
+        self._memory = memory
         self._rendered: dict[str, str] = {}
 
     def page(self, name: str) -> str:
@@ -41,7 +42,7 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def _renderer(self) -> Renderer:
-        return self._make_renderer()
+        return renderer(self._memory, self.snapshot)
 
     def _current_text(self, name: str) -> str | None:
         """Return the text of a document's file if it has the digest of its last rendering; else None."""
@@ -59,10 +60,10 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def key(self) -> bytes:
-        """A digest of all that documents show except records: pages, settings, templates, names of the repository's
-        files.
+        """A digest of all that documents show except records.
 
-        Records are left out, since the cache forgets what it stored as soon as one of them changes.
+        That is pages, settings, templates, and the names of the repository's files. Records are left out, since the
+        cache forgets what it stored as soon as one of them changes.
         """
         found = blake2b(digest_size=16)
         shown = (__version__, self.snapshot.prefix, self.snapshot.config, self.snapshot.outline.pages)

@@ -70,8 +70,10 @@ _CACHEABLE: tuple[object, ...] = (
 
 
 class IgnoreLine(msgspec.Struct, frozen=True):
-    """A line of `check_ignore`: the beginning of a code, a glob of paths below `.memory/`, a reason, and the line's
-    place."""
+    """A line of `check_ignore`: the beginning of a code, a glob of paths below `.memory/`, and a reason.
+
+    `path` and `line` are where the line itself is, in config.yaml or in a file of the memory.
+    """
 
     code: str
     pattern: str

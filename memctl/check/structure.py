@@ -75,8 +75,7 @@ def status(subject: Subject) -> Iterator[Finding]:
 
 
 def contents(subject: Subject) -> Iterator[Finding]:
-    """Report a missing project page, or what it lacks (goal, priorities, percentage); and code blocks on levels 1 and
-    2."""
+    """Report a project page that is missing or lacks goal, priorities or percentage, and code on levels 1 and 2."""
     outline = subject.snapshot.outline
     if outline.project is not None:
         given = content_fields.content(pages.PROJECT, outline.project.body)

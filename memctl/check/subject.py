@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from memctl.check.findings import StagedWork, Subject
+from memctl.check.render_digest import CachedRenderer
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot
@@ -31,10 +32,10 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
     changed: set[str] = set()
-    _ = snapshot.catalogue  # loading it sets `memory.differing`, which `_changed` reads
+    _ = snapshot.catalogue  # loading it sets `memory.differing`, which `_changed_files` reads
     # In a hook of memctl's own commit nothing counts as changed: the write path has refused invalid changes already.
     if not git.committing_process() and _exists(memory, before) and not (after and _is_ours(memory, after)):
-        paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
+        paths = _changed_files(memory, memory.tracked("decisions"), before, after, staged)
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
     def earlier(path: str) -> str | None:
@@ -47,7 +48,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
     return Subject(
         snapshot,
         memory.now,
-        lambda: documents.renderer(memory, snapshot),
+        CachedRenderer(memory, snapshot),
         documents.counter(memory),
         sorted(changed),
         earlier,
@@ -67,7 +68,7 @@ def _overdue(memory: Memory) -> list[tuple[str, str]]:
     return found
 
 
-def _changed(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
+def _changed_files(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
     """Return the files below a folder that differ from their text before; in a merge, from the text on every side.
 
     Inside a merge commit's hooks MERGE_HEAD may not exist yet; Git names the merged commit in a variable GITHEAD_….
@@ -90,7 +91,7 @@ def _staged(memory: Memory) -> StagedWork | None:
         return None
     if not _exists(memory, "HEAD"):
         return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
-    return StagedWork(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
+    return StagedWork(tuple(sorted(_changed_files(memory, ".", "HEAD", None, True))), state, memory.actor)
 
 
 def _agreed(memory: Memory) -> State | None:

@@ -18,8 +18,10 @@ Pairs = Iterable[tuple[str, str]]  # values and their descriptions
 
 
 def of(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return the values of a kind, such as "id" or "tag", that begin with the typed text in any case; [] without a
-    memory."""
+    """Return the values of a kind, such as "id" or "tag", that begin with the typed text in any case.
+
+    Without a memory there are none.
+    """
     if kind in _FIXED:
         pairs = _FIXED[kind]()
     else:

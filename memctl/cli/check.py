@@ -153,8 +153,11 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
 
 
 def home() -> str:
-    """Return the address of memctl's pages, as the installed package names it; if it names none, the package's URL
-    (https://github.com/package-url/purl-spec): an absolute URI, as SARIF wants one, that promises no web page."""
+    """Return the address of memctl's pages, an absolute URI, as the installed package names it.
+
+    If the package names none, it is the package's URL (https://github.com/package-url/purl-spec): an absolute URI, as
+    SARIF wants one, that promises no web page.
+    """
     from importlib import metadata
 
     named: list[str] = []

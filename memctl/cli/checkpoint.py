@@ -228,9 +228,9 @@ def _note_missing(missing: Sequence[StateGap]) -> None:
 def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -> None:
     """Print which of some checkpoints are not committed yet, and which parts the reader may not read."""
     if memory_access.has_pending(memory):
-        from memctl.store import entry_state
+        from memctl.store import journal
 
-        names = {name for entry in entry_state.entries(memory) if not entry.undone for name in entry.change.ids}
+        names = {name for entry in journal.entries(memory.pending) if not entry.undone for name in entry.change.ids}
         output.note(*(f"{one.checkpoint_id} is not committed: `memctl commit`" for one in shown
                       if one.checkpoint_id in names))  # fmt: skip
     if withheld:

@@ -114,11 +114,11 @@ def files_command(
         raise MemctlError("--out and --copy need --pack", "add --pack", USAGE)
     counter = counter_of(memory, given)
     room = LoadBudget(window, used, given.budget or load_plan.budget_of(window), least)
-    wish = FileRequest(task, active, ctx.obj.folder, globs, limit)
+    wish = FileRequest(task, active, ctx.obj.folder, globs, limit, lists_all=as_pack or not limit)
     found = priorities(memory, snapshot, wish, room, counter, memory_access.progress("reading the files"))
     shown = found.files[: limit or None]
     if as_pack:
-        _pack(memory, snapshot, found, (task, room.budget), given, as_json=as_json)
+        _pack(memory, snapshot, found, (task, room.budget), given, counter, as_json=as_json)
     elif as_json:
         output.json("files", _data(found, shown, room, counter), snapshot.faults, memory)
     else:
@@ -127,14 +127,20 @@ def files_command(
 
 
 def _pack(
-    memory: Memory, snapshot: Snapshot, found: Priorities, wish: tuple[str, int], given: PackOptions, *, as_json: bool
+    memory: Memory,
+    snapshot: Snapshot,
+    found: Priorities,
+    wish: tuple[str, int],
+    given: PackOptions,
+    counter: Counter,
+    *,
+    as_json: bool,
 ) -> None:
-    """Return the files to load ahead as a pack.
+    """Print the files to load ahead as a pack; `wish` is the task and the budget in tokens.
 
     Tokens are counted as for the kind of file among them with the most tokens per character.
     """
     task, budget = wish
-    counter = counter_of(memory, given)
     kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 
@@ -160,14 +166,15 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
         output.columns([("score", "  verdict", "tokens", "file"), *rows], _STYLES)
     loaded = [choice for choice in found.files if choice.is_loaded]
     total = sum(choice.cost for choice in loaded)
-    output.note(f"+ {len(loaded):,} of {len(found.files):,} files to load ahead: {total:,} of {room.budget:,} tokens")
+    total_files = len(found.files) + found.unlisted
+    output.note(f"+ {len(loaded):,} of {total_files:,} files to load ahead: {total:,} of {room.budget:,} tokens")
     if explain:
         free = ", ".join(
             f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in load_plan.reserve_of(room.window).items()
         )
         output.note(f"tokens left free: {free}")
-    if len(shown) < len(found.files):
-        output.note(f"{len(found.files) - len(shown):,} more files: --limit 0 shows all")
+    if len(shown) < total_files:
+        output.note(f"{total_files - len(shown):,} more files: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
         output.note(f"never enters a context: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
@@ -200,7 +207,7 @@ def _data(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, counte
         **msgspec.structs.asdict(room),
         "reserve": load_plan.reserve_of(room.window),
         "loaded": sum(choice.cost for choice in found.files if choice.is_loaded),
-        "total": len(found.files),
+        "total": len(found.files) + found.unlisted,
         "active": list(found.active),
         "files": [_choice_data(choice) for choice in shown],
         "refused": [{"path": path, "reason": reason} for path, reason in found.refused],

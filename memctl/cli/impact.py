@@ -44,9 +44,10 @@ _IN_WORDS = {
 
 
 class ImpactQuery(msgspec.Struct, frozen=True):
-    """The changed files that `memctl impact` is asked about, some with rows, and a snapshot of the memory.
+    """The question of a call of `memctl impact`: the changed files, and a snapshot of the memory.
 
-    `source` is "disk", "index" or a range of commits; `commit` is the end of that range, "" for disk and index.
+    `source` is "disk", "index" or a range of commits; `at` is the end of that range, "" for disk and index. `rows` has
+    the kinds of change that are known already, keys of `impact.MATRIX`, by the file's path.
     """
 
     source: str

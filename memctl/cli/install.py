@@ -40,7 +40,7 @@ _ANYWHERE = "commit {what} in clones that you trust, off the branch where it has
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
-    """The options of `memctl install`: `what` to install, and where and how.
+    """The options of `memctl install`: `what` is to be installed, and the other fields are options of that name.
 
     `user` is --user. `own` is --local: the user's own settings in a project.
     """

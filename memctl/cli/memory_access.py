@@ -148,12 +148,18 @@ def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:
 
 
 def progress(doing: str) -> Progress | None:
-    """Return a progress bar for a long operation; None if standard error is not a terminal."""
+    """Return a function that shows a progress bar for a long operation; None if standard error is not a terminal.
+
+    The function gets the number of steps done and that of all steps. `doing` names the operation.
+    """
     return (lambda done, total: _progress(done, total, doing)) if sys.stderr.isatty() else None
 
 
 def filters(opened: Memory, section: str, since: str, until: str, importance: int | None, **named: Any) -> Filters:
-    """Return the Filters for options of `list`, `search` and `export`; raises MemctlError for an invalid time."""
+    """Return the Filters for options of `list`, `search` and `export`; raises MemctlError for an invalid time.
+
+    The parameters are the values of the options, "" or None for one that is not given.
+    """
     from memctl.record.filters import Filters
 
     def time(given: str, *, whole_day: bool = False) -> str:

@@ -82,7 +82,10 @@ def warnings(lines: Iterable[object]) -> None:
 
 
 def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:
-    """Print on stderr that a list is empty (`nothing`), or how many of its `total` items are not shown."""
+    """Print on stderr that a list is empty, or how many of its `total` items are not shown.
+
+    `nothing` is the line for an empty list, and `more` follows the number of items that are not shown.
+    """
     if not total:
         note(nothing)
     elif total > shown:
@@ -129,7 +132,7 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     `references` are the ids that the user gave.
     """
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
-        if (others := snapshot.with_former_id(identifier)) and snapshot.catalogue.find(identifier):
+        if (others := snapshot.catalogue.with_alias(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 
@@ -139,8 +142,11 @@ Style = dict[str, Any] | Callable[[str], dict[str, Any] | str]
 
 
 def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: Sequence[str] = ()) -> None:
-    """Print rows in aligned columns; the last column is not padded. `below` has a line to print under each row,
-    or ""."""
+    """Print rows in aligned columns; the last column is not padded.
+
+    `styles` has for each column click's style, or a function that returns the style of a cell. `below` has a line to
+    print under each row, or "".
+    """
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
     for number, row in enumerate(rows):

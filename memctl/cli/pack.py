@@ -68,7 +68,7 @@ def rehydrate_command(
     budget = given.budget or memory.config.rehydrate_budget
     count = counter_of(memory, given).tokens
     draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at), count, last_work.room(budget))
-    pack = fill(memory, draft, given, budget)
+    pack = fill(memory, draft, given, count, budget)
     deliver(memory, snapshot, pack, given, "rehydration", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
 
@@ -117,7 +117,7 @@ def system(
     asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
     count = counter_of(memory, given).tokens
     draft = prompt.system(snapshot, memory.now, asked, count, sources(memory, snapshot, at))
-    pack = fill(memory, draft, given, prompt.SYSTEM_BUDGET)
+    pack = fill(memory, draft, given, count, prompt.SYSTEM_BUDGET)
     deliver(memory, snapshot, pack, given, "system-prompt", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
 
@@ -150,7 +150,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
     memory, snapshot = memory_access.read(ctx, at)
     given = PackOptions(**options)
     draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
-    pack = fill(memory, draft, given, prompt.USER_BUDGET)
+    pack = fill(memory, draft, given, counter_of(memory, given).tokens, prompt.USER_BUDGET)
     deliver(memory, snapshot, pack, given, "user-message", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
 
@@ -201,7 +201,7 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
         sources=sources(memory, snapshot, at),
     )
     draft, unknown = load.answer(snapshot, memory.now, asked, loader)
-    pack = fill(memory, draft, given, memory.config.rehydrate_budget)
+    pack = fill(memory, draft, given, counter.tokens, memory.config.rehydrate_budget)
     more = {"prune": list(asked.prune), "not_found": unknown, "ignored": asked.ignored}
     deliver(memory, snapshot, pack, given, "loaded", as_json=as_json, more=msgspec.to_builtins(more))
     code = output.finish(memory, snapshot)

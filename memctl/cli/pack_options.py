@@ -36,7 +36,10 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
 def pack_options(
     default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000"
 ) -> Callable[[F], F]:
-    """Return a decorator for the options of a pack; the command gets them as one argument, a PackOptions."""
+    """Return a decorator for the options of a pack; the command gets them as one argument, a PackOptions.
+
+    `default` is the format without --format, and `budget` the text by which the help names the default of --budget.
+    """
     return options(
         click.option(
             "--format",
@@ -65,15 +68,13 @@ def counter_of(memory: Memory, options: PackOptions) -> Counter:
     return token_counter.counter(token_counter.model_of(options.model, memory), memory)
 
 
-def fill(memory: Memory, draft: PackDraft, options: PackOptions, budget: int, *, inter_agent: bool = False) -> Pack:
+def fill(memory: Memory, draft: PackDraft, options: PackOptions, count: Callable[[str], int], budget: int) -> Pack:
     """Return the pack made of a draft, within the budget of the options or else `budget`, in tokens.
 
-    It has a warning if its records come from an untrusted clone. `inter_agent` says that the pack goes from one agent
-    to another.
+    `count` returns the number of tokens of a text. The pack has a warning if its records come from an untrusted clone.
     """
     draft = draft if memory.is_trusted else draft.foreign
-    count = counter_of(memory, options).tokens
-    return budget_fill.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
+    return budget_fill.fill(draft, options.form, options.budget or budget, count)
 
 
 def refuse_undeliverable(options: PackOptions) -> None:

@@ -110,9 +110,12 @@ def init_command(
         output.json("change", report.change_data(memory, result, flags["dry_run"]) | {"next": named})
         return
     report.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
-    if flags["dry_run"]:
-        return
-    top = memory.folder.parent
+    if not flags["dry_run"]:
+        _print_steps(memory.folder.parent, steps)
+
+
+def _print_steps(top: Path, steps: Sequence[FirstStep]) -> None:
+    """Print the proposed next steps on stderr; `top` is the folder in which to run them."""
     where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
     width = max(len(step.line) for step in steps)
     output.note(

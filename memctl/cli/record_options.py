@@ -38,7 +38,10 @@ def _of_field(field: Field) -> click.Option:
 
 
 def common(statuses: Sequence[str]) -> list[click.Option]:
-    """Return the options for the fields that all records have, except links."""
+    """Return the options for the fields that all records have, except links.
+
+    `statuses` are the values that --status may have.
+    """
     return [
         click.Option(
             ["--tag", "-t", "tags"],

@@ -178,7 +178,10 @@ def diff(lines: str) -> None:
 
 
 def difference(old: Sequence[str], new: Sequence[str], before: str, after: str) -> None:
-    """Print a unified diff of a file's lines, if they differ."""
+    """Print a unified diff of a file's old and new lines, if they differ.
+
+    `before` and `after` are the names of the two versions in the diff's header.
+    """
     from difflib import unified_diff
 
     for line in unified_diff(old, new, before, after, lineterm=""):
@@ -194,7 +197,10 @@ def _painted(line: str) -> str:
 
 @contextmanager
 def working(doing: str, after: float = 1.0) -> Iterator[None]:
-    """Within this context, print on a terminal what takes more than `after` seconds, and for how long."""
+    """Show on a terminal, while the block runs longer than `after` seconds, what is done and for how long.
+
+    `doing` names it, as in "doing ... 3 s". The line is erased at the end of the block.
+    """
     if not sys.stderr.isatty():
         yield
         return

@@ -295,12 +295,12 @@ def _title_style(query: str) -> Callable[[str], str]:
     asked = [word.casefold() for word in _WORD.findall(query)]
 
     def style(title: str) -> str:
-        def shown(match: re.Match[str]) -> str:
+        def emphasized(match: re.Match[str]) -> str:
             word = match[0].casefold()
             is_asked = any(word.startswith(one) or (len(word) > 3 and one.startswith(word)) for one in asked)
             return click.style(match[0], bold=True) if is_asked else match[0]
 
-        return _WORD.sub(shown, title)
+        return _WORD.sub(emphasized, title)
 
     return style
 

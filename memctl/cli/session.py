@@ -30,7 +30,7 @@ from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.fit import cut
 from memctl.text.phrases import quantity
 from memctl.transcript.events import GIT, Session
-from memctl.write import transaction
+from memctl.write import documents, transaction
 from memctl.write.commit import Outcome
 
 
@@ -402,7 +402,7 @@ def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int,
     lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
     report.outcome(memory, result, flags, lines)
     output.note(_figures(summary))
-    if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
+    if (tokens := documents.counter(memory).tokens(result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
     if left:
         output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review lists, --accept creates them")

@@ -70,7 +70,10 @@ class Start:
 
     @staticmethod
     def leave_batch(opened: Memory, *, dry_run: bool) -> None:
-        """End the batch of changes in the worktree if HEAD is on another branch, as Git's hooks do on a checkout."""
+        """End the batch of changes in the worktree if HEAD is on another branch, as Git's hooks do on a checkout.
+
+        With `dry_run` a remark of the memory says that the next writing command will do it.
+        """
         from memctl.git import git
         from memctl.store import batches
         from memctl.write import commit  # not loaded by commands that read, unless a batch is to end

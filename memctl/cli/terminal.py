@@ -30,13 +30,15 @@ def harmless(text: str, stream: TextIO) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text with line ends and similar characters written as `\n`."""
+    r"""Return a text with its line ends and other unprintable separators written as escapes, such as `\n`."""
     return text if text.isprintable() else re.sub(_LINE_ENDS, lambda found: repr(found[0])[1:-1], text)
 
 
 def json(text: str, encoding: str) -> str:
-    """Return JSON without characters that control a terminal; those and any that the encoding lacks are escaped
-    (`\u202e`)."""
+    r"""Return JSON without characters that control a terminal.
+
+    Those and any that the encoding lacks are written as escapes, such as `\u202e`.
+    """
     if text.isascii() and "\x7f" not in text:
         return text
     if encoding.lower().replace("-", "") != "utf8":

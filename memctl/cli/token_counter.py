@@ -68,10 +68,9 @@ def counter_for(
 
 
 class Surroundings(NamedTuple):
-    """The context of a command that judges a text: token counter, time, and the memory with its snapshot, if there is
-    one.
+    """What surrounds a command that judges a text: token counter, time, and the memory with its snapshot.
 
-    `known` says which records of the memory no longer hold.
+    Memory and snapshot are None outside of a memory. `known` says which records of the memory no longer hold.
     """
 
     counter: Counter
@@ -87,7 +86,7 @@ class Surroundings(NamedTuple):
 
     @property
     def scs_threshold(self) -> int:
-        """The configured threshold of the shared context slice."""
+        """The limit, in tokens, of the shared context slice: what the contexts of all agents at work share."""
         return threshold_of(self.memory)
 
 
@@ -114,7 +113,10 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
 
 
 def threshold_of(memory: Memory | None) -> int:
-    """Return the configured or default threshold of the shared context slice."""
+    """Return the limit, in tokens, of the shared context slice: what the contexts of all agents at work share.
+
+    It is that of the memory's settings, or the default.
+    """
     from memctl.window import contexts
 
     return memory.config.scs_threshold if memory else contexts.SCS_THRESHOLD
@@ -131,7 +133,10 @@ class MultiFileCommand(Command):
 
 
 def files_option(name: str, help_: str) -> Callable[[F], F]:
-    """Return an option for several files."""
+    """Return a decorator that adds the option `--NAME FILE…`, which takes several files; `help_` is its help.
+
+    It works in a MultiFileCommand.
+    """
     return click.option(f"--{name}", name, multiple=True, metavar=_MANY, help=help_)
 
 

@@ -30,7 +30,8 @@ def of_conversation(
 ) -> Limit:
     """Return the limit of the window of a transcript or of messages.
 
-    `usable` is the size in the settings, None without one. `model`, `window` and `host` are the options of the command.
+    `seen` is the conversation that was read, `usable` the size in the settings, None without one. `model`, `window` and
+    `host` are the options of the command, and `max_output` is the room for the answer, in tokens.
     """
     from memctl.window import MODEL_REPORTED, limits
 

@@ -76,6 +76,12 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     )
 
 
+def status_of(text: str) -> tuple[str, bool]:
+    """Return the status of a decision that some words state, and whether they name one: `proposed` if they don't."""
+    status = _status(text)
+    return status or _UNKNOWN, bool(status)
+
+
 def _status_text(origin: AdrOrigin) -> str:
     """Return the text below the heading `Status`; "" if the file has no such section."""
     return "".join(part.body for part in headings.split(origin.status))

@@ -31,7 +31,7 @@ STATUS = "status"  # the name of the section with the status, in small letters
 
 # Words for a status in ADR files, in small letters -> the status of a decision.
 STATUS_WORDS = {
-    **dict.fromkeys(("proposed", "proposal", "draft", "pending", "open"), "proposed"),
+    **dict.fromkeys(("proposed", "proposal", "draft", "pending", "open", "on hold", "deferred"), "proposed"),
     **dict.fromkeys(("accepted", "approved", "adopted", "agreed", "decided", "implemented"), "accepted"),
     **dict.fromkeys(("rejected", "declined"), "rejected"),
     **dict.fromkeys(("deprecated", "obsolete", "retired"), "deprecated"),
@@ -284,6 +284,13 @@ def prefix_of(file: str) -> str:
     """Return the text before the number in the name of an ADR file, such as "adr-" of `adr-012-cache.md`."""
     match = _FILE.fullmatch(file)
     return match[1] if match else ""
+
+
+def without_front_matter(text: str) -> str:
+    """Return the text of a file with LF line ends, without a byte order mark and front matter."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    front = _FRONT.match(text)
+    return text[front.end() :] if front else text
 
 
 def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:

@@ -1,15 +1,18 @@
-"""Tasks of Backlog.md, one Markdown file each, read as the values of records."""
+"""Import of tasks of Backlog.md, one Markdown file each, with their ids and links."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange.relative_links import LinkRebase
-from memctl.exchange.rows import SOURCE_ID
+from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
+from memctl.exchange.rows import SOURCE_ID, Item
 from memctl.record import strict_yaml
 from memctl.record.errors import FrontMatterError
 from memctl.record.parser import is_unsafe_path
@@ -19,6 +22,7 @@ from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 
 _FOLDERS = ("tasks", "completed", "archive/tasks", "drafts")  # folders of a project that hold tasks
+_HINT = "name the folder with files such as `task-1 - x.md`"
 _STATUSES = {
     "in progress": "in-progress",
     **dict.fromkeys(("done", "completed"), "resolved"),
@@ -41,24 +45,32 @@ def files(folder: Path) -> list[Path]:
     places = [folder, *(folder / name for name in _FOLDERS), *(folder / "backlog" / name for name in _FOLDERS)]
     found = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
     if not found:
-        hint = "name the folder with files such as `task-1 - x.md`"
-        raise MemctlError(f"{folder} has no tasks of Backlog.md", hint, USAGE)
+        raise MemctlError(f"{folder} has no tasks of Backlog.md", _HINT, USAGE)
     return found
 
 
-def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """Yield the name of each task's file, and the values of its record or, as a text, why it can't be read.
+def import_backlog(target: ImportTarget, folder: Path) -> ImportResult:
+    """Return the result of importing a folder of Backlog.md; raises MemctlError if it has no tasks."""
+    links = LinkRebase(target.memory)
+    found = import_items(target, _tasks(files(folder), links), _HINT, canonical=canonical)
+    return msgspec.structs.replace(found, notes=[*found.notes, *links.notes])
+
+
+def _tasks(paths: Iterable[Path], links: LinkRebase) -> Iterator[Item]:
+    """Yield the tasks as items, with the names of their files.
 
     `links` rewrites relative links so that they lead from the record to where they led before.
     """
-    for path in files(folder):
+    for path in paths:
         try:
             values = _record(path.read_bytes().decode())
             values["body"] = links.rebase(path.name, path.parent, values.get("body", ""))[0]
             yield path.name, values
         except UnicodeDecodeError as error:
             yield path.name, f"this is not UTF-8 text (byte {error.start})"
-        except (OSError, FrontMatterError) as error:
+        except OSError as error:
+            yield path.name, f"the file can't be read: {error.strerror}"
+        except FrontMatterError as error:
             yield path.name, str(error)
 
 

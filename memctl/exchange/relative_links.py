@@ -29,11 +29,11 @@ class LinkRebase:
         self.notes: list[str] = []
 
     def rebase(self, place: str, folder: Path, text: str) -> tuple[str, dict[str, str]]:
-        """Return a text with its relative links rewritten to work from a record's file, and the old target of each new
-        one.
+        """Return a text with its relative links rewritten to work from a record's file, and the changed links.
 
-        `folder` is the folder from which the links lead now. A link that leads to no file, or out of the repository,
-        stays as it is; `self.notes` gets a line on each one that leads out, which calls the text `place`.
+        The changed links are a map from each new target to the old one. `folder` is the folder from which the links
+        lead now. A link that leads to no file, or out of the repository, stays as it is; `self.notes` gets a line on
+        each one that leads out, which calls the text `place`.
         """
         changed: dict[str, str] = {}
         base = Path(os.path.realpath(folder))
@@ -57,6 +57,8 @@ class LinkRebase:
 
 
 def restore(text: str, changed: Mapping[str, str]) -> str:
-    """Return a record's text with the links that it had before `LinkRebase.rebase`; `changed` maps new targets to old
-    ones."""
+    """Return a record's text with the links that it had before `LinkRebase.rebase`.
+
+    `changed` maps new targets of links to old ones.
+    """
     return markdown.rewrite_links(text, lambda target: changed.get(target, target)) if changed else text

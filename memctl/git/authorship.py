@@ -1,7 +1,7 @@
-"""The commits that added files and lines of a memory, and which other additions each such commit has in its history.
+"""The commits that first added files and lines of a memory, and which files and lines existed when another was added.
 
-Two clones can give one id to two records. Whoever referred to the id meant the record in the history of the commit with
-the reference: the other record was made elsewhere, and came by a merge.
+Two clones can give one id to two records. Whoever referred to the id meant the record that was in the history of the
+commit with the reference: the other record was made in another clone, and came by a merge.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ _LARGEST = 2 * 1024 * 1024  # bytes of a file that is searched for a mark
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A file, or with a `line` (1-based, as the file is now) that line of it, whose first commit is looked for.
+    """A file of a memory, or one of its lines, as a key under which its first commit is looked up.
 
-    `path` is below `.memory/`. The first commit of a file is the first with `mark` in the file's text, since both sides
-    of a merge may have added a file at that path.
+    `path` is relative to `.memory/`. `line` is the line's number (1-based, as the file is now), 0 for the file itself.
+    The first commit of a file is the first in which the file contains the text `mark` ("" for any text), since both
+    sides of a merge may have added a file at that path.
     """
 
     path: str
@@ -36,16 +37,16 @@ class History(Protocol):
         """Return when each origin was committed first, in Unix seconds; uncommitted ones are left out."""
 
     def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return by writer the `things` that were added in the history of the writer's commit, that commit included.
+        """Return, for each of `writers`, the `things` added in or before the commit that added the writer.
 
-        A writer that is not committed knew all `things`.
+        For a writer that is not committed these are all `things`.
         """
 
     def paths_ever(self, folder: str) -> Collection[str]:
-        """Return every path below a folder of the memory that the history ever had."""
+        """Return every path (relative to `.memory/`) below a folder of the memory that the history ever had."""
 
 
-class _Added(msgspec.Struct, frozen=True):
+class _Addition(msgspec.Struct, frozen=True):
     """A commit that added a file, when its change was first made, and the blob."""
 
     commit: str
@@ -77,9 +78,9 @@ class Authorship:
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
     def known_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Return by writer the `things` that were added in the history of the writer's commit, that commit included.
+        """Return, for each of `writers`, the `things` added in or before the commit that added the writer.
 
-        A writer that is not committed knew all `things`.
+        For a writer that is not committed these are all `things`.
         """
         self._find({*writers, *things})
         bringing = {thing: self._every.get(thing) or {self._commits.get(thing)} for thing in things}
@@ -95,7 +96,7 @@ class Authorship:
         return found
 
     def paths_ever(self, folder: str) -> Collection[str]:
-        """Return every path below a folder of the memory that the history ever had."""
+        """Return every path (relative to `.memory/`) below a folder of the memory that the history ever had."""
         cut = len(self._prefix) + 1
         return {
             path[cut:]
@@ -153,13 +154,13 @@ def _tips(repository: Repository) -> list[str]:
     return ["HEAD", *merging]
 
 
-def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Added]]:
+def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Addition]]:
     """Return the commits that added each of some paths; a merge may add what neither side has."""
     if not paths:
         return {}
     args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
     args += ["--diff-filter=A", "--format=%x1e%H %at"]
-    found: dict[str, list[_Added]] = {}
+    found: dict[str, list[_Addition]] = {}
     commit, seconds, blob = "", 0, ""
     for item in git.read([*args, *tips, "--", *sorted(paths)], repository.top).split(b"\0"):
         item = item.lstrip(b"\n")
@@ -169,7 +170,7 @@ def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str])
         elif item.startswith(b":"):
             blob = item.split()[3].decode()
         elif item:
-            found.setdefault(git.name(item), []).append(_Added(commit, seconds, blob))
+            found.setdefault(git.name(item), []).append(_Addition(commit, seconds, blob))
     return found
 
 

@@ -83,9 +83,10 @@ def follow(repository: Repository, new: str) -> None:
 
 
 def finish_interrupted(repository: Repository, old: str, new: str) -> None:
-    """Clean up after a killed checkout from `old` to `new`: stage files that are written, and delete half-written ones.
+    """Clean up after a killed checkout from commit `old` to `new`: stage files written whole, delete torn ones.
 
-    A file that is neither old nor new nor the beginning of the new one was edited since, and is left alone.
+    A torn file has only the beginning of its content at `new`. A file with any other content than that of `old` or
+    `new` was edited since, and is left alone.
     """
     lines, torn = [], []
     files = changed_files(repository, old, new)

@@ -31,7 +31,10 @@ _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garba
 
 
 class CommitPending(Exception):
-    """Raised if a commit can't be made now: `why`, and a `hint` what to do. The files on disk stay."""
+    """Raised if a commit can't be made now: `why` is the reason, and `hint` says what to do.
+
+    The files that were to be committed stay on the disk as they are.
+    """
 
     def __init__(self, why: str, hint: str = "`memctl commit` makes the commit once that is over") -> None:
         super().__init__(why)
@@ -58,10 +61,12 @@ def commit(
     *,
     by_agent: bool = False,
 ) -> NewCommit:
-    """Commit `files` to the current branch: their bytes by path, None for a deletion.
+    """Commit `files` to the current branch, and return the new commit.
 
-    Paths are relative to the worktree's top, and the bytes must be those on the disk. Raises CommitPending if Git or
-    the user's hooks refuse, and for an agent while somebody has edited a hook in the worktree.
+    `files` are bytes by path, None for a deletion; paths are relative to the worktree's top, and the bytes must be
+    those on the disk. `prepared` has the Git commands started for these paths; they are ended. `by_agent` says that an
+    agent, not a person, asks for the commit. Raises CommitPending if Git or the user's hooks refuse it, and for an
+    agent while a hook in the worktree has been edited.
     """
     try:
         return _commit(repository, files, message, prepared, by_agent=by_agent)
@@ -101,11 +106,12 @@ def commit_on_ref(
     *,
     by_agent: bool = False,
 ) -> str:
-    """Commit `files` to a ref of memctl's and return the commit's id.
+    """Commit `files` to a ref of memctl's, and return the commit's id.
 
-    `files` are bytes by path, None for a deletion. `place` is the ref and the new commit's parent, whose history must
-    contain the ref's present commit. Index, branch and the user's commit hooks are not involved. Raises CommitPending
-    if Git fails, or if a commit to the branch could not be made now either.
+    `place` is the ref and the new commit's parent, whose history must contain the ref's present commit. `files` are
+    bytes by path, None for a deletion. `prepared` has the Git commands started for these paths; they are ended.
+    `by_agent` says that an agent, not a person, asks for the commit. Index, branch and the user's commit hooks are not
+    involved. Raises CommitPending if Git fails, and whenever a commit to the branch could not be made either.
     """
     (ref, parent), importer = place, prepared.importer
     try:

@@ -30,7 +30,7 @@ class FileChange(msgspec.Struct, frozen=True):
 def changed_between(repository: Repository, first: str, second: str, *, from_base: bool = False) -> list[FileChange]:
     """Return the files that differ between two commits, with renames.
 
-    With `from_base` the first one is replaced by the merge base of both.
+    With `from_base` the merge base of both takes the place of the first commit.
     """
     base = ["--merge-base"] if from_base else []
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", *base, first, second])

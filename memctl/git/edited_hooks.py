@@ -68,9 +68,9 @@ def find_edited(repository: Repository, head: str, names: Collection[str] = ()) 
 
 
 def accept(repository: Repository, head: str) -> None:
-    """Store the present contents of the worktree's hooks as accepted, since a person's commit runs them.
+    """Store the present contents of the worktree's hooks as accepted, since a person's commit on `head` runs them.
 
-    Agents' commits may run them from then on, also those that are in no commit, such as husky's own files.
+    From then on agents' commits may run these hooks, even those that are in no commit, such as husky's own files.
     """
     paths = list(dict.fromkeys(_run_from_worktree(repository)))
     known, there = _blobs(repository, head, paths)

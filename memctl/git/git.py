@@ -176,7 +176,10 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
-    """Start a git command that only reads, so that Python can go on meanwhile; `finish` returns its output."""
+    """Start a git command that only reads in the folder `cwd`, so that Python can go on; `finish` returns its output.
+
+    `args` are its arguments without `git`, and `extra` environment variables to add, by name.
+    """
     return _spawn(args, cwd, stdin=False, extra={**_READING, **(extra or {})})
 
 
@@ -186,12 +189,15 @@ def start_answering(args: Sequence[str], cwd: Path) -> Process:
 
 
 def start_writing(args: Sequence[str], cwd: Path) -> Process:
-    """Start a git command that changes something; `finish` gives it its input and returns its output."""
+    """Start a git command that changes something; `finish` sends it its input and returns its output."""
     return _spawn(args, cwd, stdin=True)
 
 
 def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) -> bytes:
-    """Return the output of a started command; raises GitFailed."""
+    """Wait for a started command and return its output; `stdin` is its input.
+
+    Raises GitFailed if the command fails; `args` are its arguments, for the message.
+    """
     out, err = process.communicate(stdin)
     if process.returncode:
         raise GitFailed(args, process.returncode, err.decode(errors="replace"))
@@ -199,7 +205,7 @@ def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) ->
 
 
 def end(process: Process) -> bytes:
-    """End a command that only reads, and return its stderr."""
+    """Kill a command that only reads, and return its stderr."""
     process.kill()
     return process.communicate()[1]
 
@@ -212,19 +218,20 @@ def read(
     literal: bool = True,
     extra: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Run a git command that only reads, and return its output; raises GitFailed.
+    """Run a git command that only reads in the folder `cwd`, and return its output; raises GitFailed.
 
-    Paths in `args` are taken literally, without Git's patterns, unless `literal=False`: a few commands fail with
-    literal paths. `extra` are environment variables to add, by name.
+    `args` are its arguments without `git`, and `stdin` is its input. Paths in `args` are taken literally, without Git's
+    patterns, unless `literal=False`: a few commands fail with literal paths. `extra` are environment variables to add,
+    by name.
     """
     extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
     return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
 
 
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
-    """Yield the output of a git command that only reads, piece by piece; it is killed if the caller stops early.
+    """Yield the output of a git command that only reads, in the pieces between separators, as they arrive.
 
-    Raises GitFailed after the last piece if the command failed.
+    The command is killed if the caller stops early. Raises GitFailed after the last piece if the command failed.
     """
     process = _spawn(args, cwd, stdin=False, extra=_READING)
     assert process.stdout is not None
@@ -241,7 +248,10 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
 
 
 def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:
-    """Run a git command that changes something, and return its output; raises GitFailed."""
+    """Run a git command that changes something in the folder `cwd`, and return its output; raises GitFailed.
+
+    `args` are its arguments without `git`, `stdin` is its input, and `extra` are environment variables to add, by name.
+    """
     process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
     out, err = process.communicate(stdin)
     if process.returncode:

@@ -49,11 +49,12 @@ def commits(
 ) -> list[Commit]:
     """Return the commits that touched any of `paths` (relative to the worktree's top), newest first, at most `limit`.
 
-    They are in the history of `revision` or of the commit `beside` ("" for none). With `is_line` only first parents are
-    followed.
+    Searched are the histories of `revision` and of the commit `beside` ("" for none); with `is_line` only along first
+    parents, without merges.
 
-    If a merge took the files of one side unchanged, commits of its other side are left out, unless `given_up`: then
-    these commits and the merge are returned, too. A merge is left out if only one of its sides touched the paths.
+    A merge that took the files of one side unchanged gave up the other side's versions. The commits of that other side
+    are left out, unless `given_up`: then they and the merge are returned, too. A merge is left out if only one of its
+    sides touched the paths.
     """
     tips = _tips(repository, revision, beside)
     if not tips:
@@ -85,10 +86,10 @@ def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
 
 
 def has_given_up(repository: Repository, path: str, revision: str, limit: int) -> bool:
-    """Return whether the latest `limit` commits of a path include some that a merge gave up.
+    """Return whether the latest `limit` commits of a path include one whose version a merge did not take.
 
-    These are the commits that the function `commits` returns only with `given_up`. Git reads only as far as needed for
-    `limit`: 4 ms. To find out for all of history it has to read all of it, which takes 69 ms for 5,000 commits.
+    The function `commits` returns such commits only with `given_up`. Git reads only as far as needed for `limit`: 4 ms.
+    To find out for all of history it has to read all of it, which takes 69 ms for 5,000 commits.
     """
     if revision == "HEAD" and not repository.has_head():
         return False
@@ -120,8 +121,9 @@ def paths_ever(
 ) -> list[str]:
     """Return every path below `folder` that a commit added, newest first.
 
-    Searched are the histories of `revision` and of the commit `beside`, or `everywhere` those of all refs. A merge adds
-    the paths that none of its parents has; sides that a merge gave up are searched, too.
+    Searched are the histories of `revision` and of the commit `beside` ("" for none), or with `everywhere` those of all
+    refs; `since` is a date as `git log --since` takes it. A merge adds the paths that none of its parents has. A side
+    whose files a merge did not take is searched, too.
     """
     tips = ["--all"] if everywhere else _tips(repository, revision, beside)
     if not tips:
@@ -134,10 +136,10 @@ def paths_ever(
 
 
 def paths_gone(repository: Repository, folder: str, beside: str = "") -> list[str]:
-    """Return every path below `folder` that the history of HEAD, or of the commit `beside`, ever had.
+    """Return every path below `folder` that a commit added or deleted in the histories of HEAD and `beside`.
 
-    First come paths that a commit deleted, newest first; a merge deletes what all its parents had. Then come paths that
-    one side of a merge had and that went on under another name.
+    `beside` is another commit, "" for none. The deleted paths come first, newest first; then come the others, which
+    still exist or which a merge did not take. A merge deletes only what all its parents had.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:
@@ -181,8 +183,8 @@ def latest(repository: Repository, limit: int) -> Iterator[CommitPaths]:
 def paths_touched(repository: Repository, limit: int, without: str) -> Callable[[], set[str]]:
     """Start Git, and return a function that returns the paths that the latest `limit` commits of HEAD changed.
 
-    Paths below the folder `without` are left out: it may have thousands of files, which Git then passes over.
-    `--sparse` makes commits that changed nothing else count.
+    Paths below the folder `without` are left out: it may have thousands of files, which Git then passes over. A commit
+    that changed nothing else still counts.
     """
     if not repository.has_head():
         return set
@@ -203,8 +205,8 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
 def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:
     """Return the newest commit in which a path existed, and its blob there; None if the history never had it.
 
-    The histories of HEAD and of the commit `beside` are searched along the sides that merges took, and the other sides
-    only if the path is not found.
+    Searched are the histories of HEAD and of the commit `beside` ("" for none). Sides whose files a merge did not take
+    are searched only if the path is not found elsewhere.
     """
     tips = _tips(repository, "HEAD", beside)
     if not tips:

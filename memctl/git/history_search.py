@@ -20,9 +20,10 @@ _LARGEST = 2 * 1024 * 1024  # bytes of a blob
 
 
 class Remains(msgspec.Struct, frozen=True):
-    """The commits that added a text or have it in their message, newest first, and the refs that lead to any of them.
+    """Where some texts are still found in history.
 
-    `is_complete` is False if the time did not suffice for all of history.
+    `commits` have one of the texts in their changes or messages, newest first; `refs` lead to any of these commits.
+    `is_complete` is False if the time did not suffice to search all of history.
     """
 
     commits: tuple[str, ...] = ()
@@ -31,10 +32,10 @@ class Remains(msgspec.Struct, frozen=True):
 
 
 def find(repository: Repository, texts: Iterable[str], folder: str, seconds: float = 10.0) -> Remains:
-    """Return the commits that added one of some texts to a file below a folder, or that touched one and name the text.
+    """Return the commits that have one of some texts in a file that they changed below a folder, or in their message.
 
-    A commit names a text in its message. All refs and stashes are searched, and in memctl's own refs every file. The
-    search stops after `seconds`; the result's `is_complete` is then False.
+    Of all refs and stashes the commits that changed a file below the folder are searched; of memctl's own refs all
+    commits and files are. The search stops after `seconds`; the result's `is_complete` is then False.
     """
     wanted = [text.encode() for text in texts]
     deadline = time.monotonic() + seconds

@@ -189,7 +189,7 @@ def editable_folder(place: Path) -> Path:
 
 
 def calls_memctl(file: Path) -> bool:
-    """Return whether a hook has the lines of `manual_lines`."""
+    """Return whether a hook's file calls memctl as the lines of `manual_lines` do, outside of comments."""
     try:
         return _CALL.search(file.read_bytes()) is not None
     except OSError:
@@ -213,7 +213,7 @@ def inspect(file: Path) -> Hook:
 
 
 def is_ours_alone(repository: Repository, file: Path) -> bool:
-    """Return whether a hook is ours, unchanged, in its place, and without a hook of the user's to run first."""
+    """Return whether a hook is memctl's, unchanged, in the clone's private folder, and calls no hook of the user's."""
     try:
         pristine = inspect(file).whose == "ours"
     except (OSError, MemctlError):

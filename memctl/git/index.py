@@ -1,4 +1,4 @@
-"""The index: reading it, and staging texts that are not on the disk, also into a merge commit just made."""
+"""The index: reading it, staging texts that are not on the disk, and adding staged files to a new merge commit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
     """Return the files in the index at or below some paths (none: all).
 
     Inside a hook it is the index that is being committed. Files in folders with the name `without` are left out, at any
-    depth, so that Git need not print them. A path with a merge conflict is returned once for each side, as no regular
-    file.
+    depth, so that Git need not print them; `paths` are Git's pathspecs then, in which `*` matches anything. A path with
+    a merge conflict is returned once for each side, as no regular file.
     """
-    chosen = all_without(without) if without else ["--", *paths]
+    chosen = [*all_without(without), *paths] if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
     out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
     found: dict[str, TreeEntry] = {}
@@ -104,9 +104,9 @@ def refresh(repository: Repository) -> None:
 
 
 def remake_merge(repository: Repository) -> str:
-    """Replace the merge commit at HEAD by one with the tree of the index; return its id, "" if HEAD is no new merge.
+    """Replace the merge commit at HEAD by one with the tree of the index, and return its id.
 
-    A merge is new while Git still has MERGE_HEAD and its commit is a parent of HEAD.
+    Returns "" and changes nothing if HEAD is not a new merge: one whose merged commits Git still names in MERGE_HEAD.
     """
     try:
         merging = (repository.git_dir / "MERGE_HEAD").read_text().split()

@@ -18,9 +18,10 @@ _QUIET = ("-c", "diff.autoRefreshIndex=false")  # or Git would rewrite the user'
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """A stretch of lines that differs: first line and number of lines, in the old version and in the new one.
+    """A stretch of lines in which two versions of a file differ.
 
-    With no lines on a side, its first line is the one before the stretch.
+    `before` is its first line in the old version and `lost` its number of lines there; `now` and `new` are the same for
+    the new version. If a stretch has no lines in a version, its first line there is the one that follows the stretch.
     """
 
     before: int
@@ -36,7 +37,7 @@ class LineMap(msgspec.Struct, frozen=True):
 
     @property
     def growth(self) -> int:
-        """How many lines the newer version has more; negative if it has less."""
+        """How many more lines the newer version has than the old one; negative if it has fewer."""
         return sum(hunk.new - hunk.lost for hunk in self.hunks)
 
     def now(self, line: int) -> int | None:
@@ -58,14 +59,18 @@ class LineMap(msgspec.Struct, frozen=True):
         return range(0)
 
     def is_first_with(self, lines: tuple[int, int]) -> bool:
-        """Return whether a range of the newer version's lines (first and last) has one that the old version lacks."""
+        """Return whether any of some lines of the newer version is missing in the old one.
+
+        `lines` are the first and the last line number of the stretch to look at.
+        """
         return any(hunk.new and hunk.now <= lines[1] and lines[0] < hunk.now + hunk.new for hunk in self.hunks)
 
 
 def compare(repository: Repository, before: str, after: str) -> LineMap | None:
-    """Compare a blob with another, or with a file of the worktree; None if a partial clone lacks one.
+    """Return the map from the lines of blob `before` to those of `after`: a blob id, or a worktree file's path.
 
-    Nothing is fetched. The path of a file begins with `./`, which no blob id does.
+    The path begins with `./`, which no blob id does. Returns None if a partial clone lacks one of both; nothing is
+    fetched.
     """
     try:
         out = git.read([*_QUIET, *_DIFF, before, after], repository.top, extra=git.OFFLINE)

@@ -31,7 +31,11 @@ def parse(stderr: str, top: Path) -> Path | None:
 
 
 def existing(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
-    """Return the existing lock files that would prevent a commit; `branch` is HEAD's (refs/heads/…), "" for none."""
+    """Return the existing lock files that would prevent a commit.
+
+    `git_dir` is the worktree's own Git directory, `common_dir` the one that all worktrees share, and `branch` HEAD's
+    branch (refs/heads/…), "" for none.
+    """
     wanted = [git_dir / name for name in _OF_WORKTREE] + [common_dir / name for name in (*_OF_CLONE, branch) if name]
     return [lock for file in dict.fromkeys(wanted) if (lock := file.with_name(f"{file.name}.lock")).exists()]
 

@@ -80,7 +80,10 @@ def parse(message: str) -> Trailers:
 
 
 def is_commit(name: str) -> bool:
-    """Return whether a text is a commit id. Any other text of a message could be taken for an option by Git."""
+    """Return whether a text has the form of a commit id.
+
+    Other texts from a message must not be passed on to Git, which could take them for options.
+    """
     return _ID.fullmatch(name) is not None
 
 

@@ -40,7 +40,10 @@ def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str,
 def write_commit(
     repository: Repository, blobs: Mapping[str, str], parents: Iterable[str], message: str, moment: int | None = None
 ) -> str:
-    """Store a commit of blob ids by file name, on no branch; return its id. `moment` (Unix seconds) fixes the dates."""
+    """Store a commit on no branch, and return its id; `blobs` are the blob ids of its files by name.
+
+    `moment` (Unix seconds) sets author and committer date; without it they are the present time.
+    """
     listing = "".join(f"100644 blob {blob}\t{name}\n" for name, blob in blobs.items()).encode()
     tree = git.write(["mktree"], repository.top, listing).decode().strip()
     return commit_tree(repository, tree, parents, message, moment)
@@ -55,9 +58,10 @@ def commit_tree(
     *,
     signed: bool = False,
 ) -> str:
-    """Store a commit of a tree, on no branch; return its id. Raises MemctlError if Git does not know who you are.
+    """Store a commit of a tree on no branch, and return its id. Raises MemctlError if Git does not know who you are.
 
-    `moment` (Unix seconds) fixes the dates; `signed` signs the commit with the user's key.
+    `moment` (Unix seconds) sets author and committer date, without it the present time; `signed` signs the commit with
+    the user's key.
     """
     dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in ("AUTHOR", "COMMITTER")}
     options = [word for parent in parents for word in ("-p", parent)]
@@ -207,10 +211,10 @@ def fetch_with(
 
 
 def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
-    """Move the ref of a remote from commit `expected` to `commit` ("" on either side: no ref); False if it has moved.
+    """Move a ref at a remote from commit `expected` to `commit`; return False if the ref was at another commit.
 
-    The user's pre-push hooks are for code and do not run. Raises PushRefused if the remote refuses, GitFailed if nobody
-    can tell whether it took the push.
+    An `expected` of "" creates the ref, a `commit` of "" deletes it. The user's pre-push hooks are for code and do not
+    run. Raises PushRefused if the remote refuses, GitFailed if nobody can tell whether it took the push.
     """
     from memctl.git.push import run_push  # few commands push
 

@@ -1,5 +1,7 @@
-"""The upstream of a branch, the branch of a remote that it is synced with: finding it, fetching, pushing, taking
-turns."""
+"""Upstreams, the branches of remotes that branches of a clone are synced with: finding, fetching and pushing them.
+
+Clones that push to one upstream can take turns (SyncTurn).
+"""
 
 from __future__ import annotations
 
@@ -55,9 +57,10 @@ class Upstream(msgspec.Struct, frozen=True):
 
 
 def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
-    """Return the upstream of a branch: the one set for it, or the branch of the same name at the remote `given`.
+    """Return the upstream of a branch (refs/heads/…): the one that Git's settings name, or one at the remote `given`.
 
-    Raises MemctlError if none is set, or if no remote has that name.
+    At `given` it is the branch of the same name, unless the settings name another one there. Raises MemctlError if
+    nothing is set and nothing given, or if no remote has the name `given`.
     """
     short = branch.removeprefix(_HEADS)
     remote, ref = (repository.branch_settings.get(f"branch.{short}.{key}", "") for key in ("remote", "merge"))
@@ -154,7 +157,7 @@ def setting(repository: Repository, key: str) -> str:
 
 
 class SyncTurn:
-    """The turn of a clone to push to an upstream: this clone's, if it has it, or another's, as the last fetch saw it.
+    """The right to push next to an upstream: this clone claims it, or sees by its last fetch that another has it.
 
     A clone that pushes often and has nothing to merge is always faster than one that has, and could keep it out for
     ever: of eight clones that only write and sync, one waited 65 s, 73 tries, while half of the syncs took 0.26 s.
@@ -189,9 +192,10 @@ class SyncTurn:
         return time.monotonic() - self._since < _PATIENCE
 
     def take(self, who: str) -> bool:
-        """Claim the turn for this clone; return False if another clone has it. The claim's message names `who`.
+        """Claim the turn for this clone; return False if another clone has it.
 
-        True also if the remote refuses the refs of turns, since it then has no turns at all.
+        The claim is a commit whose message names `who`. Returns True also if the remote refuses the refs of turns,
+        since it then has no turns at all.
         """
         found = self._repository.tip(self._tracking)
         if self._is_refused or (self._mine and found == self._mine):
@@ -212,9 +216,9 @@ class SyncTurn:
         return True
 
     def clear_away(self) -> None:
-        """End another clone's turn that has lasted too long.
+        """End the turn of another clone, if one has it, by deleting its ref at the remote.
 
-        Its process may have been killed, and every later sync would wait for it.
+        That is for a turn that has lasted too long: its process may have been killed, and every later sync would wait.
         """
         if found := self._anothers:
             self._end(found)

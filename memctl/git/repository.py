@@ -240,7 +240,10 @@ class Repository:
             return False
 
     def index_in_use(self) -> dict[str, str]:
-        """Return the environment variables that name the index to read, since a hook may run with an own one."""
+        """Return the environment variable that names the index to read, by name; empty outside of hooks.
+
+        Git may run a hook with an index of its own, such as that of `git commit --only`.
+        """
         named = os.environ.get("GIT_INDEX_FILE", "")
         return {"GIT_INDEX_FILE": str(self.top / named)} if named else {}
 
@@ -252,7 +255,10 @@ class Repository:
         return ""
 
     def is_over(self, why: str) -> bool:
-        """Return whether the operation that a CommitPending names in its `why` has ended since."""
+        """Return whether the operation under way that the reason `why` of a CommitPending names has ended since.
+
+        False if the reason is another one.
+        """
         return why.endswith(UNDER_WAY) and why != self.under_way() + UNDER_WAY
 
     def is_merging(self) -> bool:
@@ -316,7 +322,7 @@ class Repository:
         return sorted({name for name in names if name})
 
     def add_settings(self, variables: Mapping[str, str]) -> None:
-        """Take over settings that a command has printed, with keys in any case.
+        """Add settings of Git that were read already (values by keys in any case), so that Git is not asked again.
 
         Names of branches and remotes in the keys keep their case.
         """

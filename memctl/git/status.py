@@ -50,21 +50,21 @@ class StatusProcess:
 
     def commit(self) -> str:
         """Return HEAD's commit, "" before the first one."""
-        name = next((item.removeprefix(_COMMIT) for item in self._said if item.startswith(_COMMIT)), b"")
+        name = next((item.removeprefix(_COMMIT) for item in self._items if item.startswith(_COMMIT)), b"")
         return name.decode() if name.isalnum() else ""
 
     def upstream(self) -> tuple[str, bool]:
         """Return the upstream branch of HEAD ("" if none), and whether it is at HEAD's commit."""
-        name = next((item.removeprefix(_UPSTREAM) for item in self._said if item.startswith(_UPSTREAM)), b"")
-        return name.decode(errors="replace").strip(), _LEVEL in self._said
+        name = next((item.removeprefix(_UPSTREAM) for item in self._items if item.startswith(_UPSTREAM)), b"")
+        return name.decode(errors="replace").strip(), _LEVEL in self._items
 
     def settings(self) -> Mapping[str, str] | None:
         """Return which of memctl.commits and memctl.hookcommits are set, with their values; None if it is unknown."""
-        return self._settings if self._said else None
+        return self._settings if self._items else None
 
     def differing(self, *, ignored: bool = True) -> list[str]:
         """Return the files that differ from HEAD and untracked ones, and with `ignored` those that Git ignores."""
-        items = self._said
+        items = self._items
         if self._untracked and not ignored:  # a file outside of the folder may have changed which of them are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
         found = []
@@ -75,7 +75,7 @@ class StatusProcess:
         return found
 
     @cached_property
-    def _said(self) -> list[bytes]:
+    def _items(self) -> list[bytes]:
         items = self._answer().split(b"\0")
         if self._untracked is None:
             self._names.keep([item for item in items if item[:1] in (b"?", b"!")], self.started)
@@ -94,10 +94,10 @@ class StatusProcess:
 
 
 class UntrackedNames:
-    """The stored names below a folder that Git does not track.
+    """The stored names of the files below a folder that Git does not track.
 
-    `file` stores the lines of Git's answer, a stamp of the index, and all folders below the folder, each after its
-    stamp.
+    `file` has the lines that Git printed for them, a stamp of the index, and a stamp of every folder below the folder:
+    a changed stamp makes the names outdated. `prefix` is the folder, relative to the worktree's top.
     """
 
     def __init__(self, repository: Repository, prefix: str) -> None:
@@ -122,7 +122,7 @@ class UntrackedNames:
     def keep(self, items: Iterable[bytes], asked: int) -> None:
         """Store Git's lines for untracked and ignored names, unless the index or a folder has changed since.
 
-        `asked` is the time at which Git was asked for the lines, in ns.
+        `asked` is the time at which Git was asked for them, in nanoseconds. Nothing is stored for a small index.
         """
         with suppress(OSError):
             index, latest = mark(self._index)

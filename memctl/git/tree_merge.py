@@ -182,10 +182,10 @@ class _Maker:
 
 
 def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """Merge two trees with the ancestors `before`; return the tree's id and the paths in conflict.
+    """Merge the trees `ours` and `theirs`, whose common ancestors are the trees `before`.
 
-    Git's own merge, which needs Git 2.38, runs only if both sides changed something. Raises MemctlError if Git is
-    older.
+    Returns the merged tree's id, and the paths in conflict, whose files in that tree have conflict markers. Git's own
+    merge, which needs Git 2.38, runs only if both sides changed something; raises MemctlError if Git is older.
     """
     if ours == theirs or list(before) == [theirs]:
         return ours, ()
@@ -242,9 +242,10 @@ def merge_texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -
 
 
 def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-    """Return the items that `ours` and `theirs` both have, or that one of them added to `base`.
+    """Merge two lists that were changed from `base`: what one side removed is gone, what one side added is there.
 
-    They are in the order of `ours`, followed by those that only `theirs` has. Items with equal keys are the same.
+    The items are in the order of `ours`, followed by those that only `theirs` added. Items with equal keys are the
+    same.
     """
     before, one = ({key(item) for item in side} for side in (base, ours))
     other = {key(item): item for item in reversed(theirs)}
@@ -254,13 +255,14 @@ def merge_lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: 
 
 
 def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
-    """Return the names of `ours` and `theirs`, each once, merged into one order.
+    """Return all names of the lists `ours` and `theirs`, each once, merged into one order.
 
-    The order is that of `ours`, or of `theirs` if only `theirs` was reordered since `base`. A name that only the other
-    list has comes after the name before it there; two names for one place are in the order of `base`, else of `order`.
-    The name "", which stands for text before the first name, stays first.
+    The order is that of `ours`, or of `theirs` if only `theirs` was reordered since `base`. A name that is only in the
+    other list is placed behind the name that precedes it there. If names of both lists compete for one place, their
+    order in `base` decides, or else that in `order`. The name "", which stands for text before the first name, stays
+    first.
     """
-    first, second = (theirs, ours) if _moved(base, theirs) and not _moved(base, ours) else (ours, theirs)
+    first, second = (theirs, ours) if _is_reordered(base, theirs) and not _is_reordered(base, ours) else (ours, theirs)
     found = list(first)
     for index, name in enumerate(second):
         if name in found:
@@ -272,7 +274,7 @@ def merge_names(base: list[str], ours: list[str], theirs: list[str], order: Sequ
     return found
 
 
-def _moved(base: list[str], side: list[str]) -> bool:
+def _is_reordered(base: list[str], side: list[str]) -> bool:
     return [name for name in base if name in side] != [name for name in side if name in base]
 
 

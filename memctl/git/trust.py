@@ -26,8 +26,9 @@ _ASKED = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 def state(repository: Repository, environ: Mapping[str, str]) -> str:
     """Return whether the clone is trusted: TRUSTED, REFUSED if its setting memctl.trusted forbids it, or UNKNOWN.
 
-    `environ` may have MEMCTL_TRUST. A clone without the setting in which an earlier memctl was in use is trusted;
-    memctl.trusted is then set, and memctl.hookCommits, so that the clone's hooks commit what they did before.
+    `environ` are environment variables, among which MEMCTL_TRUST counts. If the setting is missing, but an earlier
+    memctl was in use in the clone, the clone is trusted, and two settings are made: memctl.trusted, and
+    memctl.hookCommits, so that the clone's hooks go on to commit what they did before.
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED
@@ -49,8 +50,8 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
 def grant(repository: Repository) -> None:
     """Set memctl.trusted in the clone's own config; raises GitFailed.
 
-    If an earlier memctl was in use in the clone, memctl.hookCommits is set, too, so that its hooks commit what they did
-    before.
+    If an earlier memctl was in use in the clone, memctl.hookCommits is set, too, so that the clone's hooks go on to
+    commit what they did before.
     """
     if is_marked(repository):
         return
@@ -66,7 +67,10 @@ def _mark(repository: Repository) -> None:
 
 
 def is_marked(repository: Repository) -> bool:
-    """Return whether the clone's own config file marks it as trusted; it is read without Git, since every hook asks."""
+    """Return whether the clone's own config file marks it as trusted.
+
+    The file is read without starting Git, since every hook asks.
+    """
     return repository.own_setting(SETTING).lower() in ("true", "yes", "on", "1")
 
 

@@ -25,10 +25,11 @@ _OF_BOTH = ("constraints", "issues", "errors", "blockers")
 
 
 def save(memory: Memory, folder: SessionDir, event: str) -> None:
-    """Save a checkpoint of a session's task and the session's page in one commit; pending during a merge or rebase.
+    """Save a checkpoint of a session's task and the session's page in one commit.
 
-    `folder` is the session's, and `event` the time of the host's event before the compaction. If a process that was
-    killed has saved a checkpoint for this event already, no second one is saved.
+    During a merge or rebase both are written and stay pending. `folder` is memctl's folder for the session, and `event`
+    the time of the host's event before the compaction. If a process that was killed has saved a checkpoint for this
+    event already, no second one is saved.
     """
     state = session_state.read(folder) or SessionState()
     made: list[Checkpoint] = []

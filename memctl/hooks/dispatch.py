@@ -81,7 +81,7 @@ def answer(
     start: Path | None = None,
     behind: list[Later] | None = None,
 ) -> str:
-    """Return the answer to a host's event, which `data` has as JSON; "" if there is nothing to answer.
+    """Return the answer to the host's event in `data`, which is JSON; "" if there is nothing to answer.
 
     There is no answer without a memory, to an event of an unknown kind, and to most events of sub-agents.
 

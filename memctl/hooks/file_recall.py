@@ -66,7 +66,11 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 
 
 def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
-    """Return an answer (JSON) that refuses the first write of an unread file with records; "" without the setting."""
+    """Return an answer (JSON) that refuses a call: the first write of a file with records that was not read.
+
+    "" if the call is no such write, or if Git's setting memctl.guard is not "deny". `place` is the folder with the
+    memory, and `now` the time by which records expire.
+    """
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):

@@ -45,6 +45,7 @@ class Edit(msgspec.Struct, frozen=True):
 
     @property
     def changes(self) -> bool:
+        """Whether the edit changes the file at all."""
         return self.before != self.after
 
 

@@ -23,7 +23,7 @@ _MOST_BYTES = 1024 * 1024  # of settings; a start has no time for more
 
 
 class OtherMemctl(NamedTuple):
-    """A hook of another memctl: the settings file, and the program that it calls."""
+    """A hook of another installation of memctl: the settings file with the hook, and the program that it calls."""
 
     place: SettingsFile
     program: str
@@ -57,7 +57,11 @@ def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) 
 
 
 def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> str:
-    """Return a line on another memctl for a session's start, once per clone; "" if there is no other."""
+    """Return a line for a session's start which says that hooks of another installation of memctl are in the settings.
+
+    The result is "" if there are none, or if the line was returned before in this clone. `root` is the folder of the
+    memory's hooks.
+    """
     if (root / _NOTED).exists():
         return ""
     found = find(host, project, environ, least=2)

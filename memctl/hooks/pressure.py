@@ -34,10 +34,12 @@ class ContextFill(NamedTuple):
 
     @property
     def share(self) -> float:
+        """The tokens in the context as a fraction of those at which the host compacts it."""
         return self.tokens / self.limit
 
     @property
     def zone(self) -> str:
+        """The zone of the context: green, yellow, orange or red."""
         return model_windows.zone_of(self.share)
 
 
@@ -58,8 +60,9 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
     """Return the size of a model's window in tokens: that of MEMCTL_CONTEXT_WINDOW, or by the model's name.
 
-    `tokens` are those in the context, and `compacted` those at the last automatic compaction (0 if unknown), which both
-    may show that the window is a large one. Claude Code's settings may make it smaller.
+    `tokens` are those in the context, which may show that the window is the large one; `compacted` are those at the
+    last automatic compaction (0 if unknown), which may show that it is the small one. Claude Code's settings may make
+    the window smaller.
     """
     try:
         given = model_windows.window_setting(environ)

@@ -35,9 +35,9 @@ _PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # the id of a 
 
 
 def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
-    """Return the answer to a prompt and the ids in it as JSON, for `give`; "" if nothing new is relevant.
+    """Return the answer to a prompt, with the ids of the records that it shows; "" if nothing new is relevant.
 
-    `opened` opens the memory.
+    The result is JSON, which `give` takes. `opened` opens the memory, and `folder` says what the session was shown.
     """
     from memctl.text.fit import length
 
@@ -153,7 +153,7 @@ def _is_in_force(record: Record, now: str) -> bool:
 
 
 def note(folder: SessionDir, pack: str) -> None:
-    """Mark the records that a session got as a whole at its start as shown."""
+    """Mark as shown the records that a session's first `pack` has as a whole, and not only by title."""
     for identifier in _PACKED.findall(pack):
         folder.mark_shown(identifier)
 

@@ -147,8 +147,8 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     """Return the rehydration pack in at most `room` characters, or bytes for a host that cuts by bytes.
 
-    With `since` (a time) returns "" if nothing is newer. If `room` is less than all the room below the guide, a resume
-    text has the rest of it, and the pack does not show the checkpoint again.
+    With `since` (a time) the pack has only what is newer, and is "" if nothing is. If `room` is less than all that the
+    guide leaves, a resume text takes the rest, and the pack does not show the checkpoint again.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, last_work, rehydrate, supply

@@ -45,7 +45,7 @@ class SessionState(msgspec.Struct, frozen=True):
     - `is_over`: whether its list of tasks is finished
     - `succeeded`: the steps that succeeded, such as commands
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
-    - `compacted`: the transcript's line of a compaction that left an unknown number of tokens so far
+    - `compacted`: the id of the transcript's line on a compaction of which it is not known yet how many tokens it left
     - `saving`: the time of the last event for which a checkpoint was to be saved, and the checkpoint's id
     - `answers`: final answers of turns that are worth keeping, from a host whose transcripts memctl can't read
 

@@ -21,7 +21,7 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
     `before` and `after` are the tokens in the context; if the host does not say `after`, it is the tokens of the next
     request. `limit` are the tokens at which the host compacts by itself, `calls` the tool calls since the last
-    compaction, and `suggested` the suggestions that memctl made before.
+    compaction, and `suggested` the suggestions to compact that memctl made since then.
     """
 
     at: str
@@ -38,7 +38,7 @@ class CompactionCount(msgspec.Struct, frozen=True):
 class Figures(msgspec.Struct, frozen=True):
     """Statistics of compactions: numbers, and medians of the known values (None if nothing is known).
 
-    `suggested_before` is the share of compactions, of those that hooks saw, that memctl had suggested before.
+    `suggested_before` is the share (0 to 1) of compactions seen by hooks before which memctl had suggested one.
     """
 
     compactions: int

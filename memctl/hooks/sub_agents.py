@@ -26,7 +26,11 @@ _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is searched, and the secon
 
 
 def context(opened: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
-    """Return the text for a sub-agent that starts, "" if it has got it before; it may have more than one prompt."""
+    """Return what the memory has about the prompt of a sub-agent that starts.
+
+    The result is "" from the second call for the same sub-agent on, since a sub-agent may get more than one prompt.
+    `opened` opens the memory.
+    """
     if not folder.create_marker(f"{_TAKEN}{key(payload.agent)}"):
         return ""
     return recall.for_sub_agent(opened, payload.prompt or _prompt(payload, folder))

@@ -55,9 +55,9 @@ def take_in(
 
 
 def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
-    """Merge a later part into a session's page; state and next steps stay if the part has none.
+    """Merge the page of a later part of a session (`new`) into the session's page so far (`old`).
 
-    `succeeded` are steps that succeeded in the later part.
+    State and next steps stay as they were if the later part has none. `succeeded` are the steps that succeeded in it.
     """
     made = merge.merge(old, new, succeeded)
     kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}

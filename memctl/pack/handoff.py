@@ -93,7 +93,8 @@ class HandoffReport(msgspec.Struct, frozen=True):
     - `removed`: the number of left out items by reason.
     - `tokens`, `budget`: tokens of the whole package, and their limit.
     - `least`: tokens of context below which no open record is left out.
-    - `checks`: the lines of the checklist. `is_chosen` says that a required entry is missing for lack of room.
+    - `checks`: the lines of the checklist.
+    - `is_chosen`: whether required entries are missing, because only the most important had room.
     """
 
     before: int

@@ -75,8 +75,8 @@ TYPES: dict[HandoffType, TypeRules] = {
 class HandoffField(NamedTuple):
     """A list of texts in a handoff: its name, its command line option with the help text, and its title in the package.
 
-    `element` is the list's XML element in the package, and `record` its field in the handoff's record; "" means that
-    this is called as the list is (`name`).
+    `element` is the name of the list's XML element in the package, and `record` that of its field in the handoff's
+    record; "" stands for `name`.
     """
 
     name: str

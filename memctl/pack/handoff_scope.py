@@ -37,8 +37,7 @@ from memctl.pack.handoff_request import (
     TypeRules,
 )
 from memctl.pack.items import Sources
-from memctl.pages import repository_paths
-from memctl.record.checkpoint import Checkpoint, is_outside
+from memctl.record.checkpoint import Checkpoint
 from memctl.record.content_fields import content
 from memctl.record.filters import severity_rank
 from memctl.record.handoff import Handoff
@@ -49,7 +48,6 @@ from memctl.record.task_state import TaskState
 from memctl.task import progress, versions
 from memctl.task import state as states
 from memctl.text import timestamps
-from memctl.text.actions import READ
 from memctl.text.similar import terms
 from memctl.text.words import stems
 
@@ -136,10 +134,8 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     """
     found = [record for record in known if record.memory_type == "state" and record.is_open]
     worked = sources.worked(found)
-    saved: dict[str, str] = {}  # when the giver's newest checkpoint of each was saved
-    for one in last_work.checkpoints(snapshot):
-        if one.saved_by == giver and not one.is_finished:
-            saved = {task.path: one.saved_at for task in _tasks_in_goal(one.goal, snapshot)} | saved
+    own = [one for one in last_work.checkpoints(snapshot) if one.saved_by == giver and not one.is_finished]
+    saved = {task.path: one.saved_at for one in own[::-1] for task in _tasks_in_goal(one.goal, snapshot)}
 
     def order(task: Record) -> tuple[bool, str, bool, str, str]:
         moment = max(worked.get(task.path, task.timestamp), saved.get(task.path, ""))
@@ -166,31 +162,22 @@ def _state(snapshot: Snapshot, found: Subject, giver: str, sources: Sources) -> 
 
 
 def _is_of(saved: Checkpoint, snapshot: Snapshot, found: Subject, record: Record | None) -> bool:
-    """Return whether a checkpoint belongs to the subject of a handoff.
-
-    Decided by the task or section that it names, then by a task whose title shares words with its goal, then by whether
-    the sections cover most of its files.
-    """
+    """Return whether a checkpoint belongs to the subject of a handoff, by the section or the task that it names."""
     if record is not None and saved.task_id in (record.id, record.memory_id):
         return True
     if saved.section:
         return not found.sections or saved.section in found.sections
-    if tasks := _tasks_in_goal(saved.goal, snapshot):
-        return record in tasks
-    changed = [one.path for one in saved.files if one.action != READ and not is_outside(one.path)]
-    return not found.sections or 2 * len(repository_paths.matching(changed, found.globs)) > len(changed)
+    tasks = _tasks_in_goal(saved.goal, snapshot)
+    return record in tasks if tasks else not found.sections
 
 
 def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
     """Return the open tasks whose titles share the most words with a goal, at least half of the title's words."""
     words = stems(goal)
-    shares = [
-        (len(words & own) / len(own), record)
-        for record in snapshot.open_records
-        if record.memory_type == "state" and (own := stems(record.title))
-    ]
-    most = max((share for share, _ in shares), default=0.0)
-    return [record for share, record in shares if share == most >= _SAME_TASK]
+    tasks = [record for record in snapshot.open_records if record.memory_type == "state"]
+    shares = {task.path: len(words & own) / len(own) for task in tasks if (own := stems(task.title))}
+    most = max(_SAME_TASK, *shares.values(), 0.0)
+    return [task for task in tasks if shares.get(task.path) == most]
 
 
 class Scope(msgspec.Struct, frozen=True):

@@ -169,6 +169,7 @@ class TaskMatches(msgspec.Struct, frozen=True):
 
     @property
     def is_met(self) -> bool:
+        """Whether the memory has anything that is relevant to the task."""
         return bool(self.records or self.places)
 
 

@@ -57,6 +57,7 @@ class Directives(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
+        """Whether the reply asks for nothing and names nothing that is no longer needed."""
         return not (self.load or self.summarize or self.prune)
 
 

@@ -74,6 +74,7 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
 
     @property
     def filters(self) -> Filters:
+        """The conditions on records: their section, their agent, and the time since which they were made."""
         return Filters(section=self.section, agent=self.agent, since=self.since)
 
     @property

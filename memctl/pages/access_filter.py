@@ -27,8 +27,8 @@ Closed = Callable[[tuple[str, ...]], str]
 def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot] = ()) -> Snapshot:
     """Return a Snapshot without the pages, records and files that the reader may not read.
 
-    `closed` returns for the markers of a page and its section why the reader may not read the page, "" if it may. What
-    is closed in a Snapshot of `others`, other versions of this memory, is left out as well.
+    `closed` is called with the markers of a page and its section, and returns why the reader may not read the page, ""
+    if the reader may. What is closed in a Snapshot of `others`, other versions of this memory, is left out as well.
     """
     outlines = [found.outline for found in (snapshot, *others)]
     details: dict[str, Page] = {}
@@ -100,6 +100,12 @@ class _FilteredFiles:
     @cached_property
     def _names(self) -> frozenset[str]:
         return self._files.names().difference(self._withheld)
+
+    def existing(self, paths: Iterable[str]) -> frozenset[str]:
+        return self._files.existing(self._visible(paths))
+
+    def containing(self, texts: Collection[str]) -> frozenset[str]:
+        return self._files.containing(texts).difference(self._withheld)
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return self._files.blobs(self._visible(paths))

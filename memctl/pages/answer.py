@@ -21,7 +21,8 @@ _SIMILAR = 20  # records most similar to a file's path and purpose, which are th
 class Indirect(NamedTuple):
     """Records that may explain a file without naming it.
 
-    `of_places` belong to the sections that cover the file and to pages that refer to it; `perhaps` are similar to it.
+    `of_places` belong to the sections that cover the file and to pages that refer to the file; `perhaps` are related to
+    it otherwise, as by similar words.
     """
 
     of_places: Sequence[Record] = ()

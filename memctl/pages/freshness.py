@@ -19,6 +19,7 @@ from memctl.text import timestamps
 FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
 _LENGTH = 12  # digits of an id in a stamp: two contents match by chance once in 280 million million
 _FRONT_MATTER = 0
+_FEW = 20  # references that Git is asked about rather than for all files
 _OUTDATED = b"outdated pages"  # the key of the cached answer: a mark of what it is made of, and files by page
 _NOTHING = msgspec.msgpack.encode((b"", {}))
 
@@ -50,19 +51,20 @@ class Drift(msgspec.Struct, frozen=True):
 
 def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
     """Return a page's references to code: the paths of `code_refs`, and §4 markers in its text without globs."""
-    wanted = [(ref, _FRONT_MATTER, "") for ref in page.code_refs]
-    for item in mentions.in_text(page.body):
-        if item.text.startswith("§4.") and "*" not in item.text:
-            wanted.append((item.text, item.line, item.text[3:]))
-    if not wanted:
-        return []
-    names = snapshot.files.names()
-    found = []
-    for reference, line, name in wanted:
-        paths = repository_paths.resolve(names, name) if line else code_paths(names, reference)
-        state = FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING
-        found.append(CodeReference(reference, line, state, paths))
-    return found
+    written = _written(page)
+    names = snapshot.files.names() if written else frozenset()
+    return [_resolved(names, reference, line) for reference, line in written]
+
+
+def _written(page: Page) -> list[tuple[str, int]]:
+    """Return the texts of a page's references to code, each with its line (_FRONT_MATTER for those of `code_refs`)."""
+    in_text = (item for item in mentions.in_text(page.body) if item.text.startswith("§4.") and "*" not in item.text)
+    return [*((ref, _FRONT_MATTER) for ref in page.code_refs), *((item.text, item.line) for item in in_text)]
+
+
+def _resolved(names: frozenset[str], reference: str, line: int) -> CodeReference:
+    paths = repository_paths.resolve(names, reference[3:]) if line else code_paths(names, reference)
+    return CodeReference(reference, line, FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING, paths)
 
 
 def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
@@ -79,12 +81,19 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
     return [f"{path} {known.get(path) or blobs[path][:_LENGTH]}" for path in paths]
 
 
-def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
-    """Return the files of a page's stamps that changed since its review, without those that no longer exist."""
+def changed_files(snapshot: Snapshot, page: Page, only: str = "") -> list[Drift]:
+    """Return the files of a page's stamps that changed since its review, without those that no longer exist.
+
+    `only` is the path of a file to which the answer is limited, "" for none.
+    """
     stamps = page.stamps
     if not stamps:
         return []
-    pairs = [*((path, path) for path in stamps), *_moves(snapshot, page)]
+    if only in stamps:
+        pairs = [(only, only)]
+    else:
+        pairs = [*((path, path) for path in stamps), *_moves(snapshot, page)]
+        pairs = [pair for pair in pairs if only in ("", pair[0])]
     now = snapshot.files.blobs([path for path, _ in pairs])
     return [
         Drift(path, stamps[stamped], now[path][:_LENGTH], stamped)
@@ -145,7 +154,7 @@ def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
     §4.auth.jwt meant src/auth/jwt.py at the review, and means lib/auth/jwt.py now.
     """
     stamps = page.stamps
-    gone = frozenset(stamps.keys() - snapshot.files.names())
+    gone = frozenset(stamps.keys() - snapshot.files.existing(stamps))
     found = []
     for ref in references(snapshot, page) if gone else ():
         if ref.line and ref.state == FOUND and _is_file(ref) and ref.paths[0] not in stamps:
@@ -194,23 +203,33 @@ def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str,
     """Return the references of pages to each of the files, or to a folder above it, by path; files may be missing."""
     found: dict[str, list[Referral]] = {path: [] for path in paths}
     wanted = frozenset(found)
-    for page in snapshot.outline.pages if wanted else ():
-        if not _may_mean(page, wanted):  # skips most pages, because resolving references among all files is slow
-            continue
-        gone = wanted - snapshot.files.names()
-        for ref in references(snapshot, page):
-            meant: Iterable[str] = ref.paths
-            if ref.state == MISSING:
-                name = ref.reference.partition(":")[0]
-                meant = repository_paths.resolve(gone, ref.reference[3:]) if ref.line else [name]
-            hits = {item for item in meant if item in found}
-            hits |= {path for item in meant if item.endswith("/") for path in wanted if path.startswith(item)}
-            for path in sorted(hits if ref.state != MISSING else hits & gone):
-                found[path].append(Referral(page, ref.reference, ref.state))
+    present = snapshot.files.existing(wanted)
+    gone = wanted - present
+    likely = [
+        (page, reference, line, name)
+        for page in (snapshot.outline.pages if wanted else ())
+        for reference, line in _written(page)
+        # This skips most references, because to resolve them among all files is slow.
+        if repository_paths.resolve(wanted, name := reference[3:] if line else reference.partition(":")[0])
+    ]
+    # The whole path of a file, or of a folder above it, can't mean anything else.
+    whole = {name for *_, name in likely if name in present or repository_paths.is_folder(present, name.rstrip("/"))}
+    names = _names_for(snapshot, {name for *_, name in likely} - whole) | present
+    for page, reference, line, name in likely:
+        ref = _resolved(present if name in whole else names, reference, line)
+        meant: Iterable[str] = ref.paths
+        if ref.state == MISSING:
+            meant = repository_paths.resolve(gone, name) if line else [name]
+        hits = {item for item in meant if item in found}
+        hits |= {path for item in meant if item.endswith("/") for path in wanted if path.startswith(item)}
+        for path in sorted(hits if ref.state != MISSING else hits & gone):
+            found[path].append(Referral(page, ref.reference, ref.state))
     return found
 
 
-def _may_mean(page: Page, paths: frozenset[str]) -> bool:
-    texts = [ref.partition(":")[0] for ref in page.code_refs]
-    texts += [item.text[3:] for item in mentions.in_text(page.body) if item.text.startswith("§4.")]
-    return any(repository_paths.resolve(paths, text) for text in texts)
+def _names_for(snapshot: Snapshot, references: Collection[str]) -> frozenset[str]:
+    """Return the files that decide what some references mean: all those whose paths contain the text of one."""
+    if len(references) > _FEW:
+        return snapshot.files.names()
+    texts = sorted(map(repository_paths.without_stars, references))
+    return snapshot.files.containing(texts)

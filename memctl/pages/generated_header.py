@@ -30,7 +30,11 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def seal(text: str, made_from: str = "", layout: int = 1) -> str:
-    """Return a document's text below its header; `made_from` is a digest of the memory's content that it shows."""
+    """Return a whole document: its header line, and below it `text`.
+
+    `made_from` is a digest of the memory's content that the document shows, "" for none. `layout` is the number of its
+    template's layout.
+    """
     layout_field = f"layout:{layout} " if layout > 1 else ""
     return _HEAD.format(layout_field, digest(text) + (f" from:{made_from}" if made_from else "")) + text
 

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import overload
 
 import msgspec
 
-from memctl.pages.contents import Estimate, HeadedText, Index, Level1, Level2, Level3, ListEntry, SectionSummary
+from memctl.pages.contents import (
+    Estimate,
+    FoldedHeadings,
+    HeadedText,
+    Index,
+    Level1,
+    Level2,
+    Level3,
+    ListEntry,
+    SectionSummary,
+)
 from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
 from memctl.record import content_fields, mentions, pages
 from memctl.record.kinds import DECISION, KNOWLEDGE
@@ -29,8 +40,10 @@ _BLOCKERS = 5  # issues, and blockers of tasks, on level 1
 _LISTED = 100  # records of a kind that levels 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
 _BLOCK = lazy_regex(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
-_ONLY_COUNTED = tuple(name for name in KNOWLEDGE if name not in ("decision", "issue", "state", "learning"))
+# The types whose open records a level counts: a section leaves learnings to its details, and these the tasks to it.
+_COUNTED = {2: [name for name in KNOWLEDGE if name != "learning"], 3: [name for name in KNOWLEDGE if name != "state"]}
 _TAGS = 40  # in the index
+_HEADINGS = 2_000  # in the index: of so many, with long titles and links, it has half a megabyte
 
 
 class _Entries(Sequence[ListEntry]):
@@ -110,9 +123,10 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
-    """Return the content of level 2 for a section's page, with more records than the page has room for.
+    """Return the content of level 2 for a section's page.
 
     It has the overview, decisions with one sentence of their reason, open records, next actions, and links to level 3.
+    Its lists have more records than the page has room for; `fit_section` shortens them.
     """
     content = content_fields.content(pages.SECTION, page.body)
     details = snapshot.outline.details_of(page.id)
@@ -132,7 +146,7 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
             _records(snapshot, "state", places),
             lambda one: _entry(links, one, f"{one.completion_percentage or 0} %"),
         ),
-        left_out=_count_open(snapshot, places, "decision", "issue", "state"),
+        left_out=_count_open(snapshot, places, 2),
         details=tuple(_page_entry(detail) for detail in details),
         files=_files_entry(page) if page.paths else None,
         more=_other_parts(links, page),
@@ -140,9 +154,10 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
 
 
 def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
-    """Return the content of level 3 for a page of details, with more records than the page has room for.
+    """Return the content of level 3 for a page of details.
 
-    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`.
+    It has the page's own text, whole decisions and issues, learnings, and the files of its `code_refs`. Its lists have
+    more records than the page has room for; `fit_detail` shortens them.
     """
     parent = snapshot.outline.find(page.section or "")
     siblings = snapshot.outline.details_of(page.section or "")
@@ -163,7 +178,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
             _records(snapshot, "learning", places),
             lambda one: _entry(links, one, _sentence(snapshot, one, "lesson")),
         ),
-        left_out=_count_open(snapshot, places, "decision", "issue", "learning", *_ONLY_COUNTED),
+        left_out=_count_open(snapshot, places, 3),
         files=tuple(
             ListEntry(f"§4.{ref}", markdown.code(ref), links.file(pages.code_path(ref))) for ref in page.code_refs
         ),
@@ -183,8 +198,27 @@ def index(snapshot: Snapshot, links: Links) -> Index:
         loose=tuple(_page_entry(page) for page in outline.details if page.section not in known),
         outside=sum(number for place, number in catalogue.places().items() if outline.find(place) is None),
         shortcuts=tuple(_shortcuts(snapshot, links)),
+        folded=_folded_headings(snapshot),
         tags=tuple(_tags(snapshot)),
     )
+
+
+@lru_cache(maxsize=1)
+def _folded_headings(snapshot: Snapshot) -> FoldedHeadings | None:
+    """Return which headings the index leaves out, so that it lists 2,000 at most; None if it lists all."""
+    bodies = [page.body for page in snapshot.outline.details]
+    if sum(body.count("#") + body.count("\n==") + body.count("\n--") for body in bodies) <= _HEADINGS:
+        return None  # as there can't be more headings, none needs to be parsed
+    counts = sorted(len(pages.numbered_headings(page)) for page in snapshot.outline.details)
+    if sum(counts) <= _HEADINGS:
+        return None
+    listed, most = 0, 0
+    for count, alike in groupby(counts):
+        listed += count * len(list(alike))
+        if listed > _HEADINGS:
+            break
+        most = count
+    return FoldedHeadings(sum(counts), most)
 
 
 def _goal(snapshot: Snapshot, links: Links) -> str:
@@ -198,6 +232,7 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
 @lru_cache(maxsize=1)  # for level 1 and the index
 def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
     found = []
+    folded = _folded_headings(snapshot)
     for page in snapshot.outline.sections:
         details = snapshot.outline.details_of(page.id)
         issues = sum(snapshot.catalogue.count("issue", place) for place in (page.id, *(d.id for d in details)))
@@ -205,8 +240,16 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
         words += [quantity(issues, "open issue")] if issues else []
         overview = _text(content_fields.content(pages.SECTION, page.body), "overview") or _beginning(page)
         entry = _page_entry(page, links.prose(fit.first_sentence(overview)))
-        parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(links, detail)))
-        found.append(SectionSummary(entry, ", ".join(words), parts, tuple(_glob(links, glob) for glob in page.paths)))
+        parts: list[ListEntry] = []
+        for detail in details:
+            count = len(pages.numbered_headings(detail)) if folded is not None else 0
+            if folded is not None and count > folded.most:
+                parts.append(_page_entry(detail, quantity(count, "heading")))
+            else:
+                parts += [_page_entry(detail), *_part_entries(links, detail)]
+        found.append(
+            SectionSummary(entry, ", ".join(words), tuple(parts), tuple(_glob(links, glob) for glob in page.paths))
+        )
     return tuple(found)
 
 
@@ -244,9 +287,9 @@ def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> lis
     return sorted(found, key=lambda record: -record.importance)[:_LISTED]
 
 
-def _count_open(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
-    """Return the number of open records of some types at some places (markers)."""
-    return sum(snapshot.catalogue.count(name, place) for name in types for place in places)
+def _count_open(snapshot: Snapshot, places: Sequence[str], level: int) -> int:
+    """Return the number of open records at some places (markers), of the types that a level counts."""
+    return sum(snapshot.catalogue.count(name, place) for name in _COUNTED[level] for place in places)
 
 
 def _page_entry(page: Page, note: str = "") -> ListEntry:
@@ -349,9 +392,10 @@ _SLACK = (
 
 
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
-    """Shorten the lists of a level 2 page to its limit of tokens; decisions, issues and tasks take turns.
+    """Return a level 2 page with its lists shortened so that it keeps to its limit of tokens.
 
-    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    The lists of decisions, issues and tasks get their entries in turn, one of each, while there is room. `render`
+    returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
@@ -360,9 +404,10 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
-    """Shorten the lists of a level 3 page to its limit of tokens; decisions, issues and learnings take turns.
+    """Return a level 3 page with its lists shortened so that it keeps to its limit of tokens.
 
-    `render` returns a page's Markdown, and `estimate` the tokens of Markdown.
+    The lists of decisions, issues and learnings get their entries in turn, one of each, while there is room. `render`
+    returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)

@@ -190,7 +190,10 @@ def section_marker(value: str) -> str:
 
 
 def known_section(snapshot: Snapshot, given: str) -> str:
-    """Return the marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError without such a page."""
+    """Return the marker of the page that `given` names ("2.1" or "§2.1"); an empty `given` is returned unchanged.
+
+    Raises MemctlError if there is no such page.
+    """
     marker = section_marker(given) if given else ""
     if marker and snapshot.outline.find(marker) is None:
         raise missing_section(snapshot.outline, marker)

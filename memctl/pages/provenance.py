@@ -238,10 +238,11 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     texts: list[tuple[str, int | None]] = [(given, None)]
     if match := _WITH_LINE.fullmatch(given):
         texts.append((match[1], int(match[2])))
-    names, start = snapshot.files.names(), start_revision(memory, at)
+    start = start_revision(memory, at)
     known = [(path, line) for text, line in texts for path in possible_paths(memory.repository.top, folder, text)]
+    present = snapshot.files.existing(path for path, _ in known)
     for path, line in known:
-        if path in names:
+        if path in present:
             return FileQuery(path, line)
     for path, line in known:
         refuse_memory(path)
@@ -250,6 +251,7 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
             if not last.is_file:
                 break
             return FileQuery(path, line, last)
+    names = snapshot.files.names()
     for path, _ in known:
         if below := files_below(names, path):
             raise MemctlError(f"{given} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
@@ -293,9 +295,8 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[PageReference, ...]:
         state, reviewed, now = (BROKEN if MISSING in states else AMBIGUOUS), "", ""
         if FOUND in states:
             state = REVIEWED if asked.path in page.stamps else UNREVIEWED
-            for drift in freshness.changed_files(snapshot, page):
-                if drift.path == asked.path:
-                    state, reviewed, now = SUSPECT, drift.reviewed, drift.now
+            for drift in freshness.changed_files(snapshot, page, asked.path):
+                state, reviewed, now = SUSPECT, drift.reviewed, drift.now
         found.append(PageReference(page, references, state, reviewed, now))
     return tuple(found)
 
@@ -313,8 +314,8 @@ def _records(
     memory: Memory, snapshot: Snapshot, asked: FileQuery, causes: Iterable[Cause], text: str, at: str
 ) -> tuple[RelatedRecord, ...]:
     reasons: dict[str, list[Reason]] = {}
-    current = snapshot.files.names()
-    former = {cause.touch.path for cause in causes if cause.touch.path not in current} - {asked.path}
+    others = {cause.touch.path for cause in causes} - {asked.path}
+    former = others.difference(snapshot.files.existing(others))
     names = (asked.path, *former)
     folders = [str(folder) for folder in PurePosixPath(asked.path).parents][:-1]
     referring = snapshot.catalogue.with_code_refs(

@@ -27,7 +27,7 @@ def resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)  # a text may repeat a reference that matches thousands of files
 def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
-    wanted = reference.rstrip("/").removesuffix(".*") if not reference.endswith("**") else reference.rstrip("/*")
+    wanted = without_stars(reference)
     if wanted in names:
         return (wanted,)
     if is_folder(names, wanted):
@@ -43,6 +43,11 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
             return tuple(sorted({name for name, _ in fitting}))
     folders = [folder for folder, _ in _ending(_whole(_folders(names)), wanted)]
     return tuple(sorted(f"{folder}/" for folder in folders if "/" not in wanted or folder.endswith(end)))
+
+
+def without_stars(reference: str) -> str:
+    """Return the text that every path contains which a reference may mean, if its dots also stand for slashes."""
+    return reference.rstrip("/*") if reference.endswith("**") else reference.rstrip("/").removesuffix(".*")
 
 
 OTHER_FORM = "a file has this name in another Unicode form: copy the name from `git ls-files`"
@@ -127,7 +132,10 @@ _SHOWN = 12  # files in the message about an ambiguous marker
 
 
 def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
-    """Return the paths below the worktree's top that a person's path may mean: relative to `folder`, and to `top`."""
+    """Return the paths below the worktree's top that `text`, a path that a person typed, may mean.
+
+    It may be relative to `folder` or to `top`, the worktree's top.
+    """
     found = []
     for start in (os.path.realpath(folder), str(top)):
         place, name = os.path.split(os.path.normpath(os.path.join(start, text)))
@@ -182,7 +190,10 @@ def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
     by_name: dict[str, list[str]] = {}
     for path in sorted(names):
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
-    alike = get_close_matches(text.rstrip("/").rpartition("/")[2], by_name, n=_NEAR)
+    name = text.rstrip("/").rpartition("/")[2]
+    if name not in by_name and in_other_form(by_name, name):  # a hint that looks like the text would only confuse
+        return MemctlError(f"Git knows no file {text!r}", OTHER_FORM, USAGE)
+    alike = get_close_matches(name, by_name, n=_NEAR)
     near = get_close_matches(text, [path for name in alike for path in by_name[name]], n=_NEAR, cutoff=0)
     hint = (
         f"did you mean {' or '.join(near)}?" if near else "give a path relative to this folder or to the worktree's top"

@@ -53,7 +53,10 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 class SourceGroup(msgspec.Struct, frozen=True):
-    """The files of one section, or with None those that only pages refer to; `left_out` counts the unlisted ones."""
+    """The files of one section in the document of level 4; `left_out` counts its files that are not listed.
+
+    A group without a `section` has the files that only pages refer to.
+    """
 
     section: ListEntry | None
     files: tuple[SourceFile, ...]

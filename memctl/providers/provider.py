@@ -42,6 +42,8 @@ def json_object(answer: str, name: str) -> dict[str, Any]:
 
 
 def one_line_message(text: str, longest: int = 300) -> str:
-    """Return a program's or server's message on one line of at most `longest` characters, safe to print in a
-    terminal."""
+    """Return a program's or server's message on one line of at most `longest` characters.
+
+    The line is safe to print in a terminal.
+    """
     return cut(printable_line(text), longest)

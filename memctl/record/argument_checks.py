@@ -17,7 +17,7 @@ def numbers(**given: object) -> None:
     """Raise MemctlError unless every argument is an int or a float; bool and nan are refused."""
     for what, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-            raise MemctlError(f"{what} is a number, not {_type_name(value)}", exit_code=USAGE)
+            raise MemctlError(f"{what} must be a number, not {_type_name(value)}", exit_code=USAGE)
 
 
 def numbers_or_none(**given: object) -> None:
@@ -28,11 +28,11 @@ def numbers_or_none(**given: object) -> None:
 def instance(given: object, kinds: type | tuple[type, ...], what: str, named: str, hint: str | None = None) -> None:
     """Raise MemctlError unless `given`, the value of the argument `what`, is an instance of `kinds`.
 
-    `named` describes the type that was expected: the message reads "`what` is `named`, not TYPE", such as "budget is a
-    number, not str". `hint` says what to do.
+    `named` describes the type that was expected: the message reads "`what` must be `named`, not TYPE", such as
+    "budget must be a number, not str". `hint` says what to do.
     """
     if not isinstance(given, kinds):
-        raise MemctlError(f"{what} is {named}, not {_type_name(given)}", hint, USAGE)
+        raise MemctlError(f"{what} must be {named}, not {_type_name(given)}", hint, USAGE)
 
 
 def _type_name(given: object) -> str:

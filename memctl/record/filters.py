@@ -46,9 +46,9 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.archived is not None:
             yield "is_archived", "is", self.archived
-        yield from (condition for condition in self._asked() if condition[2])
+        yield from (condition for condition in self._conditions() if condition[2])
 
-    def _asked(self) -> Iterator[Condition]:
+    def _conditions(self) -> Iterator[Condition]:
         yield "is_open", "is", self.is_open
         yield "memory_type", "in", self.types
         yield "status", "in", self.statuses

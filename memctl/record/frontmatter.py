@@ -1,4 +1,4 @@
-"""Front matter: strict reading, canonical writing, and changes of single keys that leave the rest untouched.
+"""Front matter: strict reading and canonical writing. `frontmatter_edit` changes single keys.
 
 memctl writes the canonical form, a small part of YAML that is read nine times as fast as by YAML's C loader: one `key:
 value` a line, lists as lines `  - item`, texts plain where every YAML reader takes them for texts, otherwise as JSON
@@ -7,8 +7,7 @@ strings. Front matter in any other form is read by `strict_yaml`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -30,14 +29,6 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "nan", "inf"))
 _OTHER, _LIST = object(), object()  # a value that is not canonical, and one that may follow as items
 _ITEM, _NOTHING = "-", ""  # what stands for a key in the lines of items and comments
-
-
-class KeyLines(msgspec.Struct, frozen=True):
-    """A key of a front matter with its lines, exactly as they are in the file; `line` (1-based) is the first."""
-
-    key: str
-    text: str
-    line: int
 
 
 def clean_newlines(text: str) -> str:
@@ -121,98 +112,6 @@ def compose(values: Mapping[str, Any], body: str) -> str:
     return f"---\n{head}---\n" + (f"\n{body}" if body else "")
 
 
-def blocks(text: str) -> tuple[KeyLines, ...]:
-    """Return the keys of a file's front matter with their lines, in order. Raises FrontMatterError.
-
-    A comment belongs to the key above it; comments above the first key form a block whose key is "".
-    """
-    head, _ = split(text)
-    if read_canonical(head) is not None:
-        starts = {n: line.partition(":")[0] for n, line in enumerate(head.split("\n")[:-1], 2) if KEY.match(line)}
-    else:
-        from memctl.record import strict_yaml
-
-        strict_yaml.read(head)  # raises for front matter that can't be read
-        starts = strict_yaml.key_lines(head)
-    found: list[KeyLines] = []
-    for number, line in enumerate(head.split("\n")[:-1], start=2):
-        if number in starts:
-            found.append(KeyLines(starts[number], line + "\n", number))
-        elif found:
-            last = found[-1]
-            found[-1] = KeyLines(last.key, last.text + line + "\n", last.line)
-        else:
-            found.append(KeyLines("", line + "\n", number))
-    return tuple(found)
-
-
-def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
-    """Return the text of a file with some keys of its front matter set, or removed if the value is None or [].
-
-    Every other character is unchanged. A new key goes behind the nearest one that precedes it in `order`.
-    """
-    kept = list(blocks(text))
-    current, _ = read(text)
-    changes = {key: value for key, value in changes.items() if not _same(current.get(key), value)}
-    if not changes:
-        return text
-    for key, value in changes.items():
-        lines = "" if value is None or value == [] else emit(key, value)
-        index = next((i for i, block in enumerate(kept) if block.key == key), None)
-        if index is not None:
-            kept[index] = KeyLines(key, _with_comments(lines, kept[index].text), 0)
-        elif lines:
-            kept.insert(_place(kept, key, order), KeyLines(key, lines, 0))
-    _, rest = split(text)
-    return "---\n" + "".join(block.text for block in kept) + "---\n" + rest
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal in YAML: absent, null and an empty list are; 1 and true are not."""
-    if one is None or one == []:
-        return other is None or other == []
-    return type(one) is type(other) and bool(one == other)
-
-
-def _place(kept: Sequence[KeyLines], key: str, order: Sequence[str]) -> int:
-    before = set(order[: order.index(key)]) if key in order else {block.key for block in kept}
-    return max((i + 1 for i, block in enumerate(kept) if block.key in before), default=0)
-
-
-def _with_comments(lines: str, old: str) -> str:
-    """Return the new lines of a key with the comments of its old lines, beside it and on lines of their own."""
-    first, *rest = old.split("\n")[:-1]
-    beside = _comment(first)
-    if beside and lines:
-        head, newline, tail = lines.partition("\n")
-        lines = f"{head} {beside}{newline}{tail}"
-    if re.search(r":\s+[|>]", first):  # in a block of text `#` starts no comment
-        last_of_text = max((i for i, line in enumerate(rest) if line.startswith(" ")), default=-1)
-        rest = rest[last_of_text + 1 :]
-    kept = [found for line in rest if (found := _kept_comment(line)) is not None]
-    return lines + "".join(f"{line}\n" for line in kept)
-
-
-def _kept_comment(line: str) -> str | None:
-    """Return what stays of a line whose value is removed: a comment, or an empty line between keys."""
-    if not line.strip() or line.lstrip().startswith("#"):
-        return line
-    return _comment(line) or None
-
-
-def _comment(line: str) -> str:
-    """Return the comment that ends a line of YAML, `#` included; "" if there is none."""
-    quote = ""
-    for index, character in enumerate(line):
-        if quote:
-            quote = "" if character == quote and not (quote == '"' and line[index - 1] == "\\") else quote
-        elif character in "\"'" and (index == 0 or line[index - 1] in " [{,:-"):
-            quote = character
-        elif character == "#" and (index == 0 or line[index - 1] in " \t"):
-            return line[index:]
-    return ""
-
-
 def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
     """Return the values of a file's front matter, and its body with LF line ends.
 
@@ -225,12 +124,6 @@ def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
         return read(text)
     except FrontMatterError as error:
         raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
-
-
-def invalid_record(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord:
-    """Return an InvalidRecord for pairs of a front matter key and a message; each fault gets the line of its key."""
-    lines = {block.key: block.line for block in blocks(text)}
-    return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
 
 
 def emit(key: str, value: Any) -> str:

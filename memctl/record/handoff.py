@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import frontmatter
+from memctl.record import frontmatter, frontmatter_edit
 from memctl.record.errors import Fault, InvalidRecord, field_and_message
 from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
@@ -77,7 +77,7 @@ def read(text: str, path: str) -> Handoff:
 
 def _line(text: str, field: str) -> int:
     """Return the line of a key; for an item of a list, that of the list's key; 1 if there is none."""
-    blocks = frontmatter.blocks(frontmatter.clean_newlines(text))
+    blocks = frontmatter_edit.blocks(frontmatter.clean_newlines(text))
     return next((block.line for block in blocks if block.key == field.partition("[")[0]), 1)
 
 
@@ -132,7 +132,7 @@ def package_path(record_path: str) -> str:
 
 
 def record_path(path: str) -> str:
-    """Return the path of the handoff's record whose package has the path `path`; "" if that is no package's path.
+    """Return the path of the record of the handoff whose package is at `path`; "" if that is no package's path.
 
     Both paths are relative to `.memory/`.
     """

@@ -19,7 +19,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.frontmatter import invalid_record, parse_frontmatter
+from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.ids import slug
 from memctl.record.kinds import Field
 from memctl.record.parser import STEERING, disallowed, is_unsafe_path, wrong_types
@@ -279,6 +279,8 @@ def parse(text: str, path: str) -> Page:
     values, body = parse_frontmatter(text, path)
     values.setdefault("id", PROJECT_ID if kind is PROJECT else None)
     if wrong := problems(kind, values, path):
+        from memctl.record.frontmatter_edit import invalid_record  # most files are valid
+
         raise invalid_record(text, path, wrong)
     known = {name: values[name] for name in ORDER if values.get(name) is not None}
     if "timestamp" in known:

@@ -13,7 +13,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
 from memctl.record.errors import FrontMatterError
-from memctl.record.frontmatter import invalid_record, parse_frontmatter
+from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.kinds import KINDS, SEVERITIES
 from memctl.record.record import LISTS, ORDER, TIMES, TITLE, TITLE_LIMIT, Record
 from memctl.text import timestamps
@@ -58,6 +58,8 @@ def parse(text: str, path: str) -> tuple[Record, str]:
     values, body = parse_frontmatter(text, path)
     record, wrong = _read(values, path)
     if record is None:
+        from memctl.record.frontmatter_edit import invalid_record  # most files are valid
+
         raise invalid_record(text, path, wrong)
     return record, body
 
@@ -160,7 +162,7 @@ def refuse_transition(record: Record, status: str) -> None:
 
 
 def is_unsafe_path(path: str) -> bool:
-    """Return whether a path can't be that of a repository's file on every system.
+    """Return whether a path is not safe to use as that of a repository's file on every system.
 
     An unsafe path is empty, begins with `/` or `~`, has a `..`, a backslash, a drive letter or an unprintable
     character, or is in `.git`.
@@ -200,6 +202,21 @@ def differs_only_in_retrievals(base: str, now: str) -> bool:
         return False
     counted = dict.fromkeys(_COUNTERS)
     return body == body_now and {**before, **counted} == {**after, **counted}
+
+
+def has_foreign_name(text: str, name: str) -> bool:
+    """Return whether another tool gave a record the name `name`, such as `bd-xmf`, whatever the case of its letters.
+
+    The name is a value of a front matter key that memctl does not know. `text` is the record's whole file; one without
+    readable front matter gives False.
+    """
+    try:
+        values = frontmatter.read(text)[0]
+    except FrontMatterError:
+        return False
+    foreign = [value for key, value in values.items() if key not in ORDER]
+    names = [str(each) for value in foreign for each in (value if isinstance(value, list) else [value])]
+    return name.casefold() in map(str.casefold, names)
 
 
 def wrong_types(

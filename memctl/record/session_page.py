@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.record import frontmatter
 from memctl.record.errors import field_and_message
-from memctl.record.frontmatter import invalid_record, parse_frontmatter
+from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.kinds import SESSIONS
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
@@ -209,6 +209,8 @@ def _take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
     values, body = parse_frontmatter(text, path)
     wrong = _problems(values, path)
     if wrong:
+        from memctl.record.frontmatter_edit import invalid_record  # most files are valid
+
         raise invalid_record(text, path, wrong)
     return values, body
 

@@ -119,20 +119,18 @@ class Snapshot:
         """Return the record whose id or memory_id is `identifier`, else one that formerly had this id, or None."""
         if ids.kind_of(identifier) is None:
             return next((record for record in self.records if record.memory_id == identifier), None)
-        return next(iter([*self.catalogue.with_id(identifier), *self.with_former_id(identifier)]), None)
-
-    def with_former_id(self, identifier: str) -> list[Record]:
-        """Return the records that had the id `identifier` before they were renumbered."""
-        return self.catalogue.with_alias(identifier)
+        return next(iter([*self.catalogue.with_id(identifier), *self.catalogue.with_alias(identifier)]), None)
 
     def link_target_by_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """Return the record that a link of `record` means if the linked id now belongs to another record, or None.
+        """Return the record that a link of `record` means although another record has the linked id now, or None.
 
-        It is a record that had the id `identifier` before it was renumbered, and that links back to `record` in the
-        field `other_end`.
+        It is a record that had `identifier`, the linked id, before it was renumbered, and that links back to `record`
+        in its field `other_end`.
         """
         names = {record.id, *record.aliases}
-        return next((one for one in self.with_former_id(identifier) if names & set(getattr(one, other_end))), None)
+        return next(
+            (one for one in self.catalogue.with_alias(identifier) if names & set(getattr(one, other_end))), None
+        )
 
     def resolve(self, reference: str) -> Record:
         """Return the record for what a person typed: an id, a former id, a memory_id, or the unique beginning of one.
@@ -145,7 +143,7 @@ class Snapshot:
         if ids.kind_of(wanted) is None:
             exact = [record for record in self.records if wanted == record.memory_id.upper()]
         else:
-            exact = self.catalogue.with_id(wanted) or self.with_former_id(wanted)
+            exact = self.catalogue.with_id(wanted) or self.catalogue.with_alias(wanted)
         if not exact and wanted:
             exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
             exact = exact or self.with_foreign_name(reference.strip())
@@ -167,10 +165,10 @@ class Snapshot:
 
     def with_foreign_name(self, name: str) -> list[Record]:
         """Return the records to which another tool gave the name `name`, such as `bd-xmf`, in their front matter."""
-        from memctl.record.foreign_names import has_name  # nearly all queries have one of our ids
+        from memctl.record.parser import has_foreign_name  # nearly all queries have one of our ids
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
-        return [one for one in self.records if one.path in paths and has_name(self.read(one.path), name)]
+        return [one for one in self.records if one.path in paths and has_foreign_name(self.read(one.path), name)]
 
     def _refuse_broken(self, wanted: str) -> None:
         """Raise MemctlError if the wanted record exists and can't be read, so that it is not called missing."""

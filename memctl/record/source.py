@@ -80,7 +80,7 @@ class Texts(Protocol):
         """Return the texts of entries, without titles, by their numbers."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        """Return, by its number, for each entry the piece of its body in which words of a query occur.
+        """Return the piece of each entry's body in which words of a query occur, by the entry's number.
 
         Entries in which none of the words occurs are left out.
         """
@@ -230,6 +230,15 @@ class Files(Protocol):
 
     def names(self) -> frozenset[str]:
         """Return the paths of all files, relative to the worktree's top."""
+
+    def existing(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return those of some paths at which there is a file; for few paths this is faster than `names`."""
+
+    def containing(self, texts: Collection[str]) -> frozenset[str]:
+        """Return the files whose paths contain any of some texts, in which a dot also matches a slash.
+
+        In a large repository this is faster than `names`. Untracked files may be left out.
+        """
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the blob ids of the files at some paths; a path without a file is left out."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from memctl.record import foreign_names, ids
+from memctl.record import ids
 from memctl.record.config import SearchWeights
 from memctl.record.filters import Filters
 from memctl.record.kinds import CHECKPOINTS, KINDS, SESSIONS
@@ -239,7 +239,11 @@ def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:
     aliases = result.record.aliases if result.record is not None else ()
     if name.casefold() in map(str.casefold, (result.id, *aliases)):
         return True
-    return result.record is not None and foreign_names.has_name(snapshot.read(result.path), name)
+    if result.record is None:
+        return False
+    from memctl.record.parser import has_foreign_name  # most results of most queries are compared by their ids alone
+
+    return has_foreign_name(snapshot.read(result.path), name)
 
 
 def _one_a_session(ranked: Sequence[Result]) -> list[Result]:

@@ -15,7 +15,7 @@ import msgspec
 from memctl.record.required_text import is_meaningful
 from memctl.session import calls, edits
 from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, units
-from memctl.statements.dialogue import USER, FreeStatement, Turn
+from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
 from memctl.statements.statement import Statement
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -54,6 +54,7 @@ _MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]
 _CELL = 5  # words from which a table's cell counts as a sentence
 _TOPIC = 3  # words of a title that names a topic and not the decision
 _MOST_OF_KIND = 3  # learnings or issues that a message shorter than a report may state one by one
+_IS_CODE = re.compile(r"\A[^\n]{0,100}\n?```")  # a description that is a code block, with at most a line before it
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # the reason of a decision that answers an agent's question
 _SAYS_MOST = {
@@ -122,7 +123,19 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
             elif one.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
                 del found[key]  # a repeated statement moves to its latest place
                 found[key] = one
-    return [one for one in found.values() if not _is_part(one, found.values())]
+    return list(_each_cause_once([one for one in found.values() if not _is_part(one, found.values())]))
+
+
+def _each_cause_once(found: Sequence[Extract]) -> Iterator[Extract]:
+    """Yield statements without the learnings of an agent that say again what an earlier learning of it says."""
+    known: list[Topic] = []
+    for one in found:
+        if one.label == labels.LEARNING and one.source == ANSWER:
+            topic = Topic.of(one.text)
+            if not one.explicit and any(topic.is_same(other) for other in known):
+                continue
+            known.append(topic)
+        yield one
 
 
 def _turns(events: Sequence[Event]) -> Iterator[Turn]:
@@ -134,8 +147,9 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
     planned = {event.call for event in events if event.kind == CALL and event.tool == _PLAN}
     for place, event in enumerate(events):
         if event.agent:
-            continue
-        if event.kind == PROMPT and not _OF_HOST.match(event.text):
+            if event.kind == CALL and calls.is_edit(event):
+                yield Turn(dialogue.EDIT, "", place)
+        elif event.kind == PROMPT and not _OF_HOST.match(event.text):
             yield Turn(USER, event.text, place)
         elif event.kind == ANSWER:
             yield Turn(dialogue.AGENT, event.text, place)
@@ -190,8 +204,12 @@ def _of_event(event: Event, *, has_edits: bool) -> Iterator[Extract]:
         made: Sequence[Extract] = _labelled(event.text)
         if event.kind == DIGEST:
             made = [one for one in made if one.label != labels.ISSUE]  # a digest lists resolved issues, too
-        elif event.kind == ANSWER:
-            made = _join_reported(made, event.text, has_edits=has_edits)
+        else:
+            own = [
+                one for one in made if event.kind == PROMPT and one.label == labels.LEARNING
+            ]  # each is the user's word
+            made = [one for one in made if one not in own]
+            made = [*own, *_join_reported(made, event.text, has_edits=has_edits and event.kind == ANSWER)]
         loose = _unlabelled(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
         if event.kind == ANSWER:  # the main agent's learnings come from the dialogue
             loose = tuple(one for one in loose if not _is_next(one) and (event.agent or one.label != labels.LEARNING))
@@ -205,11 +223,11 @@ def _is_given(prompt: Event) -> bool:
 
 
 def _join_reported(made: Sequence[Extract], text: str, *, has_edits: bool) -> Sequence[Extract]:
-    """Return an agent's labelled statements; many statements of one kind in one message are joined into one.
+    """Return a message's labelled statements; many statements of one kind in one message are joined into one.
 
-    Leaves out issues whose text names the fix, and numbered ones (`Bug 2: …`) that follow edits.
+    Leaves out issues whose text names the fix or is code, and numbered ones (`Bug 2: …`) that follow edits.
     """
-    made = [one for one in made if not _is_fixed(one, has_edits=has_edits)]
+    made = [one for one in made if not _is_no_issue(one, has_edits=has_edits)]
     most = 1 if len(text) >= _REPORT else _MOST_OF_KIND
     joined = list[Extract]()
     for label, allowed in ((labels.LEARNING, most), (labels.ISSUE, most), (labels.DECISION, _MOST_OF_KIND)):
@@ -222,9 +240,11 @@ def _join_reported(made: Sequence[Extract], text: str, *, has_edits: bool) -> Se
     return [*made, *joined]
 
 
-def _is_fixed(one: Extract, *, has_edits: bool) -> bool:
+def _is_no_issue(one: Extract, *, has_edits: bool) -> bool:
     if one.label != labels.ISSUE or one.statement is None:
         return False
+    if _IS_CODE.search(one.statement.text("description")):
+        return True
     return bool(_REPAIR.match(one.text) or (has_edits and _COUNTED.match(one.statement.source)))
 
 

@@ -121,7 +121,7 @@ _TELLING = re.compile(
 _MISUSED = re.compile(
     r"no such file or directory|file does not exist|command not found|no matches found|not a git repository"
     r"|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:flag|option|argument|command|subcommand|linter)|\busage:"
-    r"|can't (?:combine|be used)|^the command is terminated|would be overwritten by",
+    r"|can't (?:combine|be used)|\[setup failed\]|^the command is terminated|would be overwritten by",
     re.IGNORECASE,
 )
 # How a host says that a call did not run: it was refused, or a parallel call failed.
@@ -169,6 +169,9 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
             first = Failure(step, text, event.moment, times=0)
             old = found.get(key) or found.pop(counts, first)
             is_open = (bool(steps.program(step)) or _is_report(event.text)) and not _MISUSED.search(text)
+            for other, failure in found.items():  # a new run of the step no longer reports what it does not show
+                if failure.is_open and other[0] == key[0] and failure.message not in event.text:
+                    found[other] = msgspec.structs.replace(failure, is_open=False)
             found[key] = msgspec.structs.replace(
                 old, message=text, resolved="", times=old.times + 1, line=event.line, is_open=is_open
             )
@@ -186,7 +189,8 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
     """Return the steps whose last run succeeded.
 
-    A call's main step is given as it was written, and the other commands of a call by their keys (`steps.key`).
+    The main step of a call is the command that checks something, or else the first one that does more than reading
+    (`steps.of_call`). It is given as it was written, and the other commands of the call by their keys (`steps.key`).
     """
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _results(events):

@@ -90,7 +90,8 @@ _NEVER = lazy_regex(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-
 def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
     """Yield what the commands in a shell text do to files; a `cd` changes the folder of the commands after it.
 
-    If the text `failed`, its last command failed or did not run, so it is left out if it does all or nothing.
+    With `failed` the text ended with an error: its last command failed or did not run. That command is left out if it
+    changes nothing when it fails, such as `git mv`.
     """
     given = list(shell.commands(text))
     for number, command in enumerate(given, start=1):

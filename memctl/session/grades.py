@@ -2,7 +2,8 @@
 
 A judge (a language model) is asked twice: first to answer from the summary alone, then to compare the answers with the
 facts (rules.md#window-health). Paths are compared exactly, never by the judge. A dimension's score is from 0 to 5
-(rules.md#session-summary): five times the share where something can be counted, and unknown without a judge elsewhere.
+(rules.md#session-summary). Where something can be counted, it is five times the share of what the page has; any other
+dimension is unknown without a judge.
 """
 
 from __future__ import annotations
@@ -163,6 +164,7 @@ class Dimension(msgspec.Struct, frozen=True):
 
     @property
     def is_met(self) -> bool | None:
+        """Whether the score reaches the target; None if the dimension was not measured."""
         return None if self.score is None else self.score >= self.target
 
 
@@ -257,6 +259,7 @@ class ProbeFacts(msgspec.Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
+        """Whether the probes are about the whole session, and not only about the files that Git saw change."""
         return self.source != GIT
 
 

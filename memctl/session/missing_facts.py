@@ -1,7 +1,8 @@
 """Add facts to a session's page if its probes show that a dimension is below its target.
 
-A page loses facts when it is trimmed to its budget, or when a person shortens it. Answers to probes go before the
-budget (rules.md#session-summary): the line of the untrimmed page that answers is added again, or else the fact itself.
+A page loses facts when it is trimmed to its budget, or when a person shortens it. Answers to probes matter more than
+the budget (rules.md#session-summary): the line of the untrimmed page that answers a probe is added again, or else the
+fact itself.
 """
 
 from __future__ import annotations

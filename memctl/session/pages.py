@@ -31,10 +31,8 @@ from memctl.store import batches, files, load, lock, sessions_ref
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
-from memctl.tokens.count import Counter
-from memctl.tokens.families import family_of
 from memctl.transcript.events import GIT
-from memctl.write import commit, create, recovery
+from memctl.write import commit, create, documents, recovery
 from memctl.write.commit import Outcome
 
 
@@ -139,9 +137,10 @@ def title(identifier: str, form: str, files: int, turns: int) -> str:
 
 
 def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tuple[list[Write], list[Delete]]:
-    """Return the writes and deletions that replace a page's files.
+    """Return the writes and deletions that put the files of a `new` page in the place of the old ones.
 
-    `old` are the texts of its files by path below `.memory/`. Raises MemctlError if a new file is too large.
+    `old` are the texts of the page's present files by path below `.memory/`. Raises MemctlError if a new file is too
+    large.
     """
     texts = new.texts
     for path, text in texts.items():
@@ -190,16 +189,7 @@ def fit_page(memory: Memory, whole: SessionPage) -> FittedPage:
     most = len(text) + 4 * sum(not character.isascii() for character in text)
     if most <= trim.MOST_TOKENS and not whole.trail:
         return FittedPage(whole)
-    return trim.fit(whole, _counter(memory))
-
-
-def tokens(memory: Memory, text: str) -> int:
-    """Return the number of tokens of a text, for the model of the memory's configuration."""
-    return _counter(memory).tokens(text)
-
-
-def _counter(memory: Memory) -> Counter:
-    return Counter(family_of(memory.config.model), load.open_cache(memory))
+    return trim.fit(whole, documents.counter(memory))
 
 
 def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], SessionPage | None]:

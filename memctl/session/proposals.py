@@ -63,8 +63,9 @@ class Proposal(msgspec.Struct, frozen=True):
 def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     """Return the records that a summary proposes, the sure ones first.
 
-    A proposal whose title is that of a `known` record has its id, and keeps its place: people name proposals by their
-    numbers, which must not shift when one is accepted. Empty statements ("Decision: TBD") are left out.
+    A proposal with the type and title of a `known` record has that record's id, and keeps its place in the list: people
+    name proposals by their numbers, which must not shift when one is accepted. Empty statements ("Decision: TBD") are
+    left out.
     """
     made = {(record.memory_type, comparable(record.title)): record.id for record in known}
     ids = set(made.values())

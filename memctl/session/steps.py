@@ -44,6 +44,11 @@ _JUDGES = (
     rf"|(?:(?:ba|z)?sh )?(?:[\w.-]+/)*{_OF_CHECKS}\.(?:sh|py|js|ts|rb)|deploy|publish"
 )
 _CHECKS = re.compile(rf"(?:{_RUNS}|{_JUDGES}|make|ninja)(?= |$)")
+_BUILT = {f"{tool} test": f"{tool} build" for tool in ("go", "cargo", "swift", "dotnet", "bazel")}
+_LINTERS = frozenset(
+    {"golangci-lint", "staticcheck", "shellcheck", "eslint", "ruff check", "flake8", "pylint", "rubocop"}
+)
+_INLINE = re.compile(r"(?:python[\d.]*|node|ruby|perl) -[ce] ")  # code in the command itself, mostly to look at a file
 _PARTED = re.compile(r"\|\||(?<!\|)\|(?!\|)|;|\n")  # separators that do not stop at the first failing command
 _WHOLE = re.compile(_RUNS)  # programs that without arguments check everything, as `make` does not
 
@@ -51,7 +56,8 @@ _WHOLE = re.compile(_RUNS)  # programs that without arguments check everything, 
 def of_call(call: Event) -> str:
     """Return the step of a call as people read it: a command as it was written, or a tool and its file ("Read a.py").
 
-    Of several commands it is the one that checks something, otherwise the first that does more than reading.
+    Of several commands it is the last one that checks something: the one that ends `fmt && lint` tells most about the
+    call. If none checks anything, it is the first that does more than reading.
     """
     command = calls.command_of(call.arguments)
     if not command:
@@ -60,11 +66,15 @@ def of_call(call: Event) -> str:
     found = [simple for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE]
     doing = [simple for simple in found if not _is_reader(simple)]
     checks = [simple for simple in doing if _CHECKS.match(key(simple.text))]
-    return cut(one_line(next((simple.text for simple in (*checks, *doing, *found)), command)), _LONGEST)
+    return cut(one_line(next((simple.text for simple in (*checks[-1:], *doing, *found)), command)), _LONGEST)
 
 
 def of_success(call: Event) -> frozenset[str]:
-    """Return the keys of the steps that a successful call proves: all commands of `a && b`, otherwise its main step."""
+    """Return the keys of the steps that a successful call proves to have succeeded.
+
+    They are all commands of `a && b`; where the status of some commands is lost, as in a pipe, only the step of
+    `of_call`.
+    """
     command = calls.command_of(call.arguments)
     if _PARTED.search(command):
         return frozenset({key(of_call(call))})
@@ -88,9 +98,14 @@ def program(step: str) -> str:
 
 
 def programs(call: Event) -> frozenset[str]:
-    """Return the programs of a call that check the work, without their targets: {"go test", "mypy"}."""
+    """Return the programs of a call that check the work, without their targets: {"go test", "go build", "mypy"}.
+
+    Tests of a compiled language include its build, and a task named lint includes every linter.
+    """
     texts = (simple.text for simple in shell.commands(calls.command_of(call.arguments)) if simple.words)
-    return frozenset(filter(None, map(program, texts)))
+    found = frozenset(filter(None, map(program, texts)))
+    linters = _LINTERS if any(one.endswith(" lint") for one in found) else frozenset[str]()
+    return found | linters | {_BUILT[one] for one in found if one in _BUILT}
 
 
 def is_doing(call: Event) -> bool:
@@ -103,6 +118,8 @@ def is_doing(call: Event) -> bool:
 
 def _is_reader(simple: ShellCommand) -> bool:
     first, *rest = simple.words
+    if _INLINE.match(simple.text):
+        return True
     return first in _READERS or (first == "git" and next((w for w in rest if w[0:1] != "-"), "") in _READING_GIT)
 
 

@@ -43,7 +43,10 @@ class SessionMetrics(msgspec.Struct, frozen=True):
 
 
 class Prose(msgspec.Struct, frozen=True):
-    """What a language model wrote about a session. `by` names the model, and `reasons` are by the decisions' texts."""
+    """What a language model wrote about a session: its intent, its state, and the reasons for decisions.
+
+    `reasons` maps the text of a decision to the reason; `by` names the model.
+    """
 
     intent: str = ""
     state: str = ""

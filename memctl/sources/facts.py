@@ -114,9 +114,9 @@ def gather(
 ) -> dict[str, Content]:
     """Return the contents of all files of the worktree by path; reads those whose facts are not in `known`.
 
-    `top` is the worktree's folder, `known` the encoded facts that the cache has. The facts of a file that is missing or
-    can't be read have a `refusal`, and its blob id is ""; so it is with a large file for which this run has no time
-    left. 10,000 files in `known` take about 0.1 s. New facts are written to the cache.
+    `top` is the worktree's folder, `known` the encoded facts that the cache has. A file that is missing or can't be
+    read, or a large one for which this run has no time left, gets the blob id "" and facts with a `refusal`. 10,000
+    files in `known` take about 0.1 s. New facts are written to the cache.
     """
     unchanged = files.unchanged()
     found: dict[str, Content] = {}

@@ -98,7 +98,7 @@ def search(
     """Return the files that match a query, the best first; `commit` is "" for the worktree.
 
     The score counts how well a file's text matches, and how surely the query, a record or a section points to the file.
-    Other than in `memctl files --task`, recent changes and imports do not count.
+    Recent changes and imports do not count, unlike in `memctl files --task`.
     """
     if commit:
         return _rank(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)

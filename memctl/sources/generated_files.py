@@ -44,7 +44,8 @@ def is_lock(path: str) -> bool:
 class Generated:
     """The generated files of a repository: lock files, those marked in .gitattributes, and those in `by_text`.
 
-    `by_text` are the files whose text shows that a program wrote it (`in_text`); `names` are all files.
+    `by_text` are the paths of files whose text shows that a program wrote it (`in_text`); `names` are the paths of all
+    files of the repository.
     """
 
     def __init__(self, repository: Repository, names: Collection[str], by_text: Collection[str]) -> None:

@@ -23,9 +23,10 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
     since skipping it would let the files that it excludes into a model's context.
     """
     folders = {""}
-    for name in names:
-        while (name := posixpath.dirname(name)) not in folders:
-            folders.add(name)
+    for folder in {name.rpartition("/")[0] for name in names}:
+        while folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
     found = {}
     for folder in folders:
         path = posixpath.join(folder, NAME)

@@ -50,6 +50,7 @@ class Choice(msgspec.Struct, frozen=True):
 
     @property
     def is_loaded(self) -> bool:
+        """Whether the file, or its outline, is loaded."""
         return not self.left_out
 
     @property
@@ -71,6 +72,7 @@ class LoadBudget(msgspec.Struct, frozen=True):
 
     @property
     def is_crowded(self) -> bool:
+        """Whether more than 80 % of the window is in use, so that no file is loaded."""
         return self.used > self.window * _FULL
 
 
@@ -91,7 +93,7 @@ def verdict(score: float, outline: str, room: LoadBudget) -> str:
     """Return when to load a whole file: PRELOAD, JUST_IN_TIME or ON_DEMAND (rules.md#files-for-a-task).
 
     `outline` says why only an outline of the file is loaded (it is large or generated), "" if the whole file is. A file
-    with an outline is never PRELOAD.
+    with an outline is never PRELOAD, and in a crowded window every file is JUST_IN_TIME.
     """
     if room.is_crowded:
         return JUST_IN_TIME

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from memctl.pages.code_lines import CPP, GO, JAVA, LANGUAGES, PYTHON, RUBY, RUST
 from memctl.pages.outline import suffix_of
@@ -46,7 +47,6 @@ class Resolver:
             **dict.fromkeys(RUST, self._rust),
             **dict.fromkeys(RUBY, self._ruby),
         }
-        self._modules = _python_modules(self._names)
         self._go_modules, self._packages, self._aliases = _declarations(declared)
         self._go_folders: dict[str, list[str]] = {}
         for name in sorted(self._names) if self._go_modules else ():
@@ -56,6 +56,10 @@ class Resolver:
         for name in sorted(self._names):
             if suffix_of(name) in (*CPP, *JAVA, *RUBY):
                 self._by_ending.setdefault(posixpath.basename(name), []).append(name)
+
+    @cached_property
+    def _modules(self) -> dict[str, list[str]]:
+        return _python_modules(self._names)
 
     def targets(self, path: str, imports: Iterable[str]) -> set[str]:
         """Return the files that the file at `path` imports; an import of a Go package means all of its files.
@@ -197,22 +201,22 @@ def _crate(root: str) -> str:
 def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
     """Return Python files by the dotted names that can import them from any likely root."""
     python = [name for name in names if name.endswith((".py", ".pyi"))]
-    packages = {
-        posixpath.dirname(name) for name in python if posixpath.basename(name) in ("__init__.py", "__init__.pyi")
-    }
-    roots = {
-        posixpath.dirname(n) for n in names if posixpath.basename(n) in ("pyproject.toml", "setup.py", "setup.cfg")
-    }
+    parts = [name.rpartition("/") for name in names]
+    packages = {folder for folder, _, name in parts if name in ("__init__.py", "__init__.pyi")}
+    roots = {folder for folder, _, name in parts if name in ("pyproject.toml", "setup.py", "setup.cfg")}
     roots |= {""}
     roots |= {posixpath.join(root, name) for root in roots for name in _ROOTS}
     found: dict[str, list[str]] = {}
+    starts: dict[str, set[str]] = {}  # the roots from which the modules in a folder can be imported, by folder
     for path in sorted(python):
         module = path.rpartition(".")[0].removesuffix("/__init__")
-        top = posixpath.dirname(path)
-        while top in packages and top:
-            top = posixpath.dirname(top)
-        own = {top} if top != posixpath.dirname(path) else set()
-        for root in own | {root for root in _above(path) if root in roots}:
+        folder = path.rpartition("/")[0]
+        if folder not in starts:
+            top = folder
+            while top in packages and top:
+                top = posixpath.dirname(top)
+            starts[folder] = ({top} if top != folder else set()) | roots.intersection(_above(path))
+        for root in starts[folder]:
             dotted = module[len(root) + 1 if root else 0 :].replace("/", ".")
             if dotted and dotted != "__init__":
                 found.setdefault(dotted, []).append(path)

@@ -32,7 +32,7 @@ _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
 
 
 class FileMention(msgspec.Struct, frozen=True):
-    """How surely a task is about a file, from 0 to 1 (named by its path), and the reason."""
+    """How surely a task is about a file (`share`, from 0 to 1), and the reason; 1 is for a file named by its path."""
 
     share: float
     why: str

@@ -112,7 +112,7 @@ DECISION = (
 LESSON = (
     _cue(r"\b", "turns out|turned out", r"\b(?! (?:to be )?(?:fine|well|ok|okay|good|great|slow)\b)"),
     _cue(r"\b", "lesson", r"s? (?:here |learn(?:ed|t) )?(?:is|was|are|were)\b"),
-    _cue(r"\b(?:the|one|a|another) ", "lesson", "(?: here| learn(?:ed|t))?:"),
+    _cue(r"\b(?:the|one|a|another) (?:\w+ )?", "lesson|insight|takeaway", "(?: here| learn(?:ed|t))?:"),
     _cue(r"\b", "root cause", r"(?: here)?(?: is\b| was\b|:)(?! (?:still|not|un\w+|probably|likely|yet)\b)"),
     _cue(
         r"\b(?:the|one) (?:\w+ )?",
@@ -136,6 +136,7 @@ LESSON = (
         "^",
         "unexpectedly|unintuitively|surprisingly|contrary to|in hindsight|in retrospect|looking back|beware|watch out"
         "|note to self",
+        r"\b(?! at\b)",
     ),
     _cue("^", "next time", r"\b.+ should\b"),
     _cue(r"\bwhat (?:we|i) ", "missed|overlooked|got wrong", r" (?:is|was)\b"),

@@ -42,8 +42,7 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class FreeStatement(msgspec.Struct, frozen=True):
-    """A statement in free words: its kind, its text, its speaker, the number of its turn, its reason, what was
-    rejected.
+    """A statement in free words: its kind, text, speaker, turn's number and reason, and what was rejected.
 
     `is_sure` says that the user stated it in these words, and that it holds from now on or that files were changed for
     it at once.
@@ -119,6 +118,7 @@ class _DialogueReader:
         elif turn.who == EDIT:
             self._drop_symptoms()
         elif turn.who == COMMIT:
+            self._drop_symptoms()
             self._take_commit(turn)
 
     def finish(self) -> list[FreeStatement]:
@@ -152,6 +152,8 @@ class _DialogueReader:
             self._take_back()
         if cause := findings.cause(turn.text):
             self._add(FreeStatement(LEARNING, cause, AGENT, turn.number))
+        if findings.is_settled(turn.text):
+            self._drop_symptoms()
         if issue := findings.open_issue(turn.text):
             self._add(FreeStatement(ISSUE, issue, AGENT, turn.number))
         self._said = turn
@@ -170,7 +172,7 @@ class _DialogueReader:
             self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.reason), entry[1])
 
     def _drop_symptoms(self) -> None:
-        """Drop the symptoms of the last two prompts, once files are changed because of them."""
+        """Drop the symptoms of the last two prompts, once they are answered by a change or called settled."""
         for place in self._symptoms:
             if place is not None:
                 self._found[place] = None

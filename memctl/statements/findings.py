@@ -25,6 +25,8 @@ _ANNOUNCES = lazy_regex(
     r"(?i)\W*(?:(?:now |ok(?:ay)?,? )?i(?:'ve)? )?(?:now )?(?:found|see)(?: it\b| (?:the|a) (?:\w+ )?"
     r"(?:cause|issue|problem|bug|reason|culprit)\b)[^`]{0,20}"
 )
+# A heading under which agents state a cause.
+_CAUSES = lazy_regex(r"(?i)(?:the )?(?:actual |real )?(?:root causes?|key insight|cause|diagnosis|bug)\W*$")
 _THINKS_AGAIN = lazy_regex(r"(?i)\W*(?:actually|wait|hmm|no,|hold on)\b")
 # The speaker turns to what comes next, or to the reader.
 _NEXT = lazy_regex(
@@ -37,6 +39,11 @@ _DOUBT = lazy_regex(cues.UNDECIDED.replace("|unclear", "|likely|might|seems?|sus
 _RETRACTS = lazy_regex(
     r"(?i)\b(?:the (?:issue|problem|cause|bug) is something else|i was wrong|(?:that|this)(?:'s| is| was)(?:n't| not)"
     r" (?:it\b|the (?:issue|problem|cause|bug|reason))|(?:theory|assumption|explanation|diagnosis) was wrong)"
+)
+_SETTLED = lazy_regex(
+    r"(?i)^\W*(?:fixed|done|resolved|solved|committed)\b"
+    r"|\b(?:is|are|was|were) already (?:in place|there|done)\b|\balready (?:added|fixed|handled|covered|addressed)\b"
+    r"|\b(?:that's|this is|it's|that is) (?:expected|intended|intentional|by design|a false positive|not a bug)\b"
 )
 _WRONG = lazy_regex(r"(?i)\b(?:issues?|concerns?|findings?|problems?|gaps?|risks?|bugs?|critical|must fix)\b")
 # What says that something is wrong and stays so: known, put off, or lost without a word.
@@ -75,6 +82,11 @@ def is_retraction(message: str) -> bool:
     return _RETRACTS.search(message[:_LOOKED_AT]) is not None
 
 
+def is_settled(message: str) -> bool:
+    """Return whether a message says that a reported problem is none, or is solved ("Fixed.", "this is expected")."""
+    return _SETTLED.search(message[:_BEGINNING]) is not None
+
+
 @lru_cache(maxsize=1024)
 def cause(message: str) -> str:
     """Return the sentence with the last cause that a message states without doubt, "" if it states none."""
@@ -82,11 +94,22 @@ def cause(message: str) -> str:
     said = _sentences(message)
     for number, unit in enumerate(said):
         is_announced = number > 0 and _ANNOUNCES.fullmatch(said[number - 1].text) and _is_certain(unit.text)
-        if is_announced or _is_cause(unit.text):
+        is_first = _CAUSES.match(unit.heading) and (number == 0 or said[number - 1].heading != unit.heading)
+        if is_first and _is_certain(unit.text) and _NAME.search(unit.text):
+            found = _with_next(said, number)
+        elif is_announced or _is_cause(unit.text):
             found = _with_referent(said, number) or found
         elif _THINKS_AGAIN.match(unit.text):
             found = ""
     return found
+
+
+def _with_next(said: Sequence[Unit], number: int) -> str:
+    """Return a sentence with the next one below its heading, if both are short enough to be read together."""
+    text = said[number].text
+    after = said[number + 1 : number + 2]
+    whole = " ".join([text, *(one.text for one in after if one.heading == said[number].heading)])
+    return whole if _is_whole(whole) else text
 
 
 def _is_certain(text: str) -> bool:

@@ -26,7 +26,7 @@ _MARK = re.compile(
     r"[ \t]*(?:(?P<heading>#{1,6})(?=[ \t])"
     r"|(?P<box>\[[ xX~-]\](?=[ \t])|[\u2713\u2714\u2611\u2705\u2610\u29d6\u25fb\u25a1\u23f3]\ufe0f?)"
     r"|(?P<item>(?:[-+*\u2022\u25cf\u25e6\u25aa\u2023\u23fa]|\d{1,3}[.)])(?=[ \t]))"
-    rf"|(?:\*\*|__)?[\[(]?(?P<moment>{_MOMENT})[\])]?(?=[ \t:])(?:[ \t]*[-\u2013\u2014:|](?=[ \t]))?"
+    rf"|(?:\*\*|__)?[\[(]?(?P<moment>{_MOMENT})[\])]?(?:\*\*|__)?(?=[ \t:])(?:[ \t]*[-\u2013\u2014:|](?=[ \t]))?"
     rf"|(?i:{cues.NUMBER})"
     r"|[^\x00-\x7f\w\s\u2018-\u201f\u00ab\u00a7]{1,3}[ \t]*)"
 )
@@ -173,7 +173,10 @@ class Label(NamedTuple):
 
 
 def label_of(line: Line) -> Label | None:
-    """Return the label that a line begins with, known or only in the form of a label; None if it begins with none."""
+    """Return the label that a line begins with; None if it begins with none.
+
+    Text in the form of a label counts, too, with the role "", if its words are not known.
+    """
     text = line.text
     found = _LABEL.match(text, 0, _LOOKED_AT)
     if found and (found["closed"] or ":" in found[0]):
@@ -225,7 +228,8 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
     """Yield a line, cut before each label within it, and how certain each part is (0 to 1).
 
-    If the line begins with a label, each label's text reaches to the next label; else it ends with the sentence.
+    If the line begins with a label, the text of each label reaches to the next label. Otherwise the text of a label
+    ends with its sentence.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

@@ -61,7 +61,10 @@ class Passage:
         self.has_gap, self.last = False, line.number
 
     def takes_text(self, line: Line) -> bool:
-        """Return whether a line without marks continues this passage. A value's text is one line or one paragraph."""
+        """Return whether a line without marks continues this passage.
+
+        If the passage's label is that of a front matter value, the passage is one line or one paragraph.
+        """
         if not self.parts:
             return True
         if self.label.role in VALUES and (self.has_gap or not self.is_below):

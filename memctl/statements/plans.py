@@ -31,8 +31,10 @@ _STEP = lazy_regex(r"(?i)(?:step |phase )?\d{1,2}[.:)]\s*(.+)")
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A plan: its title, the headings of its steps, the reason for it, and the cause that it names; "" if it names
-    none."""
+    """A plan: its title, the headings of its steps, the reason for it, and the cause of a problem that it names.
+
+    Reason and cause are "" if the plan gives none.
+    """
 
     title: str
     steps: tuple[str, ...] = ()

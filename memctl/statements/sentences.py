@@ -1,7 +1,7 @@
 """Find what a sentence states: a decision (what, why, instead of what), a rejected alternative or a lesson.
 
-Most sentences state none of these; questions, code, quotations and thoughts do not. Missing a statement is better than
-inventing one: whoever wants a statement to be found gives it a label.
+Most sentences state none of these, and questions, code, quotations and thoughts never do. Missing a statement is better
+than inventing one: whoever wants a statement to be found gives it a label.
 """
 
 from __future__ import annotations

@@ -77,8 +77,7 @@ def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
 
 
 class OpenStatement:
-    """A statement whose lines are still being read: its kind and label, and the passages of its title and fields so
-    far.
+    """A statement whose lines are still being read: its kind and label, and the passages of its title and fields.
 
     `done` and `left` are the steps of a task with ticked and with empty boxes.
     """

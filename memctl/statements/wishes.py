@@ -42,8 +42,8 @@ _WISH = lazy_regex(
     r"(?! be (?:better|fine|ok(?:ay)?|back|good|there|enough|working|possible)\b)"
     rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
     rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
-    r"|^(?:\w+ )?(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we"
-    r"|you) just\b"
+    r"|^(?:\w+ )?(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:[\w']+ ){0,6}?"
+    r"(?:not|don't|can't) (?:\w+ )?(?:just|simply) \w+"
     r"|\b(?:use|keep|make|put|store|rename|name|call) (?!it\b|this\b|that\b)(?:\S+ ){1,6}?(?:as|optional"
     r"|configurable)\b"
 )
@@ -66,12 +66,13 @@ _HEDGED = lazy_regex(
 )
 _QUESTION = lazy_regex(
     r"(?i)^(?:q:|\W)*(?:and |but |so |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*(?:(?:is|are|was|were|do|does|did|have|has"
-    r"|had)(?:n't)?|what|why"
+    r"|had)(?:n't)?|what|why(?!\b.*(?:\bnot|n't) (?:\w+ )?(?:just|simply)\b)"
     r"|when|where|who|which|how|will|would|(?:can|could|would) you)\b"
     r"(?!.* (?:able to|ways? to) not\b)"
 )
 _ASKED_FOR = lazy_regex(
     r"(?i)\b(?:can|can't|could|couldn't|should|shouldn't|why (?:don't|not)|are|able)\b.*\b(?:we|you|to)\b"
+    r"|\bwhy\b.*\bnot (?:just|simply)\b"
     r"|\bplease\b|\blet's\b"
 )
 _SYMPTOM = lazy_regex(
@@ -79,6 +80,7 @@ _SYMPTOM = lazy_regex(
     r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not) (?:work|show|happen|appear)\w*"
     r"|\bnot (?:seeing|working|getting|showing)\b|\bwe(?: are|'re) (?:seeing|getting)\b"
 )
+_ADVICE = lazy_regex(r"(?i)\W*(?:consider|suggestion|nit|please|you (?:should|could|may|might))\b")  # of a review
 _LEAST = 4  # words of a report of what is wrong
 _ASSENT = lazy_regex(
     r"(?i)\W*(?:ok(?:ay)?|yes|yep|yup|yeah|sure|sounds good|great|perfect|lgtm|agreed?|go ahead|do it|please do"
@@ -101,7 +103,7 @@ _CHOICE = lazy_regex(
 _NAME_OF_OPTION = lazy_regex(r"(?i)\b(?:[a-e1-9]|first|second|third)\b")
 _OPTION = lazy_regex(r"(?im)^[ \t>#*-]*(?:\*\*)?(?:option )?([a-e1-9])\b[.):*\u2014\u2013 -]+(.+)$")
 _NAMED_CHOICE = lazy_regex(
-    r"(?i)\b(?:let'?s (?:try|do|use|go with|take)|i (?:like|prefer)|go with"
+    r"(?i)\b(?:(?:let'?s|we) (?:try|do|use|go with|take)|i (?:like|prefer)|go with"
     r"|try) (?:the )?(?P<name>[\w.+-]+(?: [\w.+-]+){0,3}?) (?:approach|option|way|solution|version|route)\b"
 )
 _ORDINALS = {"first": "1", "second": "2", "third": "3"}
@@ -115,6 +117,12 @@ _PROPOSAL = lazy_regex(
     r"|we (?:can|could|should)|the fix(?: is|:)"
     r"|instead of|rather than|by default|option \w\b|simplest|consolidate|becomes straightforward|approach)\b"
 )
+_ONLY_INSTEAD = lazy_regex(r"(?i)\W*(?:instead of|rather than) (?:\"[^\"]*\"|[^,:]{1,40})\W*")
+_PARAGRAPH = lazy_regex(r"\n[ \t]*\n")
+_PASTED = lazy_regex(r"(?m)^[ \t]*(?:={3,} |ERROR\b|FAIL(?:ED)?\b|--- FAIL|Traceback \(|\$ \w)")  # output of a terminal
+_COSTS = lazy_regex(r"(?i)\bwould (?:require|need|mean|involve)\b")  # it weighs a proposal and makes none
+_AS_RECOMMENDED = lazy_regex(r"(?i)\byour (?:recommend|suggest|propos)")
+_RECOMMENDS = lazy_regex(r"(?i)\b(?:recommend|suggest|propos)(?:ed|ation|ion|al)?s?\b")
 # Words that refer to something named elsewhere, or only say that something has to be done.
 _EMPTY_WORDS = """
 add also anything approach better both change create do everything file first fix follow go happening here implement
@@ -149,10 +157,13 @@ def wish_in(prompt: str) -> Choice | None:
     """Return the first demand that holds from now on, else the first wish in a prompt; None if it has neither."""
     if len(prompt) > _LONGEST_PROMPT:
         return None
-    said = [unit.text for unit in units.sentences(prompt)]
+    own = "\n\n".join(part for part in _PARAGRAPH.split(prompt) if not _PASTED.search(part))
+    said = [unit.text for unit in units.sentences(own)]
     for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
-        for sentence in said:
+        for number, sentence in enumerate(said):
             if _is_stated(sentence, pattern, kind) and has_object(sentence):
+                if _ONLY_INSTEAD.fullmatch(sentence):  # what is wanted comes next
+                    sentence = " ".join(said[number : number + 2])
                 return Choice(sentence[: 2 * _LONGEST], kind=kind)
     return None
 
@@ -167,6 +178,7 @@ def symptom_in(prompt: str) -> str:
             _SYMPTOM.search(text[:_LONGEST])
             and len(text.split()) >= _LEAST
             and not _HEDGED.search(text)
+            and not _ADVICE.match(text)
             and not _QUESTION.match(text)
             and not _ASKED_FOR.search(text)
             and has_object(text)
@@ -204,11 +216,14 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     if named := _CHOICE.fullmatch(prompt):
         choice = _options_named(named["names"], proposed)
         return None if choice is None or is_step(choice.text[:_BEGINNING]) else choice
-    if is_step(prompt):
+    named = _NAMED_CHOICE.search(prompt)
+    if is_step(prompt[named.start() :] if named else prompt):
         return None
-    if named := _NAMED_CHOICE.search(prompt):
+    if named:
         reason = _sentence_on(named["name"], proposed)
         return Choice(one_line(prompt), reason) if reason or has_object(prompt) else None
+    if _AS_RECOMMENDED.search(prompt) and (listed := _recommended(proposed)):
+        return Choice(listed)
     said = [unit.text for unit in units.sentences(proposed)]
     asked = [sentence for sentence in said[-_LAST:] if sentence.endswith("?")]
     is_bare = _ONLY_ASSENT.fullmatch(prompt) is not None
@@ -227,9 +242,22 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     return Choice(text) if text else None
 
 
+def _recommended(proposed: str) -> str:
+    """Return what a message lists below a heading such as "My recommendations", "" if it has none."""
+    said = list(units.units(proposed))
+    start = next(
+        (n for n, one in enumerate(said) if one.form == units.HEADING and _RECOMMENDS.search(one.text)), len(said)
+    )
+    firsts: dict[int, str] = {}
+    for unit in said[start:]:
+        if unit.form == units.SENTENCE and unit.item:
+            firsts.setdefault(unit.item, units.without_marks(unit.text).rstrip(".:"))
+    return "; ".join(firsts.values())[: 2 * _LONGEST]
+
+
 def _proposal(said: Sequence[str]) -> str:
     """Return the last sentence that proposes something."""
-    telling = (one for one in reversed(said) if _PROPOSAL.search(one) and not one.endswith("?"))
+    telling = (one for one in reversed(said) if _PROPOSAL.search(one) and not (one.endswith("?") or _COSTS.search(one)))
     return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
 
 

@@ -1,2 +1,1 @@
-"""The memory on disk: folder, atomic writes, lock, pending changes, cache and search index, and Snapshots read from
-them."""
+"""The memory on disk: folder, atomic writes, lock, pending changes, cache and search index, and Snapshots from them."""

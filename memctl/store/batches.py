@@ -225,8 +225,9 @@ def commits(
 ) -> list[Commit]:
     """Return the commits that touched some paths, newest first, with each change of a batch as a commit.
 
-    The parameters are those of `git.history.commits`. If `revision` is HEAD or a range that ends with HEAD, the changes
-    of the open batch come first. The squash of a batch is replaced by the batch's changes if this clone has them.
+    The parameters have the meaning that they have in `git.history.commits`. If `revision` is HEAD or a range that ends
+    with HEAD, the changes of the open batch come first. The squash of a batch is replaced by the batch's changes if
+    this clone has them.
     """
     from memctl.git import history
 

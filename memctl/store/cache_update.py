@@ -338,9 +338,9 @@ def follow(memory: Memory, contents: Mapping[str, bytes | None], before: str, af
     """Update the memory's cache from commit `before` to commit `after`, which memctl just made, without asking Git.
 
     `contents` are the committed bytes by path below `.memory/`, None for a deleted file. A file of which the cache has
-    the committed text is marked as equal to HEAD; the next command reads any other of these files again. Nothing
-    happens if the cache is not at `before`, if it has one of the files as it was in `before`, if the files are many, or
-    if another process is writing.
+    the committed text counts as equal to HEAD then; the next command reads any other of these files again. The cache
+    stays at `before` if it is at another commit, if it does not have all of these files as changed since `before`, if
+    there are many files, or if another process is writing.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _FOLLOWED:

@@ -45,11 +45,6 @@ LATE = 3600.0  # seconds that a commit may wait before `status` and `check` comp
 _MOST_COMMITS = 200  # the latest commits of a path, one of which may continue a pending change
 
 
-def entries(memory: Memory) -> list[PendingEntry]:
-    """Return all pending changes, oldest first, whatever their state."""
-    return journal.entries(memory.pending)
-
-
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
     """Return the files below `.memory/` with uncommitted changes, each with its two letters of `git status`.
 
@@ -96,14 +91,14 @@ def open_entries(memory: Memory) -> list[PendingEntry]:
     """
     return [
         msgspec.structs.replace(entry, undone=state == UNDONE)
-        for entry, state in states(memory, entries(memory))
+        for entry, state in states(memory, journal.entries(memory.pending))
         if state != DONE
     ]
 
 
 def undone(memory: Memory) -> list[PendingEntry]:
     """Return the pending changes that were undone outside memctl; Git is asked only if a written text is missing."""
-    found = entries(memory)
+    found = journal.entries(memory.pending)
     written = (
         (path, old, text) for entry in found if entry.stage != WRITING for path, old, text in _texts(entry.change)
     )
@@ -156,7 +151,8 @@ def is_replaced(entry: PendingEntry, change: Change) -> bool:
 def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
     """Return the entries that have waited for a commit for more than an hour.
 
-    Entries that somebody asked not to commit are left out; while a merge, rebase or the like is under way, all are.
+    Entries that somebody asked not to commit are left out. While a merge, rebase or the like is under way, none is
+    returned.
     """
     if memory.repository.under_way():
         return []

@@ -1,6 +1,6 @@
 """Erasing secrets from what memctl keeps in the Git directory: drafts, logs, notes, events, backups and the cache.
 
-Every file of those folders is read, whatever its kind, so that files of later versions are covered.
+Every file of memctl's folders there is read, whatever its kind, so that files of later versions are covered.
 """
 
 from __future__ import annotations

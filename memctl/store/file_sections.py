@@ -49,7 +49,7 @@ def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
 
 def parent_on_disk(memory: Memory, marker: str) -> str:
     """Return the section (§2.N) of a page of details (§3.N) in the worktree, "" if that is unknown."""
-    for path in _named(memory, marker.removeprefix("§")):
+    for path in _detail_pages(memory, marker.removeprefix("§")):
         try:
             return pages.parse(files.read(memory.folder, path), path).section or ""
         except (InvalidRecord, OSError, UnicodeError):
@@ -57,7 +57,7 @@ def parent_on_disk(memory: Memory, marker: str) -> str:
     return ""
 
 
-def _named(memory: Memory, number: str) -> Iterator[str]:
+def _detail_pages(memory: Memory, number: str) -> Iterator[str]:
     for file in sorted((memory.folder / pages.DETAIL.folder).glob(f"{number}*.md")):
         path = f"{pages.DETAIL.folder}/{file.name}"
         if pages.number_at(path) == number:

@@ -121,7 +121,7 @@ def run_jobs(
         if held is None:
             return False
         try:
-            kept = [note for note in notes_of(folder) if not _tried(note, do, fault)]
+            kept = [note for note in notes_of(folder) if not _try_job(note, do, fault)]
         except NotNow:
             return False
         finally:
@@ -145,7 +145,7 @@ def wait(root: Path, patience: float) -> bool:
     return not notes(root)
 
 
-def _tried(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
+def _try_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """The same as `_done`; a note that can't be read or moved is left, with the fault in our log."""
     try:
         return _done(note, do, fault)

@@ -107,7 +107,8 @@ class _Stored(msgspec.Struct):
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
     """Write the entry of a change before the first file of the change is written, and return the entry.
 
-    `folder` is that of the pending changes; `base` is the id of the commit that HEAD is.
+    `folder` is that of the pending changes; `base` is the id of the commit that HEAD is. `held` says that somebody
+    asked for no commit, `allow_secret` that the change may contain what looks like a credential.
     """
     file = new_file(folder, f".{WRITING}.json")
     return _stored(PendingEntry(file, WRITING, change, held=held, base=base, allow_secret=allow_secret))

@@ -60,10 +60,10 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
     if at is None:
         top = os.fspath(repository.top)  # plain texts: with Path this took four times as long
         there = [path for path in paths if os.path.isfile(f"{top}/{path}")]
-        found = _found(memory, _on_disk(memory, there, head, read), find)
+        found = _introductions_of(memory, _on_disk(memory, there, head, read), find)
         edited = {path for path in paths if path not in found}
     if others := [path for path in paths if path not in found]:
-        found |= _found(memory, trees.blobs_of(repository, head, others), find)
+        found |= _introductions_of(memory, trees.blobs_of(repository, head, others), find)
     ends = repository.shallow()
     return {
         path: LastCommit(one.commit, path in edited, one.commit in ends, one.seconds) for path, one in found.items()
@@ -86,7 +86,7 @@ def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> di
     return found | trees.blobs_on_disk(memory.repository, others)
 
 
-def _found(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
+def _introductions_of(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
     """Return the introductions of some texts, by path: of one in which only counts are new, that of the text before."""
     found = {path: one for path, blob in blobs.items() if (one := find(path, blob)) is not None}
     open_ones = {path: one for path, one in found.items() if one.before}
@@ -183,7 +183,7 @@ def _in_cache(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple[_Fi
 def _synced(memory: Memory, cache: Cache, head: str) -> bool:
     """Bring the table up to a commit; returns whether it is."""
     now = (head, _depth(memory))
-    before = _known(cache)
+    before = _stored_head(cache)
     if before == now:
         return True
     from memctl.git import history  # mostly the table is for the commit that HEAD is at
@@ -199,7 +199,7 @@ def _synced(memory: Memory, cache: Cache, head: str) -> bool:
     for one in _introduced(memory, folders, revisions):
         found.setdefault((one.path, one.blob), one)
     with cache.transaction("BEGIN IMMEDIATE"):
-        known = _known(cache)
+        known = _stored_head(cache)
         if start and known not in (before, now):  # another process has updated the table meanwhile
             return False
         if not start:
@@ -213,7 +213,7 @@ def _row(one: Introduction) -> dict[str, str | int]:
     return {**msgspec.structs.asdict(one), "id": one.commit, "before": " ".join(one.before)}
 
 
-def _known(cache: Cache) -> tuple[str, str]:
+def _stored_head(cache: Cache) -> tuple[str, str]:
     """Return the commit that the table is for, and how deep the history was then."""
     row = cache.database.execute("SELECT value FROM state WHERE key = ?", (_HEAD,)).fetchone()
     commit, _, depth = (row[0] if row else "").partition(" ")

@@ -100,6 +100,7 @@ class _Disk:
         self._written = written
         self._cache: Cache | None = None
         self._reader = files.FolderReader(memory.folder)
+        self.read = self._reader.readable
 
     @property
     def config(self) -> Config:
@@ -114,17 +115,14 @@ class _Disk:
         self._cache, (records, faults) = found
         return access.with_counts(self._memory.repository.shared, records), faults
 
-    def read(self, path: str) -> str:
-        return self._reader.readable(path)
-
     def names(self, folder: str) -> list[str]:
-        return files.names(files.listed(self._memory.folder, folder) if folder else self._listed)
+        return files.names(files.listed(self._memory.folder, folder) if folder else self._file_names)
 
     def leftovers(self) -> list[str]:
-        return files.leftovers(self._memory.folder, self._listed)
+        return files.leftovers(self._memory.folder, self._file_names)
 
     @cached_property
-    def _listed(self) -> list[str]:
+    def _file_names(self) -> list[str]:
         return files.listed(self._memory.folder)
 
     def searched(self) -> SearchSource:

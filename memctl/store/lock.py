@@ -34,7 +34,7 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
         yield time.time_ns()
         return
     try:
-        descriptor = _taken(file, patience)
+        descriptor = _acquire(file, patience)
     except OSError as error:
         if error.errno not in _CLOSED:
             raise
@@ -74,10 +74,10 @@ def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
     Raises MemctlError if another process holds it for `patience` seconds, and OSError.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _taken(file, patience)
+    descriptor = _acquire(file, patience)
     while not _is_at(descriptor, file):  # its last holder deleted the file, and there may be a new one
         os.close(descriptor)
-        descriptor = _taken(file, patience)
+        descriptor = _acquire(file, patience)
     try:
         _sign(descriptor)
         yield
@@ -87,7 +87,7 @@ def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _taken(file: Path, patience: float) -> int:
+def _acquire(file: Path, patience: float) -> int:
     """Return a descriptor of a file that nobody else has locked now."""
     descriptor = private.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
     begun = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -29,6 +30,12 @@ class FilesInGit:
         self._commit = commit
 
     def names(self) -> frozenset[str]:
+        return self._names
+
+    def existing(self, paths: Iterable[str]) -> frozenset[str]:
+        return self._names.intersection(paths)
+
+    def containing(self, texts: Collection[str]) -> frozenset[str]:
         return self._names
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
@@ -72,7 +79,7 @@ class FilesOnDisk:
 
     def unchanged(self) -> dict[str, str]:
         """Return for each file, by path, the blob id that Git has of it, "" if the file is changed, staged or new."""
-        return self._known
+        return self._current_blobs
 
     def is_settled(self, path: str) -> bool:
         """Return whether a file was last written before Git was asked, so that Git's answer still holds."""
@@ -80,6 +87,15 @@ class FilesOnDisk:
             return os.lstat(self._repository.top / path).st_mtime_ns < self._asked - _TICK
         except OSError:
             return False
+
+    def existing(self, paths: Iterable[str]) -> frozenset[str]:
+        return frozenset(self._known_of(list(dict.fromkeys(paths))))
+
+    def containing(self, texts: Collection[str]) -> frozenset[str]:
+        if "_current_blobs" in vars(self) or not texts or not all(map(_is_askable, texts)):
+            return self._names if texts else frozenset()
+        found = _own(index.entries(self._repository, *map(_pattern, texts), without=FOLDER))
+        return frozenset(path for path in found if _is_plain(f"{self._repository.top}/{path}", path))
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         known = self._known_of(list(dict.fromkeys(paths)))
@@ -108,9 +124,9 @@ class FilesOnDisk:
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit
         found = {}
-        for path in paths:
+        for path in self._known_of(list(paths)):
             file = self._repository.top / path
-            if path in self._known and not file.is_symlink() and file.is_file():
+            if not file.is_symlink() and file.is_file():
                 with open(file, "rb") as stream:
                     content = stream.read(most + 1)
                 if len(content) <= most:
@@ -123,10 +139,10 @@ class FilesOnDisk:
         Of a few Git is asked alone, which spares it the look at all the others.
         """
         new = [path for path in paths if path not in self._looked]
-        alone = "_known" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
+        alone = "_current_blobs" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
         if alone and (not new or self._look_at(new)):
             return {path: blob for path in paths if (blob := self._looked[path]) is not None}
-        return {path: self._known[path] for path in paths if path in self._known}
+        return {path: self._current_blobs[path] for path in paths if path in self._current_blobs}
 
     def _look_at(self, paths: Sequence[str]) -> bool:
         """Take in what Git says of some files; False if one of them is a path that it takes for none of its own."""
@@ -138,10 +154,10 @@ class FilesOnDisk:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(self._known)
+        return frozenset(self._current_blobs)
 
     @cached_property
-    def _known(self) -> dict[str, str]:
+    def _current_blobs(self) -> dict[str, str]:
         """The blob of each file by path, "" where it must be looked at."""
         self._asked = time.time_ns()
         return _look(self._repository)
@@ -196,6 +212,11 @@ def _blob(file: str, likely: Collection[str]) -> str:
 def _is_askable(path: str) -> bool:
     """Return whether Git takes a path literally. A backslash may be an escape of a byte that is no UTF-8."""
     return bool(path) and "\\" not in path and "\0" not in path
+
+
+def _pattern(text: str) -> str:
+    """Return Git's pathspec for all paths that contain a text, in which a dot also matches a slash."""
+    return f"*{re.sub(r'[*?[]', lambda found: f'[{found[0]}]', text).replace('.', '[./]')}*"
 
 
 def _own(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:

@@ -124,8 +124,10 @@ class SessionDir:
         return sorted(name[len(_SAID) :] for name in self._marks(_SAID))
 
     def mark_shown(self, identifier: str) -> bool:
-        """Note that the session was shown a record, page or file, and return whether it is the first time since
-        compaction."""
+        """Note that the session was shown a record, page or file; return whether it is new since the last compaction.
+
+        `identifier` is the record's id, the page's marker or the file's path.
+        """
         return self.create_marker(_SHOWN + identifier.replace("/", "-"))
 
     def shown(self) -> set[str]:

@@ -23,7 +23,10 @@ def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
 
 
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
-    """Remove those of some words from the vocabulary that no text contains any more, in any form with the same stem."""
+    """Remove those of some words from the vocabulary that no text contains any more.
+
+    A word is still contained if a text has another form of it with the same stem.
+    """
     find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
     gone = [(word,) for word in _words_to_keep(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
     database.executemany("DELETE FROM vocabulary WHERE word = ?", gone)

@@ -22,7 +22,7 @@ from memctl.git.git import GitFailed
 from memctl.git.tree_merge import Leaf, store
 from memctl.pages import documents
 from memctl.pages.links import FOLDER
-from memctl.record import content_fields, frontmatter, handoff, ids, pages, session_page
+from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, ids, pages, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import BY_FOLDER, HANDOFF
@@ -93,11 +93,11 @@ def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[s
     if statuses[0] != OFFERED or OFFERED in statuses[1:]:
         return ours, ()
     mine, yours = _answer(one), _answer(other)
-    lost = tuple(LostValue(key, _said(mine[key]), _said(yours[key])) for key in mine if mine[key] != yours[key])
+    lost = tuple(LostValue(key, _as_text(mine[key]), _as_text(yours[key])) for key in mine if mine[key] != yours[key])
     if not lost:
         return ours, ()
     was = _answer(before)
-    text = frontmatter.replace(ours, {key: was[key] or None for key in _KEYS}, ORDER)
+    text = frontmatter_edit.replace(ours, {key: was[key] or None for key in _KEYS}, ORDER)
     head = len(text) - len(frontmatter.split(text)[1])
     return text[:head] + content_fields.replace(HANDOFF, text[head:], _ANSWER, was["answer"]), lost
 
@@ -114,7 +114,7 @@ def _answer(one: Handoff) -> dict[str, Any]:
     }
 
 
-def _said(value: str | Sequence[str]) -> str:
+def _as_text(value: str | Sequence[str]) -> str:
     return value if isinstance(value, str) else ", ".join(value)
 
 
@@ -193,8 +193,8 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
     """Merge the memory's files of this clone and of a remote; writes blobs to the object store and nothing else.
 
     `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote. `apart` says that
-    the two sides have exactly one merge base, so that equal changes of a record were made twice; its access counts are
-    added up.
+    the two sides have exactly one merge base: a change of a record that both have was then made twice, and the accesses
+    that each side counted are added up.
     """
     work = _Merge(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))

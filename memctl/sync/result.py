@@ -28,8 +28,9 @@ class SyncResult(msgspec.Struct, frozen=True):
     something is new at the remote. `gave_way` describes entries of this clone that were replaced or have to be checked,
     `settled` the ownership that changed because a handoff was answered twice.
 
-    Of pages of sessions: `sessions_taken` and `sessions_given` say what `taken` and `given` say; `sessions_redacted`
-    are paths below the worktree's top from which a credential was removed before the push.
+    Of pages of sessions: `sessions_taken` says that some of them are new here, `sessions_given` that some are new at
+    the remote; `sessions_redacted` are the paths, below the worktree's top, of files from which a credential was
+    removed before the push.
     """
 
     upstream: Upstream

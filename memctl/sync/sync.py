@@ -20,6 +20,7 @@ import msgspec
 
 from memctl.check import run
 from memctl.check.findings import Finding, Subject
+from memctl.check.render_digest import CachedRenderer
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
@@ -301,5 +302,5 @@ def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
 
 
 def _unsound(memory: Memory, snapshot: Snapshot) -> list[Finding]:
-    subject = Subject(snapshot, memory.now, lambda: documents.renderer(memory, snapshot), documents.counter(memory))
+    subject = Subject(snapshot, memory.now, CachedRenderer(memory, snapshot), documents.counter(memory))
     return list(run.check(subject, _RULES).findings)

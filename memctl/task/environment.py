@@ -77,7 +77,7 @@ def touched_since(
 def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
     """Return the differences between the environment saved in a checkpoint and the environment `now`.
 
-    They are the branch, HEAD, missing files, uncommitted files, and a merge or rebase under way.
+    Differences are looked for in the branch, HEAD, missing files, uncommitted files, and a merge or rebase under way.
     """
     missing = [
         one.path

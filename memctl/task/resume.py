@@ -106,8 +106,8 @@ class Resumption(msgspec.Struct, frozen=True):
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
         """Return the reasons why the checkpoint can't be resumed; [] if it can.
 
-        A checkpoint that is not the newest, or has twins, is no obstacle with `allow_stale`. With `strict` every
-        missing field is one, and not only those without which nobody can go on.
+        With `allow_stale` it is no obstacle that the checkpoint is not the newest, or has twins. With `strict` every
+        missing field is an obstacle, and not only the fields without which nobody can go on.
         """
         found = []
         if self.newer is not None and not allow_stale:
@@ -121,8 +121,8 @@ class Resumption(msgspec.Struct, frozen=True):
 def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
     """Return a checkpoint with all that decides whether to resume from it, and the text to resume from.
 
-    The checkpoint is the one that `reference` names, or for "" the newest of the workflow. `twins` is searched only for
-    "". Raises MemctlError if there is no such checkpoint, or if it can't be read.
+    The checkpoint is the one that `reference` names; if `reference` is "", it is the newest of the workflow, and only
+    then are its `twins` looked for. Raises MemctlError if there is no such checkpoint, or if it can't be read.
     """
     saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
@@ -142,8 +142,8 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
     """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
-    `drift` is how the environment has changed since. The text also names references to earlier conversations; missing
-    fields are not in it, as commands print them.
+    `drift` is how the environment has changed since the checkpoint. The text also names references to earlier
+    conversations; it does not name missing fields, because commands print those.
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)

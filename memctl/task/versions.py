@@ -120,10 +120,10 @@ def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
-    """Return the checkpoint of the snapshot whose id is `reference` or, uniquely, begins with it.
+    """Return the checkpoint of the snapshot whose id is `reference`, or the only one whose id begins with it.
 
-    For "" it is the newest checkpoint of the workflow. Raises MemctlError if no checkpoint matches, if several do, or
-    if a file that may be the checkpoint can't be read.
+    If `reference` is "", the newest checkpoint of the workflow is returned. Raises MemctlError if no checkpoint
+    matches, if several do, or if a file that may be the checkpoint can't be read.
     """
     found = read(snapshot, "" if reference else workflow)
     refuse_broken(snapshot, found, reference)
@@ -163,7 +163,8 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> C
 def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
     """Return the checkpoint with the id `reference` from the newest commit on any ref that has touched its file.
 
-    For "" it is the newest checkpoint of the workflow. The result is None if there is none, or if it can't be read.
+    If `reference` is "", the checkpoint is the newest one of the workflow. The result is None if there is no such
+    checkpoint, or if it can't be read.
     """
     named = checkpoint.version_in(reference)
     known = [named] if named else [] if reference else sorted(all_versions(memory, snapshot, workflow))[-1:]

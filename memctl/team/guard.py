@@ -1,8 +1,8 @@
 """Decide which files of the memory an agent may write, by who owns their sections.
 
-Only the owner of a section modifies it (rules.md#ownership-and-access). To a section belong its page, its pages of
-details, and the records placed in it; also the code that its globs cover, which `check` looks at. Level 1 is owned like
-a section. If both a section and details in it are owned, the details' ownership decides about the details.
+Only the owner of a section modifies it (rules.md#ownership-and-access). A section consists of its page, its pages of
+details, and the records placed in it; also of the code that its globs cover, which `check` looks at. Level 1 is owned
+like a section. If both a section and details in it are owned, the details' ownership decides about the details.
 """
 
 from __future__ import annotations

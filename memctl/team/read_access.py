@@ -1,7 +1,7 @@
 """Decide which sections an agent may read, by the readers that ownerships name.
 
-Every command that reads needs this decision, and mostly no ownership names readers. Then a note in the clone has the id
-of the commit of such a coordination state, so that the state itself is not read again. The note can be deleted at any
+Every command that reads needs this decision, and in most coordination states no ownership names readers. If so, the id
+of the state's commit is noted in the clone, so that the state itself is not read again. The note can be deleted at any
 time.
 """
 

@@ -190,7 +190,7 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
 
 
 def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:
-    """Move the ref of the coordination state from the commit `seen` to `commit`; returns False if it is elsewhere.
+    """Move the ref of the coordination state from the commit `seen` to `commit`; returns False if it has moved since.
 
     The move holds the memory's write lock (`is_locked`: the caller holds it), so that a write which the old state
     permitted is finished before.

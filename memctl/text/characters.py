@@ -1,5 +1,7 @@
-"""Characters that do harm: control characters, which a terminal obeys, and lone surrogates, which UTF-8 can't
-encode."""
+"""Characters that do harm: control characters and lone surrogates.
+
+A terminal obeys the former, and UTF-8 can't encode the latter.
+"""
 
 from __future__ import annotations
 

@@ -22,12 +22,13 @@ _FENCES_AND_HEADINGS = lazy_regex(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.M
 # indented (in a list item, perhaps), and what may be the underline of a heading. All else of a heading is in its line.
 _ODD = lazy_regex(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
 _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTML that goes on over empty lines
+_STAND_IN = lazy_regex(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # a comment or stand-in, and marks around it
+_BRACKETS = lazy_regex(r"\[[^\[\]]*\](?!\()|<[^<>]*>")  # stand-ins of titles alone: in a text they may be anything
 _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class Heading(NamedTuple):
-    """A heading: its level, its text as Markdown, the offset where it begins, and the offset where the text after it
-    begins."""
+    """A heading: its level, its text as Markdown, its offset in the text, and the offset of what follows its lines."""
 
     level: int
     title: str
@@ -147,10 +148,10 @@ def close_fence(text: str) -> str:
 
 
 def stretches(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield stretches of whole lines, each with whether it is outside of fenced code; joined by newlines they are the
-    text.
+    """Yield stretches of whole lines of a text, each with whether it is outside of fenced code.
 
-    The line that opens a fence counts as code, the line that closes it does not.
+    The stretches joined by newlines are the text. The line that opens a fence counts as code, the line that closes it
+    does not.
     """
     fence, start = "", 0
     for match in _FENCES.finditer(text):
@@ -163,7 +164,10 @@ def stretches(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of a text, each with whether it is outside of fenced code; a line that closes a fence is."""
+    """Return the lines of a text, each with whether it is outside of fenced code.
+
+    The line that opens a fence counts as code, the line that closes it does not.
+    """
     if not _is_odd(text):
         return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
     lines = text.split("\n")
@@ -204,3 +208,17 @@ def _fence_after(line: str, fence: str) -> str:
         return match[1] if match[1][0] == "~" or "`" not in match[2] else ""
     closes = match[1][0] == fence[0] and len(match[1]) >= len(fence) and not match[2].strip(" \t\n")
     return "" if closes else fence
+
+
+def is_unfilled(text: str) -> bool:
+    """Return whether a text is a template: its title is a stand-in such as `{title}` or `[short title]`, or there is
+    nothing under its headings but comments and stand-ins in braces."""
+    title, body = take_title(text)
+    parts = split(body)
+    is_empty = len(parts) > 1 and not any(_STAND_IN.sub("", part.body) for part in parts)
+    return is_empty or (bool(title) and is_stand_in(title))
+
+
+def is_stand_in(title: str) -> bool:
+    """Return whether a title is empty or stands for one to be written, such as `{title}` and `[short title]`."""
+    return not _STAND_IN.sub("", _BRACKETS.sub("", title))

@@ -51,8 +51,10 @@ def whole_words(text: str) -> list[str]:
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text that has `most` different meaningful words, parts of identifiers counted as
-    words."""
+    """Return the beginning of a text that has `most` different meaningful words.
+
+    Parts of identifiers count as words.
+    """
     seen: set[str] = set()
     for match in _WORD.finditer(text):
         if len(seen) >= most:

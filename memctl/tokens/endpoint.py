@@ -28,7 +28,7 @@ _LONGEST_ANSWER = 65_536  # bytes; a count has about twenty
 _HINT = "without --source anthropic, tokens are counted on this machine, with an error band"
 
 
-class _Counted(msgspec.Struct):
+class _CountAnswer(msgspec.Struct):
     input_tokens: int
 
 
@@ -71,7 +71,7 @@ class Endpoint:
         host = urlsplit(self._url).netloc
         try:
             answer = http_post.post(self._url, msgspec.json.encode(body), headers, _TIMEOUT, _LONGEST_ANSWER)
-            return msgspec.json.decode(answer, type=_Counted).input_tokens
+            return msgspec.json.decode(answer, type=_CountAnswer).input_tokens
         except HTTPError as error:
             with error:
                 hint = "correct ANTHROPIC_BASE_URL" if http_post.is_redirect(error.code) else _HINT

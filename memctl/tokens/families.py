@@ -138,7 +138,7 @@ def estimate(text: str, kind: str) -> int:
 
 
 def markdown_estimator(model: str) -> Callable[[str], float]:
-    """Return a function that estimates the tokens of Markdown for a model, each backslash as one more."""
+    """Return a function that estimates the tokens of a Markdown text for a model, one more for each backslash."""
     factor = family_of(model).factors["markdown"]
     return lambda text: (estimate(text, "markdown") + text.count("\\")) * factor
 

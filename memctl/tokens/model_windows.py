@@ -58,7 +58,10 @@ def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
 
 
 def compacted_at(window: int, max_output: int = DEFAULT_OUTPUT) -> int:
-    """Return the tokens at which Claude Code compacts a window of a size by itself."""
+    """Return the tokens at which Claude Code compacts a window of `window` tokens by itself.
+
+    `max_output` are the tokens that the model may answer with, for which Claude Code keeps room.
+    """
     return window - min(max_output, MOST_OUTPUT) - BUFFER
 
 
@@ -83,7 +86,10 @@ def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int 
 
 
 def host_window(window: int, environ: Mapping[str, str]) -> int:
-    """Return the size of a window, limited by the environment variable of Claude Code's for that."""
+    """Return the size that Claude Code gives a window: at most CLAUDE_CODE_AUTO_COMPACT_WINDOW, if that is set.
+
+    `window` is the window of the model. A value of the variable that is too small to leave room is ignored.
+    """
     most = _number(environ, _HOST_WINDOW)
     return min(window, most) if most > _LEAST else window
 

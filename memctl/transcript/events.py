@@ -90,8 +90,8 @@ class Session(msgspec.Struct, frozen=True):
 class PendingCalls:
     """Keeps track of the tool calls without a result, by their ids; takes events in their order.
 
-    An agent that speaks or calls again after a result waits for no other result: that one is not in the transcript or
-    is not text. A call without an id never waits.
+    If an agent speaks, or calls again after a result, its other calls no longer wait: their results are not text, or
+    not in the transcript. A call without an id never waits.
     """
 
     def __init__(self) -> None:

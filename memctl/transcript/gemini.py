@@ -68,7 +68,10 @@ def read(lines: Iterable[Line]) -> Session:
 
 
 def summary_place(messages: list[Any]) -> int:
-    """Return the index of the answer after the summary with which messages begin after a compression; 0 for none."""
+    """Return the index of the made-up answer that follows the summary of a compression at the beginning of messages.
+
+    The result is 0 if the messages do not begin with such a summary.
+    """
     texts = [text_of(message) for message in messages[:_FIRST]]
     return texts.index(_ACKNOWLEDGED) if _ACKNOWLEDGED in texts[1:] else 0
 

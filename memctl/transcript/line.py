@@ -154,9 +154,10 @@ def open_plain(path: str) -> int | None:
 
 
 def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete lines of a file after an offset, each with the offset of its end. A line too long is b"".
+    """Yield the complete lines of a file after an offset, as pairs of the offset of the line's end and the line.
 
-    If the file is shorter than the offset, it was replaced, and is read from its beginning.
+    A line that is too long comes as b"". If the file is shorter than the offset, it was replaced, and is read from its
+    beginning.
     """
     descriptor = open_plain(path)
     if descriptor is None:
@@ -166,9 +167,9 @@ def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete lines of a stream after an offset, each with the offset of its end. A line too long is b"".
+    """Yield the complete lines of a stream after an offset, as pairs of the offset of the line's end and the line.
 
-    A last line without a line end is still being written, and is left out.
+    A line that is too long comes as b"". A last line without a line end is still being written, and is left out.
     """
     stream.seek(offset)
     rest: list[bytes] = []

@@ -31,8 +31,8 @@ class Block(msgspec.Struct, frozen=True):
     """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its text.
 
     A CALL has the `name` of the tool and its `arguments` as they came. `call_id` is the id that a RESULT has in common
-    with its call, and `is_error` what the result says of itself. OTHER, such as an image, has no text, the type of its
-    content as `name` and the content itself as `arguments`.
+    with its call, and `is_error` is whether the result says that the call failed. OTHER, such as an image, has no text,
+    the type of its content as `name` and the content itself as `arguments`.
     """
 
     type: str
@@ -81,7 +81,10 @@ def body_key(given: Any) -> str | None:
 
 
 def messages_of(given: Any) -> list[dict[str, Any]]:
-    """Return the messages of a conversation as they came; an `input` that is a text becomes one. Raises MemctlError."""
+    """Return the messages of a conversation as they came; an `input` that is a text becomes a message of the user.
+
+    Raises MemctlError if `given` is neither a request's body nor a list of messages.
+    """
     key = body_key(given)
     held = given if key is None else given[key]
     return [{"role": "user", "content": held}] if isinstance(held, str) else list(held)
@@ -144,7 +147,8 @@ def _element(path: Path, given: Any, around: Block, where: str) -> Element:
 def blocks_of(role: str, content: Any, around: Block | None = None, where: str = "content") -> Iterator[Block]:
     """Yield the blocks of a message's content, which is a text or a list of parts.
 
-    A text becomes a block with the type, call id and error flag of `around`.
+    A text becomes a block with the type, call id and error flag of `around`, the result that has the content; without
+    `around` it is a block of the type TEXT. `where` names the content in errors.
     """
     around = around or Block(TEXT, role)
     if isinstance(content, str):

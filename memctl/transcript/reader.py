@@ -94,7 +94,10 @@ def _reader_of(first: Mapping[str, Any]) -> Callable[[Iterable[Line]], Session] 
 
 
 def of_messages(given: Any, body: Any = None) -> Session:
-    """Return the session of a list of messages, or of one text, in Anthropic's or OpenAI's shape."""
+    """Return the session of a list of messages, or of one text, in Anthropic's or OpenAI's shape.
+
+    `body` is the request's body that has the messages, and may name the model; None for a bare list.
+    """
     events: list[Event] = []
     answers = broken = 0
     for message in given if isinstance(given, list) else [{"role": "user", "content": given}]:

@@ -1,8 +1,8 @@
 """A library that manages a context window; each part of it can be used alone (rules.md#window-manager).
 
 Each folder here is one part, and `tests/test_architecture.py` lists which part may import which. `orchestrator` has the
-manager, which calls the parts from five hooks; `config` has its settings, `subsystems` makes the parts from these, and
-`audit` logs every decision.
+manager, whose five methods an agent's loop calls, and which calls the parts; `config` has the settings, `subsystems`
+makes the parts from the settings, and `audit` logs every decision.
 
 Commands and hooks import only the names that `__init__.pyi` lists; no other module outside imports from here.
 """
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 
-def _listed() -> dict[str, str]:
+def _public_names() -> dict[str, str]:
     """Return the public names with the package or module that each is imported from, as the stub lists them."""
     stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     imports = [line.partition(" ") for line in stub.split("\nfrom ")[1:]]
     return {name: module for module, _, names in imports for name in re.findall(r"(\w+) as \1", names)}
 
 
-_LISTED = _listed()
+_LISTED = _public_names()
 __all__ = sorted(_LISTED)
 
 

@@ -197,7 +197,7 @@ def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
     """
     _refuse_unknown(values, WindowConfig, name, "")
     try:
-        return msgspec.convert(_given(values), WindowConfig)
+        return msgspec.convert(_without_empty(values), WindowConfig)
     except msgspec.ValidationError as error:
         raise MemctlError(f"{name}: {describe(error)}", _choices(str(error))) from None
 
@@ -209,11 +209,11 @@ def _choices(complaint: str) -> str | None:
     return next((f"it takes {', '.join(values)}" for key, values in _VALUES.items() if key in complaint), None)
 
 
-def _given(values: Any) -> Any:
+def _without_empty(values: Any) -> Any:
     """Return the values without those that are empty, which mean the default."""
     if not isinstance(values, Mapping):
         return values
-    return {key: _given(value) for key, value in values.items() if value is not None}
+    return {key: _without_empty(value) for key, value in values.items() if value is not None}
 
 
 def _refuse_unknown(values: Mapping[Any, Any], section: type[msgspec.Struct], name: str, above: str) -> None:

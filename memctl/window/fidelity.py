@@ -1,8 +1,8 @@
 """How much a compressed context keeps of the original, measured by questions (rules.md#window-health).
 
-A judge, which is a model, answers each question from both contexts and says whether the answers agree; a verdict is
-`yes` or `no`, and not a sentence that has these letters. Without a judge the facts of each question are searched in
-both contexts. Contexts are read whole, long ones in pieces. Without questions the score is None, not 1.0.
+A judge, which is a model, answers each question from both contexts and says whether the answers agree; only the words
+`yes` and `no` are a verdict, not any text with these letters. Without a judge the facts of each question are searched
+in both contexts. Contexts are read whole, long ones in pieces. Without questions the score is None, not 1.0.
 """
 
 from __future__ import annotations
@@ -111,9 +111,11 @@ class GradedQuestion(msgspec.Struct, frozen=True):
 
 
 class Fidelity(msgspec.Struct, frozen=True):
-    """The result of a comparison: the share of questions kept (0 to 1), None if no question counts.
+    """How much a compressed context keeps of the original, by questions about it.
 
-    `method` is JUDGE or FACTS; `calls` is how often a judge was asked.
+    `score` is the share of the questions (0 to 1) that the compressed context answers as the original does; None if no
+    question has a verdict. `answers` has each question with its verdict. `method` is JUDGE (a model compared the
+    answers) or FACTS (the facts of the questions were searched); `calls` is how often the judge was asked.
     """
 
     score: float | None
@@ -132,8 +134,9 @@ def evaluate(
 ) -> Fidelity:
     """Compare two contexts by questions, with a `judge` (a model) or by searching the questions' facts.
 
-    A judge is asked twice for each question and once to compare the answers; a context longer than `piece` characters
-    is given to it in pieces, each a further call. Credentials are redacted before anything is sent.
+    A judge is asked each question twice, once for either context, and then to compare the answers. A context longer
+    than `piece` characters is given to it in pieces, each a further call. Credentials are redacted before anything is
+    sent.
     """
     argument_checks.texts(original=original, compressed=compressed)
     if judge is None:
@@ -294,19 +297,20 @@ def _question(given: object, name: str) -> Question:
         raise MemctlError(f"{name}: {describe(error)}") from None
 
 
-def generate_questions(session: Session, most: int = MOST) -> list[Question]:
-    """Return questions about what a compression of a session must not lose, at most the last `most` of each kind.
+def generate_questions(session: Session) -> list[Question]:
+    """Return questions about what a compression of a session must not lose, at most the last ten of each kind.
 
     What sub-agents did is left out, since their windows are their own. A text without speakers counts as the user's.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
     found = essentials.of_happened(events.of_events(own), answers)
-    made = [_made(one) for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-most:]]
+    latest = (one for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-MOST:])
+    made = [_question_about(one) for one in latest]
     return list({(one.said or one.ask).rstrip("."): one for one in reversed(made) if _can_tell(one)}.values())[::-1]
 
 
-def _made(one: Essential) -> Question:
+def _question_about(one: Essential) -> Question:
     """Return what is asked about a thing. Of a path the end is looked for: folders above may be left out."""
     text = one_line(one.text)
     if one.kind == essentials.PATH:

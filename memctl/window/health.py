@@ -1,7 +1,7 @@
 """A window's health: six metrics measured each turn, alarms, and trends (rules.md#window-health).
 
-Some alarms begin only after LASTING turns, or compressions, in a row. A rate is of a turn or of a few: in the mean of a
-whole run no change shows. A metric that was not measured is None, and not perfect.
+Some alarms begin only after LASTING turns, or compressions, in a row. A rate is measured over one turn or a few, since
+the mean of a whole run would hide a change. A metric that was not measured is None, and does not count as healthy.
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ class HealthMetric(msgspec.Struct, frozen=True):
     against a value that only left the range (by default the same). `kind` is what an alarm indicates: `capacity`,
     `degradation`, or `anomaly`, which may be a fault in the agent.
 
-    The metric alarms when it was above the `limit` (a field of AlertThresholds), or below it unless `is_above`, for
-    `turns` values in a row; with `of_measured` turns without a value are skipped. `says` is the message, with places
-    for `{value}` and `{limit}`.
+    `limit` is the name of the field of AlertThresholds that has the metric's limit; with "" the metric alarms at a
+    spike. The metric alarms if its values of the last `turns` turns are all above the limit, or all below it where
+    `is_above` is False; with `of_measured` turns without a value are skipped. `says` is the message of the alarm, with
+    places for `{value}` and `{limit}`.
     """
 
     name: str
@@ -204,9 +205,9 @@ def alerts(
     return sorted((one for one in found if one is not None), key=lambda alert: alert.level is not AlertLevel.CRITICAL)
 
 
-def watch(snapshot: HealthSnapshot, metrics: Sequence[str] = tuple(METRICS)) -> list[Alert]:
+def watch(snapshot: HealthSnapshot) -> list[Alert]:
     """Return an alert of level INFO for each metric of a snapshot that is outside of its healthy range."""
-    return [alert for name in metrics if (alert := METRICS[name].watch(snapshot.value(name)))]
+    return [alert for name in METRICS if (alert := METRICS[name].watch(snapshot.value(name)))]
 
 
 class Trend(msgspec.Struct, frozen=True):

@@ -147,7 +147,7 @@ class ContextWindowManager:
         the last usage that it reported and what was added since; it replaces the client's count.
         """
         self.turn_count += 1
-        conversation = self._parsed(messages)
+        conversation = self._parse(messages)
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
         token_budget.settle(self.budget_manager, conversation)
@@ -201,9 +201,9 @@ class ContextWindowManager:
     def on_tool_result(self, tool_name: str, result: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Return the text to put into the window for a tool's result.
 
-        Call it after each call of a tool. The whole result is returned if the window can hold it; older results then go
-        at the start of the next turn, if there is no room beside them. A result that the window can't hold is summed
-        up, and its text says how to get the rest.
+        Call it after each call of a tool. The whole result is returned if the window can hold it; if it does not fit
+        beside older results, those are taken out at the start of the next turn. A result that the window can't hold is
+        summed up, and its text says how to get the rest.
         """
         expect_result(tool_name, result, arguments)
         tokens, budget = self.counter.tokens(result, "log"), self.budget_manager
@@ -242,7 +242,7 @@ class ContextWindowManager:
 
         Call it when the host refuses a request as too long. Raises MemctlError if the task alone fills a window.
         """
-        conversation = self._parsed(messages)
+        conversation = self._parse(messages)
         reading = self.pressure_monitor.measure(conversation.tokens)
         self._set_status(PressureZone.RED)
         utilization = self.pressure_monitor.utilization()
@@ -254,7 +254,7 @@ class ContextWindowManager:
         """
         from memctl.task import resume_text
 
-        conversation = self._parsed(messages)
+        conversation = self._parse(messages)
         self.pressure_monitor.measure(conversation.tokens)
         token_budget.settle(self.budget_manager, conversation)
         saved = self._succession.save(conversation.blocks)
@@ -268,10 +268,10 @@ class ContextWindowManager:
         return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
-        """Return the ids of the blocks that would be evicted first to free `free` tokens, or to reach the target if
-        None.
+        """Return the ids of the blocks that would be evicted first to free `free` tokens.
 
-        The blocks are those of the last conversation that the manager saw; () before the first.
+        None for `free` is as many as leave 60 % of the window in use. The blocks are those of the last conversation
+        that the manager saw; () before the first.
         """
         conversation = self._conversation
         if conversation is None:
@@ -294,7 +294,7 @@ class ContextWindowManager:
             "unused": list(self.unused),
         }
 
-    def _parsed(self, messages: Any) -> Conversation:
+    def _parse(self, messages: Any) -> Conversation:
         return Conversation.parse(messages, self.counter, keep=self._keep)
 
     def _snapshot(self) -> HealthSnapshot:

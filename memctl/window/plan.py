@@ -35,9 +35,9 @@ _LOOKS = re.compile(r"read|view|cat|open|file", re.IGNORECASE)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is to be done before a request: which steps, down to which `target` in tokens, and the reason.
+    """What is to be done before a request: which steps run, and why, until `target` tokens are left.
 
-    `most` are the tokens that a request may have at most; an emergency has to get below it at any cost.
+    `most` is the largest size that a request may have, in tokens; in an emergency it has to be reached at any cost.
     """
 
     target: int
@@ -58,9 +58,9 @@ def make_plan(
     """Return the plan for a conversation at a pressure reading, None if nothing is to be freed.
 
     A plan frees at least `clear_at_least` tokens. Turns until red are judged by the present velocity, which follows a
-    sudden rise at once. The target is 60 % of the window. Where unread results fill more than lies between that and the
-    orange zone, the target is their tokens and 60 % of the rest: with 39,000 unread tokens in 64,000, nothing else
-    would stay otherwise.
+    sudden rise at once. The target is usually 60 % of the window. If results that the model has not read fill more
+    than the room between 60 % and the orange zone, the target is their tokens and 60 % of the rest of the window: with
+    39,000 unread tokens in 64,000, nothing else would stay otherwise.
     """
     utilization = reading.current_tokens / reading.max_tokens
     managed = token_budget.managed_window(conversation, utilization, budgets)
@@ -94,8 +94,8 @@ def make_plan(
 class Room(msgspec.Struct):
     """The room for results until the next request, in tokens.
 
-    `window` is the window without the room for the answer, `frame` the part of it that can never go, and `taken` the
-    tokens of results since the last request.
+    `window` is the size of the window without the room for the answer, `frame` the size of the blocks that can never
+    be taken out of it, and `taken` the size of the results that came since the last request.
     """
 
     window: int
@@ -121,7 +121,7 @@ class Room(msgspec.Struct):
 
     @property
     def free(self) -> int:
-        """The tokens that a window of this size holds beside its frame, before any new result."""
+        """The tokens of results that the window can hold beside `frame`, before any new result."""
         return self.window - self.frame
 
 
@@ -209,8 +209,9 @@ class TurnStart(msgspec.Struct, frozen=True):
 class ToolResult(msgspec.Struct, frozen=True):
     """A tool's result for the window: the text for the model, its tokens, and the tokens of the whole result.
 
-    `allowed` is False if even the shortest text exceeds the budget; the loop decides whether to add it. A text that is
-    not the whole says how to get the rest. `note` is a warning or the reason, "" for none.
+    `allowed` is False if even the shortest text exceeds the budget; the agent's loop decides whether to add it. A text
+    that is not the whole result says how to get the rest. `note` is a warning, or the reason why the result was
+    shortened or not allowed; "" for none.
     """
 
     text: str

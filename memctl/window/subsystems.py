@@ -162,9 +162,10 @@ def parts(
     """Return the arguments of a ContextWindowManager by name, made from settings; those in `more` are taken as they
     are.
 
-    With a memory there are a `state_manager` and a log of decisions. Files that the settings name are in `folder`;
-    without one in the memory's project, or beside the file of the settings. `now` returns the time. The key `unused`
-    has a line for each setting or argument that has no effect. Raises MemctlError.
+    With a memory there are a `state_manager` and a log of decisions. Files that the settings name are in `folder`; if
+    that is None, in the memory's project, or without a memory beside the file of the settings. `now` returns the time.
+    The key `unused` has a line for each setting or argument that has no effect. Raises MemctlError for wrong settings,
+    and for a file that the settings name if there is no folder to put it into.
     """
     config = settings(given, memory)
     now = now or ((lambda: memory.now) if memory is not None else clock)
@@ -196,16 +197,19 @@ def parts(
         found["audit"] = place("audit_file", name) / name
     elif memory is not None:
         found["audit"] = memory.private / LOG
-    unused += _unused({**found, **more}, more, provider, dispatcher)
+    unused += _unused({**found, **more}, more, provider, dispatcher, has_memory=memory is not None)
     return {**found, **more, "unused": tuple(unused)}
 
 
-def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object, dispatcher: object) -> Iterator[str]:
+def _unused(
+    found: Mapping[str, Any], more: Mapping[str, Any], provider: object, dispatcher: object, *, has_memory: bool
+) -> Iterator[str]:
     """Yield what of settings and arguments has no effect, a line each."""
     config: WindowConfig = found["config"]
     goes, shrinks, default = config.eviction, config.compression, WindowConfig()
     policy, has_step = goes.policy.value, SUB_AGENT in shrinks.cascade.values()
     save_at, usual_save_at = config.cross_window.auto_save_threshold, default.cross_window.auto_save_threshold
+    files = [name for name in ("state_file", "progress_file") if getattr(config.cross_window, name)]
     rules: tuple[tuple[bool, str], ...] = (
         (has_step and shrinks.cascade != default.compression.cascade and dispatcher is None,
          "compression.cascade: sub_agent: no dispatcher is given"),
@@ -218,6 +222,8 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
          f"eviction.type_ttl: the policy {policy} does not use it"),
         (save_at != usual_save_at and found.get("state_manager") is None,
          "cross_window.auto_save_threshold: nothing keeps a state"),
+        (bool(files) and has_memory,
+         f"cross_window.{' and '.join(files)}: the memory's checkpoints keep the state"),
         ("compression_engine" in more and (provider is not None or dispatcher is not None),
          "provider and dispatcher: compression_engine is given"),
     )  # fmt: skip
@@ -235,22 +241,20 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
 def _keeper(
     config: WindowConfig, place: Callable[[str, str], Path], memory: Memory | None, now: Callable[[], str]
 ) -> StateKeeper | None:
-    """Return what keeps the state: a memory's checkpoints, with copies in the files that are named, or these alone."""
-    given, keeper = config.cross_window, None
+    """Return what keeps the state: a memory's checkpoints, or without a memory the files that are named."""
+    given = config.cross_window
     if memory is not None:
         from memctl.window.state.checkpoints import CrossWindowStateManager
 
-        keeper = CrossWindowStateManager(memory)
-    key = "state_file" if given.state_file else "progress_file"
-    name = given.state_file or given.progress_file
-    if not name:
-        return keeper
-    from memctl.window.state.files import StateFiles
-
-    if keeper is None and not given.state_file:
+        return CrossWindowStateManager(memory)
+    if given.progress_file and not given.state_file:
         raise MemctlError(
-            "cross_window.progress_file needs a state_file or a memory, else there is no saved state to describe",
+            "cross_window.progress_file needs a state_file, else there is no saved state to describe",
             "set cross_window.state_file, too",
             USAGE,
         )
-    return StateFiles(place(key, name), given.state_file, given.progress_file, now=now, keeper=keeper)
+    if not given.state_file:
+        return None
+    from memctl.window.state.files import StateFiles
+
+    return StateFiles(place("state_file", given.state_file), given.state_file, given.progress_file, now=now)

@@ -13,9 +13,10 @@ from memctl.write.edit import rewrite
 
 
 def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
-    """Return the Change that adds missing ends of links, and sets the status of superseded records.
+    """Return the Change that fixes those of `findings` that have one right answer; it is empty if there are none.
 
-    A finding is a pair: the code of a rule, such as "MEM107", and the path of a record.
+    It adds missing ends of links, and sets the status of superseded records. A finding is a pair: the code of a rule,
+    such as "MEM107", and the path of a record.
     """
     by_path = {record.path: record for record in snapshot.records}
     values: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,7 @@
-"""The commits of a batch (`store.batches`), and keeping the worktree in step with it. Callers hold the lock."""
+"""The commits of a batch (`store.batches`), and keeping the worktree in step with the batch.
+
+Callers of these functions hold the lock.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,10 @@ def base(memory: Memory) -> str:
 
 
 def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepared: Preparation) -> str:
-    """Commit files (paths as Git has them, with bytes) as the next change of the batch; return the commit's id.
+    """Commit files as the next change of the batch, which is opened if none is; return the commit's id.
 
-    A batch is opened if none is. `text` is the commit's message, with the batch's base. Raises CommitPending.
+    `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message, to
+    which the batch's base is added; `prepared` has the Git commands started for the commit. Raises CommitPending.
     """
     repository = memory.repository
     branch, head = repository.branch()
@@ -54,7 +58,7 @@ def _start(memory: Memory, head: str, tip: str) -> str:
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
-    """Close a batch whose changes are in the commit `squash`, or with "" in commits that the user made.
+    """Close a batch whose changes are in the commit `squash`, or with a `squash` of "" in commits that the user made.
 
     Raises MemctlError if another process has moved the batch's ref.
     """
@@ -130,9 +134,9 @@ def _merge(before: str | None, now: str | None, wanted: str | None) -> str | Non
 
 
 def unstage(memory: Memory) -> None:
-    """Remove the files of the open batch from the commit that is being made, as by `git commit -a`.
+    """Remove the files of the open batch from the commit of the user's that is being made, as by `git commit -a`.
 
-    A squash commits them later. They stay if the commit has no other files.
+    A squash commits them later. They stay in the commit if it has no other files.
     """
     repository, batch = memory.repository, batches.current(memory)
     if batch is None or git.committing_process() or repository.under_way():
@@ -146,10 +150,10 @@ def unstage(memory: Memory) -> None:
 
 
 def leave_branch(memory: Memory, branch: str) -> None:
-    """Close the worktree's batch of a branch that HEAD has left.
+    """Close the worktree's batch of `branch`, which HEAD has left.
 
-    If HEAD's branch starts at the batch's base, it is new or the old one renamed, and gets the batch. Otherwise the
-    batch is squashed on its own branch, and its files are removed from the worktree.
+    If HEAD's branch starts at the batch's base, it is a new branch or `branch` renamed, and gets the batch. Otherwise
+    the batch is squashed on `branch`, and its files are removed from the worktree.
     """
     here, head = memory.repository.branch()
     batch = batches.of_branch(memory, branch)

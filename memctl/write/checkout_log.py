@@ -1,7 +1,7 @@
-"""The log of a move of the worktree to another commit, written first: after a crash, the next write finishes the move.
+"""The log of a move of the worktree to another commit: written before the move, so that a later write can finish it.
 
-The new commit is in Git by then. The log only prevents that files of a half-finished checkout are taken for edits of
-the user's.
+The new commit is in Git by then. The log only prevents that after a crash the files of a half-finished checkout are
+taken for edits of the user's.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _SHOWN = 10  # files that a message names
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A planned move of a branch from commit `old` to commit `new`, and why.
+    """A planned move of `branch` and the worktree from the commit `old` to the commit `new`.
 
-    `owned` are ownerships whose sections get other numbers, `told` the lines to print once it is done, and `pushed` is
-    how many commits were pushed to a remote before.
+    `why` is the purpose that error messages name. `owned` are pairs of an ownership and the new marker of its section,
+    for sections that the move renumbers. `told` are lines to print once the move is done. `pushed` is how many commits
+    were pushed to a remote before the move.
     """
 
     branch: str
@@ -79,7 +80,7 @@ def finish(memory: Memory) -> None:
 
 
 def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
-    """Raise MemctlError if files of the user's block a move of the worktree; nothing is changed.
+    """Raise MemctlError if changed files of the user's block a move of the worktree; nothing is changed.
 
     `what` is the beginning of the error's message.
     """
@@ -99,11 +100,14 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
 
 def _refuse(what: str, names: Sequence[str], hint: str) -> NoReturn:
     more = [f"  and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
-    raise MemctlError("\n".join([what, *_listed(names[:_SHOWN]), *more]), hint)
+    raise MemctlError("\n".join([what, *_path_lines(names[:_SHOWN]), *more]), hint)
 
 
 def carry_out(memory: Memory, move: Move) -> None:
-    """Move worktree, index and branch; raises MemctlError, and keeps the log, if Git fails half-way."""
+    """Move worktree, index and branch as `move` says, and renumber the ownerships that it names.
+
+    Raises MemctlError if Git fails half-way; the log is kept then, so that a later write can finish the move.
+    """
     try:
         checkout.follow(memory.repository, move.new)
     except git.GitFailed as error:
@@ -124,7 +128,7 @@ def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
     return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
 
 
-def _listed(paths: Sequence[str]) -> list[str]:
+def _path_lines(paths: Sequence[str]) -> list[str]:
     return [f"  {os.fsencode(path).decode('utf-8', 'backslashreplace')}" for path in paths]
 
 

@@ -29,11 +29,13 @@ _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has 
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a change: the id of its `commit`, or why there is none (`pending`, with a `hint`).
+    """The result of writing the Change `change`: its commit, or the reason why it waits for one.
 
-    `by_hand` are files that were changed without memctl, if the change has no writes of its own. `documents` were
-    rendered and are in the commit. `warning` names a failure that does not undo the rest. With `all_pending` no other
-    commit can be made either. `advice` has a line for each record that lacks something.
+    `commit` is the commit's id. Without one `pending` is the reason, and `hint` says what to do; `all_pending` says
+    that no other change can be committed either. `by_hand` are files of the commit that `change` does not write: edits
+    made without memctl, or the files of a squashed batch. `documents` were rendered and are in the commit. `warning`
+    names a failure after which the change still counts. `advice` has a line for each written record that lacks
+    something.
     """
 
     change: Change
@@ -53,7 +55,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """What became of the change: a line for a person who interrupted memctl after the files were written."""
+        """Where the change is: a line for a person who interrupted memctl after the files were written."""
         change = f"{self.change.op} {self.change.title}"
         if self.commit:
             return f"it was written already, in commit {self.commit[:10]}: {change}"
@@ -68,11 +70,11 @@ def commit_all(
     allow_secret: bool = False,
     strict: bool = False,
 ) -> list[Outcome]:
-    """Make all pending commits, then one of everything else in the memory that differs from HEAD (edits by hand).
+    """Commit all pending changes, then everything else in the memory that differs from HEAD: edits by hand.
 
-    Not committed are: an accepted decision whose text was changed by hand, unless `allow_accepted`; a file with what
-    looks like a credential, unless `allow_secret`; with `strict` a record that lacks something; the files of an undone
-    change.
+    Returns the outcomes, with the reason for each edit that is not committed. These are: an accepted decision whose
+    text was changed by hand, unless `allow_accepted`; a file with what looks like a credential, unless `allow_secret`;
+    with `strict` a record that lacks something; and the files of an undone change. With `dry_run` nothing is committed.
     """
     with lock.hold(memory.repository.shared / "lock"):
         entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)
@@ -112,8 +114,8 @@ def commit_waiting(
 ) -> Outcome:
     """Commit the pending changes `waiting`, the newest last, and return the outcome of the `newest`.
 
-    A change that somebody asked not to commit is committed only if it shares a file with another. `variables` are Git's
-    settings, if the caller has started to read them.
+    A change that somebody asked not to commit (`--no-commit`) is committed only if it shares a file with another.
+    `variables` are Git's settings, if the caller has started to read them.
     """
     outcome = Outcome(newest.change)
     refused: Outcome | None = None
@@ -133,16 +135,16 @@ def commit_waiting(
 def commit_remaining(memory: Memory) -> Iterator[Outcome]:
     """Commit pending changes, one commit at each iteration, and yield the outcomes.
 
-    Changes that somebody asked not to commit are left out, unless they share a file with another. A caller that sees an
-    outcome without a commit can stop. The caller holds the lock, and has finished interrupted writes.
+    A change that somebody asked not to commit (`--no-commit`) is left out, unless it shares a file with another. The
+    caller may stop at any outcome; it holds the lock, and has finished interrupted writes.
     """
-    for group in _groups(entry_state.entries(memory)):
+    for group in _groups(journal.entries(memory.pending)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
             yield made
 
 
 def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
-    """Return a change with its actor, session and reason set."""
+    """Return a change with the memory's actor and session where it has none, and with a `reason` if given."""
     return msgspec.structs.replace(
         change,
         actor=change.actor or memory.actor,
@@ -240,11 +242,12 @@ def commit_paths(
     is_fresh: bool = False,
     prepared: Preparation | None = None,
 ) -> str:
-    """Commit some paths as they are on disk, for some changes, to the branch or its batch; return the commit's id.
+    """Commit some paths as they are on disk to the branch or its batch, and return the commit's id.
 
-    "" if the paths are committed already. With `least` one of those paths must differ, since the others are rendered
-    documents, which need no commit of their own. `is_fresh` says that all paths differ from HEAD, so that Git is not
-    asked; `prepared` are Git commands already started for the commit. Raises CommitPending.
+    `changes` are the changes that wrote the paths; the message is made of them. Returns "" if the paths are committed
+    already, or if none of those in `least` differs: the others are rendered documents, which need no commit of their
+    own. `is_fresh` says that all paths differ from HEAD, so that Git is not asked; `prepared` are Git commands already
+    started for the commit. Raises CommitPending.
     """
     if not batches.is_wanted(memory):
         return _commit_on_branch(
@@ -299,11 +302,11 @@ def _commit_on_branch(
 
 
 def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
-    """Bring worktree and batch in step before a write; return the outcome of a squash, if one was due.
+    """Bring worktree and batch in step before a write; return the outcome of a squash, None if no squash was due.
 
-    Files that Git set back are restored. The batch is squashed if HEAD has moved since it began, or if the settings now
-    ask for a commit of the branch for each change. `allowed` are the options of `manual_edits.objection`. The caller
-    has finished interrupted writes.
+    Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since it
+    began, or if the settings now ask for a commit of the branch for each change. `allowed` are the options of
+    `manual_edits.objection`. The caller has finished interrupted writes.
     """
     if _is_unsafe(memory):
         return None
@@ -327,11 +330,11 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
 
 
 def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome | None:
-    """Commit the open batch on the branch, in one commit; None if none is open.
+    """Commit the open batch on the branch, in one commit, and return the outcome; None if no batch is open.
 
-    If HEAD has all of it already, since somebody committed the files, the batch is closed and the result is None, too.
-    `allowed` are the options of `manual_edits.objection`, for files edited since. The caller has finished interrupted
-    writes.
+    If HEAD has all of the batch already, since somebody committed its files, the batch is closed and the result is
+    None, too. With `dry_run` nothing is committed. `allowed` are the options of `manual_edits.objection`, for files
+    edited since the batch's changes. The caller has finished interrupted writes.
     """
     open_batch = batches.current(memory)
     if open_batch is None:

@@ -30,7 +30,8 @@ TASK_ID = "task_id"  # in the front matter of a state: what a program calls the 
 class Draft(msgspec.Struct, kw_only=True):
     """The values for a new record: its type, front matter values, content fields, and a body.
 
-    The body comes before the content fields, or replaces them.
+    `values` and `content` are by field name. Content fields are set in the `body`, a Markdown text; without a body they
+    are the whole text.
     """
 
     kind: Kind
@@ -51,7 +52,7 @@ class Draft(msgspec.Struct, kw_only=True):
 
 
 def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
-    """Create a record from a draft, in one commit. Raises MemctlError for everything that is wrong with it."""
+    """Create a record from a draft, in one commit, and return the outcome. Raises MemctlError if the draft is wrong."""
     refuse_stand_in(str(draft.values["title"]), "TITLE")
     refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section", TASK_ID))
 
@@ -137,7 +138,7 @@ def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tup
 
 
 def body_of(draft: Draft, order: Iterable[str]) -> str:
-    """Return the body of a draft: its own text, then its content fields.
+    """Return the body of a draft: its own text with the content fields set in it, or those fields alone.
 
     `order` are the headings of a template, in whose order the fields are.
     """

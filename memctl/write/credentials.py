@@ -17,17 +17,17 @@ from memctl.text.credentials import Span, describe, find, is_in, lines
 def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
     """Raise CredentialFound, naming field, line and rule, if a change adds what looks like a credential.
 
-    The commit's message is checked, too. Lines that a file had before are not refused; `before` returns its old text,
-    and is called only if something was found.
+    The commit's message is checked, too. Lines that a file had before are not refused: `before` returns the old text of
+    a write, and is called only if something was found.
     """
-    for field, text, span in _found(change, before):
+    for field, text, span in _credentials_in(change, before):
         raise CredentialFound(
             f"{field}: line {next(lines(text, [span]))} {describe(text, span)}; it would stay in the history for ever",
             "take it out",
         )
 
 
-def _found(change: Change, before: Callable[[Write], str | None]) -> Iterator[tuple[str, str, Span]]:
+def _credentials_in(change: Change, before: Callable[[Write], str | None]) -> Iterator[tuple[str, str, Span]]:
     """Yield each credential that a change adds: the field that has it, the field's text, and its place there."""
     texts = [("reason", change.reason), ("title", change.title), ("session", change.session), ("actor", change.actor)]
     texts += [("reason", deed.reason) for deed in change.deeds]
@@ -80,8 +80,10 @@ def _fields(write: Write) -> Iterator[tuple[str, str]]:
             for key, value in dict(json.loads(text)).items():
                 yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=0)
             return
+    from memctl.record import frontmatter_edit  # only a text with a credential is taken apart
+
     try:
-        blocks = frontmatter.blocks(text)
+        blocks = frontmatter_edit.blocks(text)
         rest = frontmatter.split(text)[1]
     except FrontMatterError:
         blocks, rest = (), text

@@ -1,7 +1,7 @@
-"""Keeping `.memory/docs/` in step: which documents a change affects, and writing those that differ.
+"""Keeping `.memory/docs/` in step: finding which documents a change affects, and writing those that differ.
 
-Documents are derived: when a change is committed, they are rendered from what is then on the disk, and are part of its
-commit. A document edited by hand is left alone; `check` names it, and `render --force` overwrites it.
+Documents are derived: when a change is committed, they are rendered from what is then on the disk, and are part of the
+change's commit. A document edited by hand is left alone; `check` names it, and `render --force` overwrites it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1
 
 
 class RenderedDocuments(msgspec.Struct, frozen=True):
-    """Rendered documents by path below `.memory/`: the texts to write (None: delete the document).
+    """The documents that have to be written: their texts by path below `.memory/`, None for a document to delete.
 
-    `settled` are the documents that are then up to date, `warning` is a line for the user, "" for none.
+    `settled` are the paths of the documents that are up to date once these are written. `warning` is a line for the
+    user, "" for none.
     """
 
     texts: dict[str, str | None] = {}
@@ -73,10 +74,10 @@ def missing_branch(memory: Memory) -> str:
 
 
 def affected_by(memory: Memory, changes: Sequence[Change], written: Sequence[str]) -> RenderedDocuments:
-    """Return the rendered documents that some changes affect; nothing is written to the documents.
+    """Render the documents that some changes affect, and return those whose text differs; nothing is written.
 
-    `written` are the paths of the changes, which are on the disk. With `docs: default-branch` all documents are
-    affected: a merge on the hosting site may have left any outdated.
+    `written` are the paths of the changes' files, which are on the disk. With `docs: default-branch` all documents are
+    affected: a merge on the hosting site may have left any of them outdated.
     """
     snapshot = load.disk(memory, written=written)
     making = renderer(memory, snapshot)
@@ -89,14 +90,15 @@ def affected_by(memory: Memory, changes: Sequence[Change], written: Sequence[str
         names = (*making.names(), SOURCES)
         found = documents.compare(making)
     texts, found = render_differing(memory, making, found)
-    done = (*up_to_date(names, found), *_gone(snapshot, changes))
+    done = (*up_to_date(names, found), *_orphaned_documents(snapshot, changes))
     return RenderedDocuments(texts, done, warning=_warning(memory, snapshot, places or (), found))
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
-    """Return how the documents of a Snapshot differ from what they should be; with `docs: false`, those that exist.
+    """Return which documents of a snapshot are stale, missing, edited by hand or should not exist.
 
-    If documents belong on another branch, none is stale. Raises MemctlError if the project's templates would be needed
+    With `force` those edited by hand count as stale. With `docs: false` only documents that exist can be stale. If
+    documents belong on another branch, none is stale. Raises MemctlError if the project's own templates would be needed
     and are not trusted here.
     """
     if why := unused_templates(memory, snapshot):
@@ -114,9 +116,9 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
 
 
 def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
-    """Render the documents of what is staged, and stage them if `stage`; return their paths. For Git's hooks.
+    """Render the documents of what is staged, and stage them if `stage`; return their paths.
 
-    A document on the disk that differs from the staged one is left alone.
+    Git's hooks call it before a commit. A document on the disk that differs from the staged one is left alone.
     """
     from memctl.git import index  # writes of records stage nothing
 
@@ -151,7 +153,7 @@ def _merged_files(kind: Kind) -> str:
 
 
 def unused_templates(memory: Memory, snapshot: Snapshot) -> str:
-    """Return why the project's own templates are not used; "" if they are, or if it has none."""
+    """Return the reason why the project's own templates are not used; "" if they are, or if the project has none."""
     if memory.is_trusted or not any(path.endswith(".j2") for path in snapshot.names("templates")):
         return ""
     return "this clone is not trusted, and the project's own templates are not used"
@@ -179,10 +181,10 @@ def counter(memory: Memory) -> Counter:
 def render_differing(
     memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False
 ) -> tuple[dict[str, str | None], Comparison]:
-    """Return the rendered texts of the documents that a comparison found stale or missing, and the comparison.
+    """Return the texts of the documents that the comparison `found` says are stale, and an updated comparison.
 
-    With `facts` the document of the sources is rendered in any case; it is among the comparison's broken ones if its
-    template fails.
+    The texts are by path, None for a document to delete. The document of the sources is rendered here by `making`, with
+    `facts` in any case; if its template fails, the returned comparison has it among its broken documents.
     """
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     path = f"{FOLDER}/{SOURCES}"
@@ -218,7 +220,10 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
 
 
 def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
-    """Return warnings about unreadable records and pages, and about documents that would lose their contents."""
+    """Return warnings about unreadable records and pages, and about documents not rendered because they show such.
+
+    `found` is the comparison that names those documents.
+    """
     faults = (*snapshot.catalogue.faults(), *snapshot.outline.faults)
     words = [errors.summary(memory.prefix, faults)] if faults else []
     if found.showing_unreadable:
@@ -228,12 +233,12 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) ->
 
 
 def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
-    """Return the documents that are up to date once those that a comparison found stale are written."""
+    """Return the paths of those documents of `names` that are up to date once all stale ones of `found` are written."""
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 
 
-def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
+def _orphaned_documents(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
     """Return the documents of pages that some changes delete. They may be missing already."""
     deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
     paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)
@@ -275,7 +280,7 @@ def write_documents(memory: Memory, texts: Mapping[str, str | None]) -> None:
 
 
 def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str]:
-    """Render the documents that some changes affect, on the disk; return the paths to commit with them, and a warning.
+    """Write the documents that some changes affect to the disk; return the paths to commit with them, and a warning.
 
     A broken template or a folder that can't be written only gives a warning, since documents can be rendered later.
     """

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_nowhere, section_marker
-from memctl.record import content_fields, frontmatter, handoff, pages, time_input
+from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, pages, time_input
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
@@ -66,7 +66,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     write = rewrite(snapshot, record, values, changed)
     return Change(
         op="edit",
-        title=f"{record.id} ({_told(values, changed)}) {values.get('title', record.title)}",
+        title=f"{record.id} ({_summary(values, changed)}) {values.get('title', record.title)}",
         ids=(record.id,),
         writes=(write,),
     )
@@ -79,7 +79,11 @@ def _moved_importance(record: Record, severity: str) -> dict[str, int]:
 
 
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
-    """Return the Change that replaces the whole text of a record, as an editor leaves it."""
+    """Return the Change that replaces the whole text of a record, as an editor leaves it.
+
+    Raises MemctlError if the text is not a valid record or changes a value in a way that is not allowed, and unless
+    `allow_accepted` if it changes title or text of an accepted decision.
+    """
     old = snapshot.read(record.path)
     text = frontmatter.clean_newlines(text)
     try:
@@ -112,7 +116,7 @@ def rewrite(
 ) -> Write:
     """Return the Write that changes some front matter values and content fields of a record, and nothing else."""
     old = snapshot.read(record.path)
-    text = frontmatter.replace(old, values, ORDER) if values else old
+    text = frontmatter_edit.replace(old, values, ORDER) if values else old
     if content:
         head_end = len(text) - len(frontmatter.split(text)[1])
         body = text[head_end:].lstrip("\n")
@@ -124,7 +128,11 @@ def rewrite(
 
 
 def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
-    """Return the Change that resolves issues, or marks states as done."""
+    """Return the Change that resolves issues, or marks states as done.
+
+    `references` are the records' ids, as a person typed them. `resolution` says what came of them: it goes into records
+    that have a content field for it, and into the commit's message. Raises MemctlError for a record of another type.
+    """
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
     for record in records:
@@ -191,7 +199,7 @@ def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
     return _of_many("unarchive", records, writes)
 
 
-def _told(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     """Return what was changed, for a commit's subject: the new value where it is short and a matter of state."""
     shown = ("status", "severity", "importance", "completion_percentage", "section")
     words = [f"{name} {values[name]}" if name in shown and values[name] is not None else name for name in values]
@@ -208,9 +216,9 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
-    """Raise MemctlError if a record is an offered handoff with sections.
+    """Raise MemctlError if one of some records is a handoff that is still offered and has sections.
 
-    Once the record has changed, nobody could answer the handoff, and its sections would be the taker's for good.
+    Once such a record has changed, nobody could answer the handoff, and its sections would be the taker's for good.
     """
     for record in records:
         if record.memory_type == "handoff" and record.is_open:

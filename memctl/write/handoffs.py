@@ -27,9 +27,11 @@ _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 
 
 class HandoffAnswer(msgspec.Struct, frozen=True):
-    """The result of answering a handoff: what was `done`, and the handoff and its memory's `snapshot` before.
+    """The result of answering a handoff.
 
-    `stays` has a line for each section that does not go back to the giver, since its ownership was passed on meanwhile.
+    `done` has the outcomes of writing the answer and of changing the ownership. `handoff` and `snapshot` are the
+    handoff and the memory that has it, as they were before the answer. `stays` has a line for each section that does
+    not go back to the giver, since its ownership was passed on meanwhile.
     """
 
     done: StepResult
@@ -65,10 +67,12 @@ def answer(
     force: bool = False,
     remote: str = "",
 ) -> HandoffAnswer:
-    """Accept a handoff (except the `declined` sections), decline it, or withdraw it.
+    """Accept a handoff (except the sections in `declined`), decline it, or withdraw it, as the new `status` says.
 
-    The taker accepts and declines, the giver withdraws; anybody else needs `force`, with a reason. A handoff on another
-    branch is copied to this one with its answer. Raises MemctlError if the handoff is answered already.
+    `reference` is the handoff's id, as a person typed it, and `note` a text for the answer. The taker accepts and
+    declines, the giver withdraws; anybody else needs `force`, with a reason. A handoff on another branch is copied to
+    this one with its answer. With `remote` ownership changes there, too. Raises MemctlError if the handoff is answered
+    already.
     """
     two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     where, one = find(memory, load.disk(memory), reference)
@@ -102,9 +106,9 @@ def answer(
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """The result of settling handoffs: a line for each step, and entries of coordination state that were lost.
+    """The result of settling handoffs: a line for each step that was done.
 
-    `lost` describes the entries of this clone that a remote's replaced.
+    `lost` describes entries of this clone's coordination state that the remote's state replaced.
     """
 
     lines: list[str]

@@ -21,7 +21,10 @@ _MOST = 5  # the most records of a change for which hints are made; for more the
 
 
 def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tuple[str, ...]:
-    """Return a line for each record or page of a change that has faults which its old text did not have."""
+    """Return a line for each record or page of a change with faults that its text before the change did not have.
+
+    With `with_advice` each line says what to do, too. Only the first 5 files of a change are looked at.
+    """
     found = (_of_write(memory, write, with_advice) for write in change.writes[:_MOST])
     return tuple(filter(None, found))
 

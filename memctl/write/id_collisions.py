@@ -1,9 +1,10 @@
 """Records, pages and headings that share a name (id, marker or number), and their new names.
 
-Of records the one with the earliest `memory_id` keeps the id. Another gets an id derived from its own `memory_id`, so
-that all clones that resolve a collision get the same result, whatever else they contain. Pages have small numbers and
-no `memory_id`: the one written first keeps its number, the others get the next free ones. `sync` decides otherwise who
-keeps a name, since it knows what is published (`sync/collisions.py`); it makes new names in the same way.
+Of records with one id the one with the earliest `memory_id` keeps the id. Each other record gets an id derived from its
+own `memory_id`, so that all clones that resolve a collision get equal results, whatever else they contain. Pages have
+small numbers and no `memory_id`: the one written first keeps its number, the others get the next free ones. `sync`
+decides otherwise who keeps a name, since it knows what is published (`sync/collisions.py`); it makes new names in the
+same way.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
-    """A file of the memory, with its record if it is one.
+    """A file of the memory, with its record if the file is one.
 
     `apart` says that the record has no file of its own: a merge found another record at its path.
     """
@@ -44,10 +45,11 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A record, page or heading that has or had a name: its file, the origin of the name, and its new name.
+    """A record, page or heading (a "thing") that shares or shared a name with another: its file, old name and new name.
 
-    `now` equals `name` if it keeps the name. `memory_id` is the record's after the change. `until` is the origin of the
-    name that followed: a writer with that in its history knew that the thing no longer has `name`.
+    `now` is the new name, equal to `name` if the thing keeps it. `origin` is where the thing got `name`, by which
+    history says who knew it. `until` is the origin of the name that the thing got after `name`, None for none: a writer
+    who knew that did not mean this thing by `name`. `memory_id` is the record's after the renumbering.
     """
 
     name: str
@@ -81,7 +83,7 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
     found: list[Holder] = []
     for name, sharing in sorted(by_id.items()):
         if len(sharing) > 1:
-            found += _shared(name, sorted(sharing, key=_rank), taken)
+            found += _holders_of(name, sorted(sharing, key=_rank), taken)
     by_path = {(holder.path, holder.origin.mark): holder for holder in found}
     for record in records:
         holder = by_path.get((record.path, record.memory_id))
@@ -96,7 +98,7 @@ def _rank(record: Record) -> tuple[str, str, int, str]:
     return record.memory_id, record.timestamp, len(record.path), record.path
 
 
-def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holder]:
+def _holders_of(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holder]:
     found: list[Holder] = []
     known: set[str] = set()
     for record in sharing:
@@ -112,7 +114,7 @@ def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holde
 
 
 def copy_memory_id(record: Record) -> str:
-    """Return a memory_id for a copied record: with the time of the original's, and equal in every clone."""
+    """Return a memory_id for a copy of a record: it has the time of the original's, and is equal in every clone."""
     from hashlib import blake2b
 
     entropy = blake2b(f"{record.memory_id}\0{record.path}".encode(), digest_size=10).digest()

@@ -1,8 +1,8 @@
 """Setting up a clone: Git's hooks and merge drivers, which no repository can bring along.
 
-The pre-commit framework's hook keeps its place, and ours is installed as the hook `.legacy` that the framework runs
-before its own. There `pre-commit install` and `pre-commit uninstall` leave both working. If the framework's hook were
-moved instead, a second `pre-commit install` would make it refuse every commit, and lose a hook kept as `.legacy`.
+The pre-commit framework's hook keeps its place, and memctl's hook is installed as the hook `.legacy` that the framework
+runs before its own. There `pre-commit install` and `pre-commit uninstall` leave both working. If the framework's hook
+were moved instead, a second `pre-commit install` would make it refuse every commit, and lose a hook kept as `.legacy`.
 
 Nightly maintenance is a text for crontab or CI that the user puts in its place. In CI only the retrieval counts that
 are in Git are known, and the results go back by a push. In other clones `maintain` adds their own counts to the
@@ -91,12 +91,13 @@ memory:
 
 
 class InstallStep(msgspec.Struct, frozen=True):
-    """One part of an installation: its new state, and the steps to get there.
+    """One part of an installation, such as a hook: its state afterwards, and what to change for that.
 
-    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. With `fault` the
-    part could not get the state asked for. `settings` of Git are set (None: deleted), a whole `section` is deleted; of
-    settings with several values those in `added` are added and those in `taken` deleted. `lines` are for the user to
-    add to the hook `add_to`; they begin with `#!` if it does not exist.
+    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. `fault` says
+    that the part can't get the state asked for. `files` are changes of a hook's files. Of Git's config `settings` are
+    set (None: deleted), and a whole `section` is deleted; of settings with several values those in `added` are added
+    and those in `taken` deleted. `lines` are for the user to add to the hook `add_to`; they begin with `#!` if that
+    hook does not exist.
     """
 
     part: str
@@ -122,10 +123,11 @@ def own_program(called: str, python: str) -> str:
 
 
 def plan(memory: Memory, program: str) -> list[InstallStep]:
-    """Return the steps that set up this clone for a memory.
+    """Return the steps that set up this clone for a memory: its hooks and merge drivers. Nothing is changed yet.
 
-    Hooks use `program` ("" for none) if no memctl is on the PATH. Raises MemctlError if that is impossible; what only
-    the user can do is in the steps.
+    `program` is the path of the memctl that hooks use if none is on the PATH ("" for none). What only the user can do,
+    such as editing a hook outside of the clone, is a step with the state `by hand`. Raises MemctlError if the folder of
+    the hooks is no folder or can't be written.
     """
     repository, where = memory.repository, memory.folder.parent.relative_to(memory.repository.top).as_posix()
     place = hooks.folder(repository)
@@ -158,7 +160,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
-            note = f"{_shown(repository, file)} calls memctl: remove the lines by hand"
+            note = f"{_display_path(repository, file)} calls memctl: remove the lines by hand"
             steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
     return [*steps, *_unset_drivers(repository)]
 
@@ -243,7 +245,7 @@ def _take_away(place: Path, name: str) -> InstallStep:
 
 def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
     file = hooks.editable_folder(place) / name
-    shown = _shown(repository, file)
+    shown = _display_path(repository, file)
     if hooks.calls_memctl(file):
         return InstallStep(f"hook {name}", "unchanged", f"{shown} calls memctl")
     lines = hooks.manual_lines(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.manual_lines(name, memory)}"
@@ -253,10 +255,10 @@ def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: s
 def _whose(repository: Repository, place: Path) -> str:
     inside = Path(os.path.realpath(place)).is_relative_to(repository.top)
     owner = "where the project keeps files of its own" if inside else "which is not this clone's alone"
-    return f"Git takes its hooks from {_shown(repository, place)}, {owner}"
+    return f"Git takes its hooks from {_display_path(repository, place)}, {owner}"
 
 
-def _shown(repository: Repository, file: Path) -> str:
+def _display_path(repository: Repository, file: Path) -> str:
     return str(file.relative_to(repository.top)) if file.is_relative_to(repository.top) else str(file)
 
 
@@ -358,9 +360,9 @@ def _setting(remote: str) -> tuple[str, str]:
 
 
 def schedule(memory: Memory, target: str, program: str) -> str:
-    """Return the line for crontab, or the job for a CI service (`target`), that runs maintenance every night.
+    """Return a text that runs maintenance every night: a line for crontab or a job for a CI service, as `target` says.
 
-    `program` is the absolute path of memctl, "" if unknown. Raises MemctlError for a folder that such a line can't
+    `program` is the absolute path of memctl, "" if unknown. Raises MemctlError for a folder that such a text can't
     name.
     """
     folder = str(memory.folder.parent)

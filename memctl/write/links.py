@@ -1,4 +1,7 @@
-"""Links between records. Both records have an end of each link, and both change in one commit."""
+"""Links between records: both records have an end of each link, and both change in one commit.
+
+Only a parent is named at one end, by the record that is its part.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ PARENT = "parent"  # this link has one end: the child has its parent's memory_id
 def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove: bool = False) -> Change:
     """Return the Change that links two records, or removes the link; it is empty if nothing has to change.
 
+    `source` and `target` are the records' ids, as a person typed them, and `relation` is the link's name in the source.
     Raises MemctlError for a link of a record to itself, and for one that closes a circle.
     """
     one, other = snapshot.resolve(source), snapshot.resolve(target)
@@ -42,7 +46,11 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
 
 
 def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
-    """Return the Change by which the record `new` supersedes `old`, which must be of its type."""
+    """Return the Change by which the record `new` supersedes the record `old`.
+
+    Raises MemctlError if the two are of different types, if `new` is only proposed, or if the link would close a
+    circle.
+    """
     before, after = snapshot.resolve(old), snapshot.resolve(new)
     if before.id == after.id:
         raise MemctlError(f"{before.id} can't supersede itself")
@@ -69,7 +77,7 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
 
 
 def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
-    """Replace references in the link fields of a draft's values by full ids, in place.
+    """Replace the references in the link fields of `values`, a draft's front matter, by full ids, in place.
 
     Raises MemctlError for an unknown or ambiguous reference.
     """
@@ -110,9 +118,9 @@ def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tupl
 
 
 def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
-    """Return the changed link fields of a record without links to some records.
+    """Return the link fields of a record that change if links to some records are removed, with their new values.
 
-    The records are given by their ids and memory_ids.
+    Those records are given by their ids (`gone`) and by their `memory_ids`.
     """
     values: dict[str, Any] = {}
     for name in OTHER_END:
@@ -125,7 +133,10 @@ def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSe
 
 
 def end(record: Record, relation: str, other: str, *, remove: bool = False) -> dict[str, Any]:
-    """Return the changed front matter values of a record that gets, or loses, one end of a link to the id `other`."""
+    """Return the changed front matter values of a record that gets one end of a link, or with `remove` loses it.
+
+    `relation` names the kind of link, and `other` is the id of the record at the other end.
+    """
     linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other]
     values: dict[str, Any] = {relation: linked if remove else [*linked, other]}
     if not remove and other in getattr(record, relation):

@@ -31,7 +31,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, entry_state, load, lock, sequence
+from memctl.store import access, access_folding, entry_state, load, lock, sequence
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.team import guard
@@ -49,7 +49,7 @@ _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
 class MaintenanceResult(msgspec.Struct, frozen=True):
-    """The result of maintenance: its outcome, what was due, and the number of records that got retrieval counts.
+    """The result of maintenance: the outcome of its write, what was due, and how many records got retrieval counts.
 
     `kept_checkpoints` are checkpoints that were due to be deleted and had to be kept.
     """
@@ -93,13 +93,13 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
 
     outcome = transaction.carry_out(memory, plan, options)
     if folding.counts and not options.dry_run:
-        access.finish_folding(memory.repository.shared, folding.totals)
-    if outcome.change.is_empty and _left(memory):
+        access_folding.finish(memory.repository.shared, folding.totals)
+    if outcome.change.is_empty and _has_pending_change(memory):
         outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` makes it")
     return MaintenanceResult(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
 
 
-def _left(memory: Memory) -> bool:
+def _has_pending_change(memory: Memory) -> bool:
     """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
     with lock.hold(memory.repository.shared / "lock"):
         return any(entry.stage == PENDING and not entry.undone for entry in entry_state.open_entries(memory))
@@ -181,20 +181,20 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
         folding.counts[memory_id] = (count, total)
         latest = max(last, stored.last_accessed or "")
         folding.values[record.path] = {"access_count": total, "last_accessed": latest}
-    if folding.counts and not dry_run and not access.start_folding(shared, folding.counts):
+    if folding.counts and not dry_run and not access_folding.start(shared, folding.counts):
         return _Folding()  # the counters can't be written now; they stay as they are
     return folding
 
 
 def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Record]) -> None:
     """Finish an interrupted folding, now that interrupted writes are finished."""
-    begun = access.unfinished_folding(memory.repository.shared)
+    begun = access_folding.unfinished(memory.repository.shared)
     known = {name: total for name, total in begun.items() if name in by_memory_id}
     written = {
         name: total for name, total in known.items() if _stored(snapshot, by_memory_id[name]).access_count >= total
     }
     if begun:
-        access.finish_folding(memory.repository.shared, written, forget_rest=True)
+        access_folding.finish(memory.repository.shared, written, forget_rest=True)
 
 
 def _stored(snapshot: Snapshot, record: Record) -> Record:
@@ -222,10 +222,10 @@ def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
 
 
 class RetentionVerdict(msgspec.Struct, frozen=True):
-    """The action that is due for a record (`archive`, `delete` or `date`), and the rule that demands it.
+    """What is due for a record: to `archive` it, to `delete` it, or to `date` it, and the rule that demands it.
 
-    The action `date` sets `archived_at` to now in a record archived by hand without it: nobody knows how long it has
-    been archived, so it is not deleted.
+    To `date` a record sets `archived_at` to now: it was archived by hand without that value, and nobody knows how long
+    it has been archived, so it is not deleted.
     """
 
     record: Record
@@ -241,17 +241,18 @@ class SparedRecord(msgspec.Struct, frozen=True):
 
 
 class DueChanges(msgspec.Struct, frozen=True):
-    """What is due in a memory, and the spared records, in the order of their paths."""
+    """The records for which an action is due, and those spared from one, both in the order of their paths."""
 
     due: tuple[RetentionVerdict, ...] = ()
     spared: tuple[SparedRecord, ...] = ()
 
 
 def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> DueChanges:
-    """Return what is due in a memory. `untouchable` are paths of files that must not change, each with the reason.
+    """Return which records of a memory are due to be archived, deleted or dated, and which of them are spared.
 
-    A record is archived and not deleted while a record that stays open, or that is kept for ever, or a page refers to
-    it. A second judgement at the same time, after the first was carried out, finds nothing due.
+    `untouchable` are paths of files that must not change, each with the reason. A record is archived instead of deleted
+    while a record that stays open, or that is kept for ever, or a page refers to it. A second judgement at the same
+    time, after the first was carried out, finds nothing due.
     """
     rules, records = snapshot.config.lifecycle, snapshot.records
     untouchable = untouchable or {}
@@ -274,7 +275,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
         closing = {verdict.record.path for verdict in kept}
         lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
         held = find_backlinks(snapshot, going, lasting, untouchable.keys())
-        kept = [_held(verdict, held, spared) for verdict in kept]
+        kept = [_spare_held(verdict, held, spared) for verdict in kept]
     return DueChanges(
         tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),
         tuple(spared[path] for path in sorted(spared)),
@@ -282,7 +283,10 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
 
 
 def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
-    """Return the action that rules.md#lifecycle demands for a record, whatever protects it; None if nothing is due."""
+    """Return the action that rules.md#lifecycle demands for a record by its own values; None if nothing is due.
+
+    What refers to the record, or protects it otherwise, does not count here.
+    """
     if rules.delete and (reason := _delete_reason(record, rules, now)):
         return RetentionVerdict(record, "delete", reason)
     if not record.is_archived and (reason := _archive_reason(record, rules, now)):
@@ -293,7 +297,7 @@ def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict |
 
 
 def latest_states(records: Sequence[Record]) -> set[str]:
-    """Return the paths of the latest state and of the latest open one."""
+    """Return the paths of the latest record of type `state` and of the latest open one."""
     states = sorted((r for r in records if r.memory_type == "state"), key=lambda r: (r.timestamp, r.id))
     still_open = [state for state in states if state.is_open]
     return {found[-1].path for found in (states, still_open) if found}
@@ -354,7 +358,7 @@ def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: C
     return (record.is_open and record.path not in closing) or bool(_protected(record, rules, latest))
 
 
-def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
+def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
     """Return a verdict, or if something refers to its record, at most that of archiving; then it is among the
     spared."""
     holder = held.get(verdict.record.path)
@@ -367,9 +371,10 @@ def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spa
 def find_backlinks(
     snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return by path of each `wanted` record what refers to it: the id of a `lasting` record, or a page's marker.
+    """Return, by the path of each record of `wanted` that is referred to, who does so.
 
-    A link `supersedes` does not count, except in a file that is `untouchable`.
+    That is the id of a record in `lasting`, or the marker of a page. A link `supersedes` does not count, except in a
+    file whose path is in `untouchable`.
     """
     paths = {name: record.path for record in wanted for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}
@@ -396,7 +401,10 @@ def _linked(record: Record, *, everything: bool) -> list[str]:
 
 
 class OldCheckpoint(msgspec.Struct, frozen=True):
-    """A checkpoint that is due to be deleted: its id, its files, the reason; and why it is kept nevertheless, or ""."""
+    """A checkpoint that is due to be deleted: its id, its files, and the reason.
+
+    `kept` is the reason why it is kept nevertheless, "" if it is deleted.
+    """
 
     id: str
     paths: tuple[str, ...]
@@ -407,9 +415,9 @@ class OldCheckpoint(msgspec.Struct, frozen=True):
 def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
     """Return the checkpoints that are due to be deleted, by workflow, oldest first.
 
-    Not due are the newest of each workflow, the last few versions, and those younger than some days; of a finished task
-    only the newest. Unreadable ones are left to `check`. `untouchable` are paths that must not change, each with the
-    reason.
+    A workflow keeps its newest version, while its task is not finished the last few versions, and in any case the
+    checkpoints that are younger than some days; config.yaml has the numbers. Unreadable checkpoints are left to
+    `check`. `untouchable` are paths that must not change, each with the reason.
     """
     rules = snapshot.config.lifecycle
     if not rules.delete:

@@ -18,9 +18,9 @@ PASSING = "remove it, or allow it with `memctl commit --allow-secret`"  # the hi
 
 
 def is_ours(path: str, code: str) -> bool:
-    """Return whether a file changed by hand belongs to the memory; `code` are its two letters of `git status`.
+    """Return whether a file below `.memory/` that was changed by hand belongs to the memory.
 
-    Other files in the folder are the user's to add.
+    `code` are the two letters of `git status` for it. Untracked files of other kinds are the user's to add.
     """
     known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
     if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
@@ -35,8 +35,9 @@ def objection(
 ) -> tuple[str, str] | None:
     """Return why a file changed by hand is not committed, with a hint; None if nothing speaks against it.
 
-    It is invalid or no regular file, has a credential (`allow_secret`), changes the text of an accepted decision
-    (`allow_accepted`), or with `strict` lacks something.
+    Reasons are: the file is invalid or no regular file; it has what looks like a credential, unless `allow_secret`; it
+    changes the text of an accepted decision, unless `allow_accepted`; it is in a section of another agent's; with
+    `strict` it lacks something.
     """
     why, hint = "", "fix the file first"
     try:

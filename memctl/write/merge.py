@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.git import tree_merge
 from memctl.git.tree_merge import Preference
-from memctl.record import frontmatter
+from memctl.record import frontmatter, frontmatter_edit
 from memctl.record.errors import FrontMatterError
 from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
@@ -27,9 +27,11 @@ _APART = ("these are two records: `memctl renumber` gives one a new id",)
 
 
 class MergeResult(msgspec.Struct, frozen=True):
-    """The result of a merge: the text, the keys and headings in conflict, and what was decided for a person.
+    """The result of merging two versions of a record or page.
 
-    `lost` are values that gave way: a status to one further on and, if a side is preferred, everything in conflict.
+    `text` is the merged text. `conflicts` are the keys and headings in conflict, whose values are between Git's
+    markers. `notes` tell the user what a rule decided. `lost` are the values that gave way to another: a status to one
+    further on and, if a side was preferred, what that side had otherwise.
     """
 
     text: str
@@ -47,7 +49,7 @@ class _Side(msgspec.Struct, frozen=True):
 
 
 def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: bool = False) -> MergeResult:
-    """Merge two versions of a record or page with the ancestor `base` ("" if both were added).
+    """Merge two versions of a record or page, `ours` and `theirs`, with their ancestor `base` ("" if both were added).
 
     Conflicts are put between Git's markers, or resolved for the side `prefer`. Unreadable versions are merged as plain
     lines. Line ends are those of `ours`. `apart` says that no commit has both versions, so their retrieval counts are
@@ -94,7 +96,7 @@ def _side(text: str) -> _Side | None:
     try:
         text.encode()
         values, _ = frontmatter.read(text)
-        lines = {block.key: block.text for block in frontmatter.blocks(text)}
+        lines = {block.key: block.text for block in frontmatter_edit.blocks(text)}
         rest = frontmatter.split(text)[1]
     except (FrontMatterError, UnicodeEncodeError):
         return None
@@ -130,15 +132,16 @@ def _merge_heads(
         if value is CONFLICT:
             winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
             lines = winner.lines.get(key, "") if prefer else lines
-            conflicts.append(LostValue(key, _said(loser.values.get(key)), _said(winner.values.get(key))))
+            conflicts.append(LostValue(key, _as_text(loser.values.get(key)), _as_text(winner.values.get(key))))
         elif key == "status":
             lost = [side.values.get(key) for side in (ours, theirs)]
-            by_order += [LostValue(key, _said(v), _said(value)) for v in lost if v not in (value, base.values.get(key))]
+            others = [one for one in lost if one not in (value, base.values.get(key))]
+            by_order += [LostValue(key, _as_text(one), _as_text(value)) for one in others]
         head += lines
     return head, conflicts, by_order
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return a value as text: a text as it is, anything else as JSON."""
     if value is None:
         return ""
@@ -159,7 +162,7 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     kept, others, current = (other, one, yours) if swap else (one, other, mine)
     if value is not CONFLICT and not equal_values(value, current):
         try:
-            kept = frontmatter.split(frontmatter.replace(f"---\n{kept}---\n", {key: value}, ()))[0]
+            kept = frontmatter.split(frontmatter_edit.replace(f"---\n{kept}---\n", {key: value}, ()))[0]
         except ValueError:  # memctl can't write this key
             value = CONFLICT
     if value is CONFLICT:
@@ -188,8 +191,8 @@ def merge_bodies(
 ) -> tuple[str, list[LostValue]]:
     """Merge two bodies with the ancestor `base`; return the merged body, and the values that are in conflict.
 
-    If the side `prefer` is preferred, those values gave way to that side's. `order` are headings in lower case, in
-    whose order new parts are put.
+    With a side `prefer` the merged body has that side's values, and the returned ones are those that gave way. `order`
+    are headings in lower case, in whose order new parts are put.
     """
     if ours == theirs or theirs == base:
         return ours, []
@@ -206,7 +209,7 @@ def merge_bodies(
             conflicts[name] = _lost(title, was, mine, yours, parts[name], prefer)
     parts = {name: text for name, text in parts.items() if text or not name}
     end = ours if ours.strip("\n") else theirs
-    text = _joined(parts, one, other, () if prefer else conflicts) + end[len(end.rstrip("\n")) :]
+    text = _join_parts(parts, one, other, () if prefer else conflicts) + end[len(end.rstrip("\n")) :]
     return text, list(conflicts.values())
 
 
@@ -232,7 +235,7 @@ def _sections(rest: str) -> dict[str, str]:
     return found
 
 
-def _joined(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str], conflicts: Collection[str]) -> str:
+def _join_parts(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str], conflicts: Collection[str]) -> str:
     """Return the parts of a body one after the other, as far apart as in one of its versions."""
     text, last = "", next(reversed(parts), "")
     for name, content in parts.items():
@@ -252,7 +255,7 @@ def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tup
         return ours, False
     if ours == base:
         return theirs, False
-    before, one, other = map(_listed, (base, ours, theirs))
+    before, one, other = map(_list_items, (base, ours, theirs))
     if before and one and other:
         items = tree_merge.merge_lists(before[1], one[1], other[1], key=lambda item: item[1:].strip())
         above = one[0] if one[1] else other[0]
@@ -265,7 +268,7 @@ def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tup
     return text.rstrip("\n"), count > 0
 
 
-def _listed(text: str) -> tuple[str, list[str]] | None:
+def _list_items(text: str) -> tuple[str, list[str]] | None:
     """Return a part of a body that is nothing but a list: the text above the items, and each with all of its lines.
 
     A numbered list is none: its items have an order, which a union would not keep.

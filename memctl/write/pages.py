@@ -11,7 +11,7 @@ from memctl.errors import MemctlError
 from memctl.git import history
 from memctl.pages import freshness
 from memctl.pages.navigate import refuse_broken, refuse_doubled
-from memctl.record import content_fields, frontmatter, ids, pages
+from memctl.record import content_fields, frontmatter, frontmatter_edit, ids, pages
 from memctl.record.change import Change, Delete, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
@@ -43,10 +43,10 @@ def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
     if page is None:
         values = {"title": snapshot.config.project, **text.values}
         _refuse(PROJECT, values, pages.PROJECT_PATH)
-        write = _written(snapshot, PROJECT, pages.PROJECT_PATH, values, text, author)
+        write = _new_page(snapshot, PROJECT, pages.PROJECT_PATH, values, text, author)
     else:
-        write = _changed(snapshot, page, text, author)
-    return Change(op="project", title=f"{PROJECT_ID} ({_told(text)})", ids=(PROJECT_ID,), writes=(write,))
+        write = _changed_page(snapshot, page, text, author)
+    return Change(op="project", title=f"{PROJECT_ID} ({_summary(text)})", ids=(PROJECT_ID,), writes=(write,))
 
 
 def former_files(memory: Memory, kind: PageKind) -> list[str]:
@@ -56,9 +56,10 @@ def former_files(memory: Memory, kind: PageKind) -> list[str]:
 
 
 def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, former: Iterable[str] = ()) -> Change:
-    """Return the Change that adds a section or a page of details, with the next free number or that of `id`.
+    """Return the Change that adds a section or a page of details.
 
-    A number of the `former` files is not given again: references to it would change their meaning, and another branch
+    Its number is that of the value `id` in `text`, or else the next free one. The number of a file in `former`, paths
+    of pages that exist or existed, is not given again: references to it would change their meaning, and another branch
     may still have the page.
     """
     title = str(text.values.get("title", "")).strip()
@@ -76,7 +77,7 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
         if snapshot.outline.find(marker) is None:
             refuse_broken(snapshot, marker)
         raise MemctlError(f"{marker} already exists", f"`memctl {kind.name} edit {marker} …` changes it")
-    write = _written(snapshot, kind, path, values, text, author)
+    write = _new_page(snapshot, kind, path, values, text, author)
     return Change(op=f"add-{kind.name}", title=f"{marker} {title}", ids=(marker,), writes=(write,))
 
 
@@ -85,8 +86,8 @@ def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author
     page = find(snapshot, marker, kind)
     if "section" in text.values:
         _refuse_unknown_section(snapshot, text.values["section"])
-    write = _changed(snapshot, page, text, author)
-    title = f"{page.id} ({_told(text)}) {text.values.get('title', page.title)}"
+    write = _changed_page(snapshot, page, text, author)
+    title = f"{page.id} ({_summary(text)}) {text.values.get('title', page.title)}"
     return Change(op=f"edit-{kind.name}", title=title, ids=(page.id,), writes=(write,))
 
 
@@ -175,7 +176,7 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
     find(snapshot, str(marker), SECTION)
 
 
-def _written(
+def _new_page(
     snapshot: Snapshot, kind: PageKind, path: str, values: Mapping[str, Any], text: PageText, author: Author
 ) -> Write:
     """Return a new page's file; its values are known to be right."""
@@ -185,11 +186,11 @@ def _written(
     if kind is PROJECT:
         given["id"] = None  # its path says it
     draft = frontmatter.compose(given, body)
-    stamped = freshness.stamps(snapshot, _parsed(snapshot, draft, path))
+    stamped = freshness.stamps(snapshot, _parse_page(snapshot, draft, path))
     return Write(path, frontmatter.compose({**given, "reviewed": stamped}, body))
 
 
-def _changed(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
+def _changed_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
     """Return a page's file with some values, content fields or its whole body changed, and nothing else."""
     old = snapshot.read(page.path)
     body = page.body if text.body is None else _clean_body(text.body)
@@ -199,18 +200,18 @@ def _changed(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> 
         return Write(page.path, old, old)
     current = {name: getattr(page, name) for name in pages.ORDER}
     _refuse(page.kind, {**current, **values}, page.path)
-    _parsed(snapshot, new, page.path)
-    new = frontmatter.replace(new, {**values, "timestamp": author.now, "agent_id": author.name}, pages.ORDER)
-    stamped = freshness.stamps(snapshot, _parsed(snapshot, new, page.path), keep=True)
-    return Write(page.path, frontmatter.replace(new, {"reviewed": stamped}, pages.ORDER), old)
+    _parse_page(snapshot, new, page.path)
+    new = frontmatter_edit.replace(new, {**values, "timestamp": author.now, "agent_id": author.name}, pages.ORDER)
+    stamped = freshness.stamps(snapshot, _parse_page(snapshot, new, page.path), keep=True)
+    return Write(page.path, frontmatter_edit.replace(new, {"reviewed": stamped}, pages.ORDER), old)
 
 
 def _rewritten(snapshot: Snapshot, page: Page, values: Mapping[str, Any]) -> Write:
     old = snapshot.read(page.path)
-    return Write(page.path, frontmatter.replace(old, values, pages.ORDER), old)
+    return Write(page.path, frontmatter_edit.replace(old, values, pages.ORDER), old)
 
 
-def _parsed(snapshot: Snapshot, text: str, path: str) -> Page:
+def _parse_page(snapshot: Snapshot, text: str, path: str) -> Page:
     """Return the page that a text is about to become."""
     try:
         return pages.parse(text, path)
@@ -240,7 +241,7 @@ def _refuse(kind: PageKind, values: Mapping[str, Any], path: str) -> None:
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
 
 
-def _told(text: PageText) -> str:
+def _summary(text: PageText) -> str:
     words = [
         f"completion {value} %" if name == "completion_percentage" else name for name, value in text.values.items()
     ]

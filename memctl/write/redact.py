@@ -34,10 +34,10 @@ _REASON = "a credential is taken out"
 class Redaction(msgspec.Struct, frozen=True):
     """The result of a redaction: the `secrets`, and the places they were removed from.
 
-    `counts` is their number in each file of the memory, by path. Files in `loose` are not in Git, so in no commit;
-    names of files in `named` were made of a secret. `erased` are files in the Git directory, `staged` files (relative
-    to the worktree's top) of which Git's index still has a text with a secret. `coordination` is the commit that
-    removed it from the state that agents share; `coordination_failed` says why none could.
+    `counts` is how many secrets were removed from each file of the memory, by path. Files in `loose` are not in Git, so
+    in no commit; the names of the files in `named` were made of a secret. `erased` are files in the Git directory,
+    `staged` files (relative to the worktree's top) of which Git's index still has a text with a secret. `coordination`
+    is the commit that removed secrets from the state that agents share; `coordination_failed` says why none could.
     """
 
     secrets: Secrets
@@ -242,7 +242,7 @@ def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
 
 def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
     """Redact the changes that wait for their commit, or the commit that takes a secret out would bring one in."""
-    for entry in entry_state.entries(memory):
+    for entry in journal.entries(memory.pending):
         change = redact_file.redact_change(entry.change, secrets)
         if change != entry.change:
             journal.update(entry, change=change)

@@ -12,7 +12,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
-from memctl.record import checkpoint, config, frontmatter, pages, session_page
+from memctl.record import checkpoint, config, frontmatter, frontmatter_edit, pages, session_page
 from memctl.record.change import Change, Write
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
@@ -30,7 +30,11 @@ GIVEN = credentials.GIVEN
 
 
 def find(path: str, text: str) -> Secrets:
-    """Return the secrets in a file's text. Files that nobody reads before they are committed are searched strictly."""
+    """Return the secrets in a file's text, each with the rule that found it.
+
+    Pages and trails of sessions and checkpoints are searched with stricter rules, since nobody reads them before they
+    are committed.
+    """
     strict = session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
     texts = [text]
     if checkpoint.is_json(path):
@@ -98,7 +102,7 @@ def forms(secret: str) -> tuple[str, ...]:
 
 
 def is_in_name(path: str, secrets: Secrets) -> bool:
-    """Return whether a file's name contains a secret in the form of names: small letters, dashes between words."""
+    """Return whether a file's name contains a secret as names are written: small letters, dashes between words."""
     slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_TELLING] for secret in secrets)
     return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
 
@@ -122,7 +126,7 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
 def without_credentials(change: Change) -> Change:
     """Return a change with all credentials replaced in its new texts and its commit message.
 
-    What a file had before is not changed, and neither is a file's name, which is part of a checkpoint's id. Raises
+    The old texts of its files are not changed, and neither are file names, which are part of a checkpoint's id. Raises
     MemctlError for a text that would be unreadable without its credentials.
     """
     writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)
@@ -206,7 +210,7 @@ def _redact_head(text: str, secrets: Secrets) -> str:
         return text
     redacted = {key: map_texts(value, lambda one: redact_text(one, secrets)) for key, value in values.items()}
     changed = {key: value for key, value in redacted.items() if value != values[key]}
-    return frontmatter.replace(text, changed, tuple(values)) if changed else text
+    return frontmatter_edit.replace(text, changed, tuple(values)) if changed else text
 
 
 def _strings(value: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""References to names that several things share: finding them, what each means, and writing the new names."""
+"""References to names that several records, pages or headings share: finding them and their targets, and renaming."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from memctl.git.authorship import History, Origin
-from memctl.record import frontmatter, handoff, pages
+from memctl.record import frontmatter, frontmatter_edit, handoff, pages
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
@@ -36,9 +36,10 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class UnclearReference(msgspec.Struct, frozen=True):
-    """A reference to a shared name that may mean several things: file, line and name.
+    """A reference to a shared name of which nobody knows for sure what it means: its file, line and name.
 
-    `taken_for` is the thing that the name means after the renumbering.
+    `path` is the file's path after the renumbering. `taken_for` is the title of the record, page or heading that keeps
+    the name, so that the reference means it from then on.
     """
 
     path: str
@@ -50,8 +51,8 @@ class UnclearReference(msgspec.Struct, frozen=True):
 class Rewriting:
     """Finds references to shared names, and rewrites those whose target gets a new name.
 
-    `holders` are the things that share names, `files` the files that are searched; `history` says which of the things a
-    writer knew. `unclear` lists the references whose target is uncertain.
+    `holders` are the records, pages and headings that share names, `files` the files that are searched; `history` says
+    which holders a writer knew. `unclear` lists the references whose target is uncertain.
     """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
@@ -129,7 +130,7 @@ class Rewriting:
         text = file.text
         links: dict[str, list[str]] = {}
         for found in reversed(self._found[file.path, file.mark]):  # from the end: earlier places stay valid
-            meant = self._meant(file, found)
+            meant = self._holders_of(file, found)
             if found.key:
                 links.setdefault(found.key, [])
             elif meant:
@@ -142,13 +143,13 @@ class Rewriting:
             known = file.record.aliases if file.record else frontmatter.read(text)[0].get("aliases") or []
             values |= {"id": moving.now, "aliases": [*known, moving.name]}
             values |= {"memory_id": moving.memory_id} if file.record else {}
-        return frontmatter.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
+        return frontmatter_edit.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
 
     def _links(self, file: MemoryFile, key: str) -> list[str]:
         names: list[str] = []
         found = {one.name: one for one in self._found[file.path, file.mark] if one.key == key}
         for name in getattr(file.record, key):
-            meant = self._meant(file, found[name]) if name in found else []
+            meant = self._holders_of(file, found[name]) if name in found else []
             names += [holder.now for holder in meant] or [name]
         return list(dict.fromkeys(names))
 
@@ -164,7 +165,7 @@ class Rewriting:
                 text = "\n".join(lines)
         return text
 
-    def _meant(self, file: MemoryFile, found: Reference) -> list[Holder]:
+    def _holders_of(self, file: MemoryFile, found: Reference) -> list[Holder]:
         """Whom a reference means: of links it may be several, since both sides may have linked a record of theirs."""
         sharing = self._by_name[found.name]
         if heading := self._headings.get(Origin(file.path, found.line)):
@@ -228,7 +229,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
         return found
     keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
     with suppress(FrontMatterError):  # the file then has no names of its own
-        for block in frontmatter.blocks(file.text):
+        for block in frontmatter_edit.blocks(file.text):
             found += [(start, start + len(block.text))] if block.key in keys else []
             start += len(block.text)
     return found
@@ -237,7 +238,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
 def _line_of(text: str, key: str, name: str) -> int:
     """Return the line of a name in a list of the front matter."""
     try:
-        block = next(block for block in frontmatter.blocks(text) if block.key == key)
+        block = next(block for block in frontmatter_edit.blocks(text) if block.key == key)
     except (FrontMatterError, StopIteration):
         return 1
     return block.line + next((n for n, line in enumerate(block.text.split("\n")) if name in line), 0)

@@ -122,8 +122,7 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     """Return the present or last path of a record; raises MemctlError if it never existed.
 
-    A present record with the id is preferred to a deleted one that had it, and that to a record with the id as an
-    alias.
+    A present record with the id comes first, then a deleted one that had the id, then a record with the id as an alias.
     """
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)
@@ -138,7 +137,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
         if ids.id_in_path(fault.path) == wanted:
             return fault.path
     snapshot.withheld.refuse_record(wanted)
-    renamed = {record.memory_id for record in snapshot.with_former_id(wanted)}
+    renamed = {record.memory_id for record in snapshot.catalogue.with_alias(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
     for tracked in history.paths_gone(memory.repository, folder, batches.latest(memory)):
         path = tracked[len(memory.prefix) + 1 :]
@@ -169,7 +168,7 @@ def _memory_id(memory: Memory, path: str) -> str:
 
 
 def text_at(memory: Memory, path: str, revision: str | None) -> str:
-    """Return the text of a record at a revision, or with None its last text in Git.
+    """Return the text of the record at `path` in a revision, or with None its last text in Git.
 
     Raises MemctlError if the record did not exist there, or if that text is not a valid record.
     """
@@ -276,7 +275,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     writes, deletes = [], []
     for write in entry.change.writes:
         now = texts[write.path] if write.path in texts else journal.text_at(memory.folder, write.path)
-        text = _merged(write, now)
+        text = _merge_change(write, now)
         if text is None:
             clashes += _difference(memory.tracked(write.path), ("now", now), ("undone", write.text))
         else:
@@ -299,7 +298,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     return msgspec.structs.replace(entry.change, writes=tuple(writes), deletes=tuple(deletes))
 
 
-def _merged(write: Write, now: str | None) -> str | None:
+def _merge_change(write: Write, now: str | None) -> str | None:
     """Return the text that a file has with the change too; None if that is unknown."""
     if now in (write.old, write.text):
         return write.text

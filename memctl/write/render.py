@@ -23,10 +23,11 @@ _FIRST = ("docs", "decisions", "issues", "states", "learnings", "sections", "det
 
 
 def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> tuple[Outcome, Comparison]:
-    """Render all documents, the sources' with new figures, and commit what changed; return the outcome and comparison.
+    """Render all documents and commit those that changed; return the outcome, and how documents differed before.
 
-    With `force` documents edited by hand are overwritten. With `docs: false` nothing is committed, and documents in Git
-    are removed from it. Raises MemctlError on a branch that has no documents.
+    The document of the sources gets new figures. With `force` documents edited by hand are overwritten. With
+    `no_commit` the commit is left to the user. With `docs: false` nothing is committed, and documents in Git are
+    removed from it. Raises MemctlError on a branch that has no documents.
     """
     if memory.config.docs and not documents.belong_here(memory, memory.config):
         raise MemctlError(

@@ -1,8 +1,8 @@
-"""`renumber`: giving every record, page and heading that shares its name a new one, and correcting the references.
+"""`renumber`: giving each record, page and heading that shares a name a new name, and correcting the references.
 
-A reference means the thing that its writer could know: the other one was not in the writer's history. A link between
-records says more, since both ends have it. References that stay unclear are reported and left unchanged; they then mean
-the thing that kept the name.
+A reference means that one of two things with a shared name which its writer could know: the other was not in the
+writer's history. A link between records says more, since both ends have it. References that stay unclear are reported
+and left unchanged; they then mean the thing that kept the name.
 
 What a renumbering within a merge wrote is staged, so that `git commit` concludes the merge with it, provided that each
 of its files was on disk as it was staged (or in conflict). Otherwise somebody is working on a file, and nothing is
@@ -43,11 +43,11 @@ _SHOWN = 3  # of those renamed, in the subject of the commit
 
 
 class SeparateRecord(msgspec.Struct, frozen=True):
-    """A record without a file of its own, because a merge found another record at its path: that path, and its text.
+    """A record without a file of its own, because a merge found another record at its `path`; `text` is its text.
 
-    `package` is the text of a handoff's package, which has no file then either. With `base` the record has a file
-    elsewhere, and Git merged one side's version of it into the other record: `text` is that version, to be merged into
-    the record's file with the ancestor `base`.
+    `package` is the text of a handoff's package, which has no file then either. `base` is None unless the record has a
+    file elsewhere, and Git merged one side's version of it into the other record: then `text` is that version, to be
+    merged into the record's file with the ancestor `base`.
     """
 
     path: str
@@ -57,11 +57,12 @@ class SeparateRecord(msgspec.Struct, frozen=True):
 
 
 class Renumbering(msgspec.Struct, frozen=True):
-    """A planned renumbering: the change, the things that it renames, and the unclear references.
+    """A planned renumbering: the change of files, the things that it renames, and the references that are unclear.
 
-    `returned` are pairs of a path and an id: a merge brought back the record's file under its old name, and the record
-    has that id now; only a person can say which file is better. `lost` are pairs of a path and a replaced value there:
-    Git had merged changes of that record into another's file.
+    `returned` are pairs of a file's path and the id that the record in it has now: a merge brought the file back under
+    its old name beside the renamed one, and only a person can say which is better. `lost` are pairs of a record's path
+    and a value there that was replaced, when changes that Git had merged into another record's file were moved to the
+    record's own.
     """
 
     change: Change
@@ -72,15 +73,16 @@ class Renumbering(msgspec.Struct, frozen=True):
 
 
 def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecord] = ()) -> Renumbering:
-    """Rename all but one of the things that share a name, and rewrite the references to them.
+    """Rename all but one of the records, pages and headings that share a name, and rewrite the references to them.
 
-    References that other clones made to former names are corrected, too. `apart` are records that a merge left without
-    a file of their own: each gets one, and of several with one path the record with the earliest memory_id keeps it.
+    `history` says which of them a writer knew. References that other clones made to former names are corrected, too.
+    `apart` are records that a merge left without a file of their own: each gets one, and of several with one path the
+    record with the earliest memory_id keeps the path.
     """
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
     records = list(_records(snapshot, apart))
-    returned = _returned(snapshot)
+    returned = _renamed_back(snapshot)
     records = [file for file in records if file.path not in returned]
     holders = id_collisions.of_records([file.record for file in records if file.record])
     holders += [*id_collisions.of_pages(snapshot, history), *id_collisions.of_headings(snapshot, history)]
@@ -102,7 +104,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
-    change = msgspec.structs.replace(_told(holders), writes=writes, deletes=deletes)
+    change = msgspec.structs.replace(_commit_change(holders), writes=writes, deletes=deletes)
     return Renumbering(change, renamed, tuple(rewriting.unclear), tuple(returned.items()), lost)
 
 
@@ -118,7 +120,7 @@ def _bring_home(
         yield from ((path, one) for one in merged.lost)
 
 
-def _returned(snapshot: Snapshot) -> dict[str, str]:
+def _renamed_back(snapshot: Snapshot) -> dict[str, str]:
     """Return the files of records from before they were renamed, each with the id that its record has now."""
     now = {(record.memory_id, alias): record.id for record in snapshot.records for alias in record.aliases}
     pairs = ((record.path, now.get((record.memory_id, record.id))) for record in snapshot.records)
@@ -128,8 +130,8 @@ def _returned(snapshot: Snapshot) -> dict[str, str]:
 def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateRecord]:
     """Return the records that have no file of their own because a merge found two different records at one path.
 
-    Git may have taken one for the other, renamed. Then the common ancestor is the same record as one of theirs, which
-    has a file elsewhere.
+    Git may take one record for the other, renamed, and merge a version of it into the other's file. That version is
+    returned with `base` set; the record itself has a file elsewhere.
     """
     homes = {record.memory_id for record in snapshot.records}
     unmerged = index.unmerged(memory.repository, memory.prefix)
@@ -212,7 +214,7 @@ def _text(snapshot: Snapshot, path: str) -> str | None:
         return None
 
 
-def _told(holders: Sequence[Holder]) -> Change:
+def _commit_change(holders: Sequence[Holder]) -> Change:
     """Return what the commit says: who was renamed, and who keeps the name."""
     renamed = [holder for holder in holders if holder.moves]
     kept = {holder.name: holder.title for holder in holders if holder.now == holder.name}
@@ -233,7 +235,7 @@ class StagedMerge(msgspec.Struct, frozen=True):
     """The result of staging a renumbering within a merge: the `staged` paths below `.memory/`.
 
     If nothing could be staged, `why` is the reason. `conflicts` are paths, relative to the worktree's top, that are
-    still in conflict; `warning` is about the documents.
+    still in conflict; `warning` is about documents that could not be rendered.
     """
 
     staged: tuple[str, ...] = ()
@@ -250,7 +252,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
         if not entries or not memory.repository.is_merging():
             return None
         paths = tuple(dict.fromkeys(path for entry in entries for path in entry.change.paths))
-        held = _held(memory, paths)
+        held = _staged_texts(memory, paths)
         if odd := [path for entry in entries for path in _edited(memory, entry.change, held)]:
             return StagedMerge(why=f"{memory.tracked(odd[0])} has changes that are not staged")
         try:
@@ -264,7 +266,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
     return StagedMerge(paths, conflicts=index.in_conflict(memory.repository), warning=warning)
 
 
-def _held(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:
+def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:
     """Return the staged texts of some files by path, None for one in conflict; what is not in the index is left out."""
     wanted = {memory.tracked(path): path for path in paths}
     entries = [entry for entry in index.entries(memory.repository, memory.prefix) if entry.path in wanted]
@@ -308,10 +310,10 @@ def _render(memory: Memory) -> str:
 
 
 class RenumberingResult(msgspec.Struct, frozen=True):
-    """The result of a renumbering: what was renamed, its outcome, and what was done for an unfinished merge.
+    """The result of a renumbering: its plan, the outcome of its write, and `within`, what was staged for a merge.
 
-    `within` is None without a merge, or if no commit was asked for. `settled` has a line for each ownership whose
-    reason has the new ids.
+    `within` is None if no merge is unfinished, or if no commit was asked for. `settled` has a line for each ownership
+    whose reason has the new ids.
     """
 
     made: Renumbering
@@ -332,10 +334,11 @@ def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
 
     outcome = transaction.carry_out(memory, plan, options)
     within = None if options.dry_run or options.no_commit else stage_merge(memory)
-    return RenumberingResult(made[0], outcome, within, () if options.dry_run else tuple(_settled(memory, made[0])))
+    settled = [] if options.dry_run else _settle_ownership(memory, made[0])
+    return RenumberingResult(made[0], outcome, within, tuple(settled))
 
 
-def _settled(memory: Memory, made: Renumbering) -> list[str]:
+def _settle_ownership(memory: Memory, made: Renumbering) -> list[str]:
     """Let the reasons of ownerships have the new ids of handoffs."""
     if not any(one.record and one.record.memory_type == HANDOFF.name for one in made.renamed):
         return []

@@ -31,8 +31,8 @@ def plan(
 ) -> tuple[Memory, Change]:
     """Return the future memory in the worktree's root (with `here`: in `start`), and the Change that creates it.
 
-    `docs` is that setting of config.yaml, "" for the default. Raises MemctlError if there is a memory already, or if
-    the folder is another tool's.
+    `project` is the project's name, None for the folder's. `docs` is the value of the setting `docs` in config.yaml, ""
+    for the default. Raises MemctlError if there is a memory already, or if the folder `.memory` is another tool's.
     """
     repository = open_repository(start)
     parent = start.resolve() if here else repository.top
@@ -50,7 +50,7 @@ def plan(
 
 
 def plan_documents(memory: Memory, value: str) -> Change:
-    """Return the Change that sets `docs` in config.yaml."""
+    """Return the Change that sets `docs` in config.yaml to `value`."""
     text = files.read(memory.folder, CONFIG)
     kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
     changed = kept + _documents_lines(memory.repository, value)

@@ -1,8 +1,8 @@
-"""Save the state of a task: as a checkpoint, on top of the one before and with records, files and events; or into the
-record of a state.
+"""Saving the state of a task: as a checkpoint, or into a state record.
 
-A plan that was interrupted must not read like finished work to the next window, and finished work not like a plan
-(rules.md#checkpoints): `progress` decides which status a step may get.
+A checkpoint continues the one before, and gets files and events. A plan that was interrupted must not read like
+finished work to the next window, and finished work not like a plan (rules.md#checkpoints): `task/progress.py` decides
+which status a step may get.
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ _FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options for saving a checkpoint.
 
-    `workflow` "" means the one of the agent at work (`versions.workflow_for`). `base` is the version or id of the
-    checkpoint that the state continues, "" for the newest in this worktree. `window` is the number of the context
-    window, None for the session's own. If the state `is_whole`, it replaces the one before, and steps that it does not
-    name are dropped unless they are done; else it adds to it. `dropped` are steps to remove. If the writer
-    `knows_files`, its list is complete; else Git's knowledge is added. `scs_size` and `aws_size` are sizes in tokens.
+    `workflow` is the checkpoint's, "" for that of the agent at work (`versions.workflow_for`). `base` is the version or
+    id of the checkpoint that the state continues, "" for the newest in this worktree. `window` is the number of the
+    context window, None for the session's own. `is_whole` says that the state replaces the one before, so that steps it
+    does not name are dropped unless they are done; otherwise it is added to that. `dropped` are steps to remove.
+    `knows_files` says that the state's list of files is complete; otherwise files that Git knows to be changed are
+    added. `scs_size` is the size of what all agents at work share, `aws_size` that of all that is in the window, in
+    tokens; None stands for the latest that is known.
     """
 
     workflow: str = ""
@@ -63,7 +65,10 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOptions) -> Change:
-    """Return the Change that adds a checkpoint; raises MemctlError if the base is stale, or if a value is wrong."""
+    """Return the Change that saves a state as a checkpoint; raises MemctlError for a stale base or a wrong value.
+
+    `given` is the state as its writer gives it.
+    """
     given = progress.normalise(given)
     if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in given.steps
                  if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
@@ -106,11 +111,12 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
 def update(
     snapshot: Snapshot, reference: str, values: Mapping[str, Any], saved: TaskState | None, completion: int | None
 ) -> Change:
-    """Return the Change that updates the record of a state with fields of its text and the progress of a checkpoint.
+    """Return the Change that updates a state record with new values and with the progress of a checkpoint.
 
-    Steps move as in a checkpoint, and new next actions replace those before; fields of the text that do not change stay
-    as they are written. The completion follows from the steps unless `completion` (percent) is given. Raises
-    MemctlError for a record that is not a state, and for a step that can't be moved.
+    `values` are the record's values by field, `saved` is the checkpoint's state, None for none. Steps move as in a
+    checkpoint, and new next actions replace those before; fields of the text that do not change stay as they are
+    written. The completion follows from the steps unless `completion` (percent) is given. Raises MemctlError for a
+    record that is not a state, and for a step that can't be moved.
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
@@ -280,7 +286,10 @@ def _checkpoint(memory: Memory, number: Version, values: dict[str, Any]) -> Chec
 
 
 def note(memory: Memory, made: Checkpoint) -> None:
-    """Add the event that a checkpoint was saved to its workflow's events, so that earlier ones count as part of it."""
+    """Add the event "a checkpoint was saved" to the events of the checkpoint's workflow.
+
+    Events before it count as part of the checkpoint from then on.
+    """
     name = made.checkpoint_id
     fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
     task_events.emit(memory, made.workflow_id, fields)
@@ -289,8 +298,10 @@ def note(memory: Memory, made: Checkpoint) -> None:
 def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
     """Save the state of a task as a checkpoint, and return it with the outcome of the write.
 
-    With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. Raises MemctlError if
-    the base is stale, or if a value is wrong. If the event can't be added to the stream, the outcome has a warning.
+    `given` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
+    write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. Raises
+    MemctlError if the base is stale, or if a value is wrong. If the event can't be added to the stream, the outcome has
+    a warning.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), given, how), options)
     write = outcome.change.writes[0]

@@ -1,8 +1,8 @@
 """The one write path: the function that changes the memory and makes commits.
 
-Under the lock it finishes what was interrupted, lets the operation read the memory and return a Change, notes that in
-the journal, writes the files, and commits exactly those. If the commit can't be made, the files stay, and the change is
-pending with its message.
+Under the lock it finishes interrupted writes, lets the operation read the memory and return a Change, notes the Change
+in the journal, writes the files, and commits exactly those. If the commit can't be made, the files stay, and the change
+is pending with its message.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ Plan = Callable[[Sequence], Change]
 
 
 def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Write and commit the Change that `plan` returns; `plan` is called under the lock with the sequence of new ids.
+    """Write and commit the Change that `plan` returns, and return the outcome.
 
-    What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing is written.
+    `plan` is called under the lock with the sequence of new ids, after interrupted writes and handoffs were finished.
+    Raises MemctlError if the change is refused; then nothing is written.
     """
     if not options.dry_run and any((memory.private / place.STEPS).glob("*.json")):
         from memctl.write import two_phase  # most memories have no such step
@@ -47,9 +48,9 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """Write and commit a change without finishing interrupted handoffs first.
+    """Write and commit the Change that `plan` returns, without finishing interrupted handoffs first.
 
-    `two_phase`, which finishes them, uses it for the records of handoffs.
+    `two_phase`, which finishes handoffs, writes their records with it.
     """
     with (
         lock.hold(memory.repository.shared / "lock") as last_held,
@@ -69,7 +70,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
             change = redact_file.without_credentials(change)
         change = guard.permit(memory, change, options.allow_owned)
-        _check(memory, change, options)
+        check(memory, change, options)
         advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
             return Outcome(change, advice=advice)
@@ -126,7 +127,7 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
     return Outcome(waiting[-1].change, pending="no commit was asked for", hint=hint, warning=warning)
 
 
-def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
+def check(memory: Memory, change: Change, options: WriteOptions) -> None:
     """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
     for write in change.writes:
         # A credential is redacted even if the mark makes the record too large.

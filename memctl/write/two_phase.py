@@ -17,7 +17,7 @@ from memctl.errors import MemctlError
 from memctl.git import commits, refs
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import entry_state, files, journal, lock, place
+from memctl.store import files, journal, lock, place
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
@@ -32,9 +32,9 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """An unfinished step: the commit that moves ownership ("" for none), the remote to push it to, and the change.
+    """A step that was begun: to move ownership by `commit` ("" for none) at `remote`, and to write `change`.
 
-    Ownership moves first. If it has moved, the record is still to be written; otherwise nothing has happened. `back`
+    Ownership moves first: if it has moved, the change is still to be written; otherwise nothing has happened. `back`
     says that the step is being undone.
     """
 
@@ -45,7 +45,7 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 class StepResult(msgspec.Struct, frozen=True):
-    """The result of a step: the outcome of its record, and of the change of the coordination state."""
+    """The result of a step: the outcome of writing its record, and of changing the coordination state."""
 
     written: Outcome
     agreed: ref_state.StateOutcome
@@ -54,10 +54,11 @@ class StepResult(msgspec.Struct, frozen=True):
 def carry_out(
     memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = ""
 ) -> StepResult:
-    """Make a change of the coordination state and one of the memory: both or none.
+    """Change the coordination state and the memory: both or neither.
 
     `plan` returns the next coordination state; `make` returns the Change of the memory, and is called for each state
-    that the plan was tried on. Raises MemctlError if either change is refused; then nothing has changed.
+    that `plan` was tried on. `write` writes that Change. With `remote` the state changes there first. Raises
+    MemctlError if either change is refused; then nothing has changed.
     """
     _refuse_unsafe(memory)
     terms = Terms(options.reason, options.dry_run)
@@ -94,9 +95,10 @@ def carry_out(
 
 
 def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list[str]:
-    """Finish or undo the interrupted steps of this worktree; return a line for each that says which.
+    """Finish or undo the interrupted steps of this worktree; return a line for each step that says which was done.
 
-    Steps that go to a remote are left alone unless `ask_remote`. Raises MemctlError if the remote can't be reached.
+    `write` writes the records. Steps that go to a remote are left alone unless `ask_remote`. Raises MemctlError if the
+    remote can't be reached.
     """
     if not unfinished_steps(memory):
         return []
@@ -221,7 +223,7 @@ def _abandon(memory: Memory, change: Change) -> None:
         restored = [Write(write.path, write.old, write.text) for write in writes if write.old is not None]
         gone = [write.path for write in writes if write.old is None]
         files.replace_all(memory.folder, files.prepare(memory.folder, restored), gone)
-        for entry in entry_state.entries(memory):
+        for entry in journal.entries(memory.pending):
             if entry.change.ids == change.ids and entry.change.op == change.op:
                 journal.drop(entry)
 

@@ -32,7 +32,7 @@ def undo(memory: Memory, revision: str | None) -> Change:
     if waiting := [entry for entry in entry_state.open_entries(memory) if not entry.undone]:
         name = entry_state.describe(waiting[-1])
         raise MemctlError(f"{name} waits for its commit", "`memctl commit` makes it, then it can be undone")
-    commit = _named(memory, revision) if revision else _latest(memory)
+    commit = _resolve_commit(memory, revision) if revision else _latest(memory)
     _refuse_others(memory, commit)
     before = trees.blobs_of(memory.repository, f"{commit.commit}^", commit.paths)
     after = trees.blobs_of(memory.repository, commit.commit, commit.paths)
@@ -58,7 +58,7 @@ def undo(memory: Memory, revision: str | None) -> Change:
     )
 
 
-def _named(memory: Memory, revision: str) -> Commit:
+def _resolve_commit(memory: Memory, revision: str) -> Commit:
     full = memory.repository.resolve(revision)
     found = history.commits(memory.repository, [memory.prefix], full, limit=1)
     if not found or found[0].commit != full:

@@ -25,7 +25,8 @@ def folder(repo: Path) -> Path:
 def test_an_import_reports_what_it_added_and_what_it_skipped(memctl: Memctl, folder: Path) -> None:
     result = memctl("import", "adr", str(folder))
     assert result.out == "DEC-2024-01-08-001 0001-first.md\n"
-    assert "skipped, because the name is not that of a record: 0000-template.md, README.md, index.md\n" in result.err
+    assert "skipped, because they are templates: 0000-template.md\n" in result.err
+    assert "skipped, because they are not decisions: README.md, index.md\n" in result.err
     data = memctl("import", "adr", str(folder), "--json").data
     assert (data["files"], data["known"], data["changed"]) == ({}, ["0001-first.md"], {})
     assert data["changed"] == {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memctl.exchange.adr_text import KEY
-from memctl.record import frontmatter
+from memctl.record import frontmatter, frontmatter_edit
 from tests.conftest import Memctl, commits, git
 
 EXAMPLES = Path(__file__).parent / "adr"
@@ -428,7 +428,7 @@ def test_a_record_can_not_name_a_path_outside_the_folder(repo: Path, memctl: Mem
     for number, name in enumerate(("../0001-x.md", ".git/hooks/0001-x.md", "/0001-x.md", "..\\0001-x.md", "x")):
         made = memctl("decide", f"Title {number}").out.split()[1]
         text = (repo / made).read_text()
-        odd = frontmatter.replace(text, {KEY: {**origin, "file": name}}, ())
+        odd = frontmatter_edit.replace(text, {KEY: {**origin, "file": name}}, ())
         (repo / made).write_text(odd)
     files = exported(memctl, tmp_path / "out")
     assert list(files) == [f"000{number + 1}-title-{number}.md" for number in range(5)]
@@ -439,7 +439,7 @@ def test_two_decisions_of_one_file_are_not_written_over_each_other(repo: Path, m
     made = memctl("decide", "From another clone")
     paths = [repo / path for path in (memctl("show", ids[0], "--json").data["records"][0]["path"], made.out.split()[1])]
     kept = frontmatter.read(paths[0].read_text())[0][KEY]
-    paths[1].write_text(frontmatter.replace(paths[1].read_text(), {KEY: kept}, ()))
+    paths[1].write_text(frontmatter_edit.replace(paths[1].read_text(), {KEY: kept}, ()))
     failed = memctl("export", "adr", str(tmp_path / "out"), code=1).err
     assert f"{ids[0]} and {made.id} would both be written to 0000-use-madr.md" in failed
     assert not (tmp_path / "out").exists()

@@ -12,7 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from memctl.git import message
-from memctl.record import content_fields, frontmatter, strict_yaml
+from memctl.record import content_fields, frontmatter, frontmatter_edit, strict_yaml
 from memctl.record.change import Change
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import KINDS, Field, Kind
@@ -261,34 +261,34 @@ any_file = st.one_of(by_hand, canonical_files)
 @QUICK
 @given(any_file)
 def test_replacing_nothing_changes_no_byte(text: str) -> None:
-    assert frontmatter.replace(text, {}, ORDER) == text
+    assert frontmatter_edit.replace(text, {}, ORDER) == text
 
 
 @QUICK
 @given(any_file, st.sampled_from(ORDER))
 def test_removing_what_is_not_there_changes_no_byte(text: str, key: str) -> None:
     assume(key not in frontmatter.read(text)[0])
-    assert frontmatter.replace(text, {key: None}, ORDER) == text
+    assert frontmatter_edit.replace(text, {key: None}, ORDER) == text
 
 
 @QUICK
 @given(canonical_files)
 def test_the_values_that_are_there_change_no_byte_of_a_canonical_file(text: str) -> None:
-    assert frontmatter.replace(text, frontmatter.read(text)[0], ORDER) == text
+    assert frontmatter_edit.replace(text, frontmatter.read(text)[0], ORDER) == text
 
 
 @QUICK
 @given(by_hand)
 def test_the_values_that_are_there_change_no_byte_of_any_file(text: str) -> None:
     values = {key: value for key, value in frontmatter.read(text)[0].items() if key in ORDER}
-    assert frontmatter.replace(text, values, ORDER) == text
+    assert frontmatter_edit.replace(text, values, ORDER) == text
 
 
 @MORE
 @given(any_file, st.sampled_from(sorted(CHANGES)), st.booleans())
 def test_a_change_of_one_key_leaves_all_others_alone(text: str, key: str, remove: bool) -> None:
     value = None if remove else CHANGES[key]
-    new = frontmatter.replace(text, {key: value}, ORDER)
+    new = frontmatter_edit.replace(text, {key: value}, ORDER)
     expected = {**frontmatter.read(text)[0], key: value}
     if remove:
         del expected[key]
@@ -301,7 +301,7 @@ def test_a_change_of_one_key_leaves_all_others_alone(text: str, key: str, remove
 def test_a_change_of_one_key_leaves_every_other_line_as_it_is(blocks: list[str], key: str) -> None:
     text = "---\n" + "".join(blocks) + "---\n"
     assume(readable(text))
-    new = frontmatter.replace(text, {key: CHANGES[key]}, ORDER)
+    new = frontmatter_edit.replace(text, {key: CHANGES[key]}, ORDER)
     others = "".join(block for block in blocks if not block.startswith(f"{key}:"))
     assert re.sub(rf"^{key}:.*\n(?:  - .*\n)*", "", new, count=1, flags=re.MULTILINE) == f"---\n{others}---\n"
 

@@ -12,13 +12,13 @@ from memctl.text.characters import encodable
 
 
 def test_an_error_names_the_argument_and_its_actual_type() -> None:
-    with pytest.raises(MemctlError, match=r"^tokens is a number, not bool$") as caught:
+    with pytest.raises(MemctlError, match=r"^tokens must be a number, not bool$") as caught:
         argument_checks.numbers(limit=5, tokens=True)
     assert caught.value.exit_code == USAGE
-    with pytest.raises(MemctlError, match=r"^goal is a text, not NoneType$"):
+    with pytest.raises(MemctlError, match=r"^goal must be a text, not NoneType$"):
         argument_checks.texts(goal=None)
     argument_checks.numbers_or_none(target=None, free=0.5)
-    with pytest.raises(MemctlError, match=r"^target is a number, not nan$"):
+    with pytest.raises(MemctlError, match=r"^target must be a number, not nan$"):
         argument_checks.numbers_or_none(target=float("nan"))
 
 

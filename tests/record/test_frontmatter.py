@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.record import frontmatter
+from memctl.record import frontmatter, frontmatter_edit
 from memctl.record.errors import FrontMatterError
 
 HAND = """---
@@ -278,56 +278,56 @@ def test_anything_but_a_mapping_of_texts_is_an_error(line: str) -> None:
 
 
 def test_blocks_keep_comments_with_the_key_above() -> None:
-    found = {block.key: block for block in frontmatter.blocks(HAND)}
+    found = {block.key: block for block in frontmatter_edit.blocks(HAND)}
     assert found[""].text == "# written by hand\n"
     assert found["tags"].text == 'tags: [db, "on"]\n# why it matters\n'
     assert (found["x-origin"].line, found["note"].line) == (7, 15)
 
 
 def test_blocks_find_every_key_that_is_read() -> None:
-    assert [block.key for block in frontmatter.blocks(HAND) if block.key] == list(frontmatter.read(HAND)[0])
+    assert [block.key for block in frontmatter_edit.blocks(HAND) if block.key] == list(frontmatter.read(HAND)[0])
 
 
 def test_blocks_joined_are_the_head() -> None:
-    assert "".join(block.text for block in frontmatter.blocks(HAND)) == frontmatter.split(HAND)[0]
+    assert "".join(block.text for block in frontmatter_edit.blocks(HAND)) == frontmatter.split(HAND)[0]
 
 
 def test_replace_changes_one_line_only() -> None:
-    new = frontmatter.replace(HAND, {"status": "superseded"}, ORDER)
+    new = frontmatter_edit.replace(HAND, {"status": "superseded"}, ORDER)
     assert new == HAND.replace("status: accepted\n", "status: superseded\n")
 
 
 def test_replace_keeps_the_comment_below_a_key() -> None:
-    new = frontmatter.replace(HAND, {"tags": ["x"]}, ORDER)
+    new = frontmatter_edit.replace(HAND, {"tags": ["x"]}, ORDER)
     assert new == HAND.replace('tags: [db, "on"]\n', "tags:\n  - x\n")
 
 
 @pytest.mark.parametrize("nothing", [None, []])
 def test_replace_removes_a_key_but_not_the_comment_below_it(nothing: Any) -> None:
-    new = frontmatter.replace(HAND, {"tags": nothing}, ORDER)
+    new = frontmatter_edit.replace(HAND, {"tags": nothing}, ORDER)
     assert new == HAND.replace('tags: [db, "on"]\n', "")
 
 
 def test_removing_a_key_that_is_not_there_changes_nothing() -> None:
-    assert frontmatter.replace(HAND, {"severity": None}, ORDER) == HAND
+    assert frontmatter_edit.replace(HAND, {"severity": None}, ORDER) == HAND
 
 
 def test_replace_with_the_values_that_are_there_changes_nothing() -> None:
     """An edit that changes nothing yields no diff, however the value is written."""
     values = frontmatter.read(HAND)[0]
     for key in ("id", "title", "tags", "status"):
-        assert frontmatter.replace(HAND, {key: values[key]}, ORDER) == HAND
+        assert frontmatter_edit.replace(HAND, {key: values[key]}, ORDER) == HAND
 
 
 @pytest.mark.parametrize("line", ["og:image: cover.png", "-odd: 1", "a.b: 1", '"a\\"b": 1', "'it''s': 1", "? odd\n: 1"])
 def test_replace_keeps_an_unknown_key_of_any_spelling(line: str) -> None:
-    new = frontmatter.replace(head("title: a", line, "status: accepted"), {"title": "b"}, ORDER)
+    new = frontmatter_edit.replace(head("title: a", line, "status: accepted"), {"title": "b"}, ORDER)
     assert new == head("title: b", line, "status: accepted")
 
 
 def test_replace_is_not_misled_by_a_key_inside_of_a_quoted_text() -> None:
     text = head('note: "one', 'status: two"', "status: accepted")
-    assert frontmatter.read(frontmatter.replace(text, {"status": "rejected"}, ORDER))[0] == {
+    assert frontmatter.read(frontmatter_edit.replace(text, {"status": "rejected"}, ORDER))[0] == {
         "note": "one status: two",
         "status": "rejected",
     }
@@ -341,23 +341,25 @@ def test_keys_that_are_all_indented_are_refused() -> None:
 
 def test_a_new_key_goes_behind_the_nearest_that_precedes_it() -> None:
     text = head("id: a", "# why", "status: b", "own: c")
-    assert frontmatter.replace(text, {"tags": ["x"]}, ORDER) == head(
+    assert frontmatter_edit.replace(text, {"tags": ["x"]}, ORDER) == head(
         "id: a", "# why", "status: b", "tags:\n  - x", "own: c"
     )
-    assert frontmatter.replace(text, {"title": "t"}, ORDER) == head("id: a", "# why", "title: t", "status: b", "own: c")
+    assert frontmatter_edit.replace(text, {"title": "t"}, ORDER) == head(
+        "id: a", "# why", "title: t", "status: b", "own: c"
+    )
 
 
 def test_a_new_key_that_has_no_place_goes_last() -> None:
-    assert frontmatter.replace(head("own: c", "id: a"), {"zeal": 1}, ORDER) == head("own: c", "id: a", "zeal: 1")
+    assert frontmatter_edit.replace(head("own: c", "id: a"), {"zeal": 1}, ORDER) == head("own: c", "id: a", "zeal: 1")
 
 
 def test_replace_keeps_a_file_that_ends_with_its_fence() -> None:
-    assert frontmatter.replace("---\na: 1\n---", {}, ORDER) == "---\na: 1\n---"
+    assert frontmatter_edit.replace("---\na: 1\n---", {}, ORDER) == "---\na: 1\n---"
 
 
 def test_replace_refuses_a_file_that_it_can_not_read() -> None:
     with pytest.raises(FrontMatterError):
-        frontmatter.replace(head("a: 1", "a: 2"), {"b": 1}, ORDER)
+        frontmatter_edit.replace(head("a: 1", "a: 2"), {"b": 1}, ORDER)
 
 
 def test_a_block_of_text_at_the_end_keeps_its_line_end() -> None:

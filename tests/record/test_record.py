@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.record import frontmatter, parser
+from memctl.record import frontmatter, frontmatter_edit, parser
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import ORDER, Record
@@ -125,7 +125,7 @@ def test_a_missing_field_is_named(name: str) -> None:
 )
 def test_a_wrong_value_is_named_with_its_line(name: str, value: Any) -> None:
     source = text(**{name: value})
-    assert faults(source) == [(next((b.line for b in frontmatter.blocks(source) if b.key == name), 1), name)]
+    assert faults(source) == [(next((b.line for b in frontmatter_edit.blocks(source) if b.key == name), 1), name)]
 
 
 def test_all_faults_are_reported_at_once() -> None:

@@ -126,4 +126,4 @@ def test_an_id_means_the_record_that_has_it_and_not_one_that_once_had_it() -> No
     snapshot = snapshots.snapshot([once, TWO])
     assert snapshot.find(TWO.id) == snapshot.resolve(TWO.id) == TWO
     assert snapshot.find("DEC-2025-11-04-008") == snapshot.resolve("dec-2025-11-04-008") == once
-    assert snapshot.with_former_id(TWO.id) == [once]
+    assert snapshot.catalogue.with_alias(TWO.id) == [once]

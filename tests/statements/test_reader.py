@@ -140,6 +140,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "as it is": lambda line: line,
     "behind a time": lambda line: line if line.startswith("[") else f"[2025-03-02T08:15:00Z] {line}",
     "behind a day": lambda line: f"2025-03-02 {line}",
+    "behind a day in bold": lambda line: f"- **2025-03-02**: {line}",
+    "behind a time in bold": lambda line: line if line.startswith("[") else f"**[2025-03-02T08:15:00Z]** {line}",
     "behind a bullet": lambda line: f"- {line}",
     "behind a star": lambda line: f"* {line}",
     "behind a dot": lambda line: f"\u25cf {line}",

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
@@ -19,7 +18,6 @@ from memctl.window import (
     EvictionPolicy,
     HealthSnapshot,
     PressureZone,
-    TaskState,
 )
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.messages.content import ContentBlock, ContentType
@@ -225,15 +223,13 @@ def test_a_progress_file_alone_tells_a_state_that_nothing_keeps(tmp_path: Path) 
         ContextWindowManager.from_config({"cross_window": {"progress_file": "p.md"}}, COUNTER, folder=tmp_path)
 
 
-def test_with_a_memory_files_are_copies_of_its_checkpoints(repo: Path) -> None:
+def test_with_a_memory_its_checkpoints_keep_the_state_and_named_files_are_told_as_unused(repo: Path) -> None:
     memory = open_memory(repo, {"MEMCTL_AGENT": "x"})
     given = {"cross_window": {"state_file": "state.json", "progress_file": "notes/progress.md"}}
     manager = ContextWindowManager.from_config(given, COUNTER, memory)
     manager.on_overflow([{"role": "user", "content": TASK}])
-    state = msgspec.json.decode((repo / "state.json").read_bytes(), type=TaskState)
-    assert (state.window_id, state.version) == (1, 1)
-    assert "Migrate the pool" in (repo / "notes/progress.md").read_text()
-    (repo / "state.json").write_text("no JSON")
+    assert "cross_window.state_file and progress_file: the memory's checkpoints keep the state" in manager.unused
+    assert not (repo / "state.json").exists()
     assert ContextWindowManager.from_config(given, COUNTER, memory).windows_created == 2
 
 

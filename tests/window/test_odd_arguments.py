@@ -102,7 +102,7 @@ def test_what_can_be_sent_is_counted_and_managed(given: Any) -> None:
 
 
 @pytest.mark.parametrize(("given", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_conversation_is_told(given: Any, why: str) -> None:
+def test_messages_of_wrong_shape_are_refused(given: Any, why: str) -> None:
     with pytest.raises(MemctlError) as caught:
         Conversation.parse(given, COUNTER)
     assert caught.value.message.startswith(why)
@@ -147,8 +147,8 @@ def test_half_a_pair_in_a_result_is_counted_and_summed_up() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (None, "state is a TaskState, not NoneType"),
-        ({"task_goal": "Move it"}, "state is a TaskState, not dict"),
+        (None, "state must be a TaskState, not NoneType"),
+        ({"task_goal": "Move it"}, "state must be a TaskState, not dict"),
         (w.TaskState(goal="Move it", decisions="use a queue"), "the state can't be kept: decisions"),  # type: ignore[arg-type]
         (w.TaskState(goal=None), "the state can't be kept: goal"),  # type: ignore[arg-type]
         (w.TaskState(goal="Move it", window_id="1"), "the state can't be kept: window_id"),  # type: ignore[arg-type]
@@ -179,54 +179,78 @@ def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
     messages: Any = long_talk(3).messages
     none: Any = None
     engine, evictor, budget = w.CompressionEngine(COUNTER), w.EvictionEngine(counter=COUNTER), w.TokenBudgetManager()
-    yield "result None", lambda: a_manager().on_tool_result("Bash", none), "result is a text, not NoneType"
-    yield "result bytes", lambda: a_manager().on_tool_result("Bash", b"x"), "result is a text, not bytes"  # type: ignore[arg-type]
-    yield "tool None", lambda: a_manager().on_tool_result(none, "x"), "tool_name is a text"
-    yield "arguments as JSON", lambda: a_manager().on_tool_result("Bash", "x", "{}"), "arguments is a mapping, not str"  # type: ignore[arg-type]
-    yield "no usage", lambda: a_manager().on_turn_end(none), "tokens is a number, not NoneType"
-    yield "reported as text", lambda: a_manager().on_turn_start(messages, "5"), "model_reported_tokens is a number"  # type: ignore[arg-type]
-    yield "config as dict", lambda: w.ContextWindowManager(COUNTER, {"max_context_tokens": 5}), "config is a WindowC"  # type: ignore[arg-type]
+    yield "result None", lambda: a_manager().on_tool_result("Bash", none), "result must be a text, not NoneType"
+    yield "result bytes", lambda: a_manager().on_tool_result("Bash", b"x"), "result must be a text, not bytes"  # type: ignore[arg-type]
+    yield "tool None", lambda: a_manager().on_tool_result(none, "x"), "tool_name must be a text"
+    yield (
+        "arguments as JSON",
+        lambda: a_manager().on_tool_result("Bash", "x", "{}"),
+        "arguments must be a mapping, not str",
+    )  # type: ignore[arg-type]
+    yield "no usage", lambda: a_manager().on_turn_end(none), "tokens must be a number, not NoneType"
+    yield "reported as text", lambda: a_manager().on_turn_start(messages, "5"), "model_reported_tokens must be a number"  # type: ignore[arg-type]
+    yield (
+        "config as dict",
+        lambda: w.ContextWindowManager(COUNTER, {"max_context_tokens": 5}),
+        "config must be a W",
+    )  # type: ignore[arg-type]
     yield "criteria as text", lambda: w.ContextWindowManager(COUNTER, task_success_criteria="it runs"), "task_success"
-    yield "a goal that is none", lambda: w.ContextWindowManager(COUNTER, task_goal=none), "task_goal is a text"
-    yield "counter by name", lambda: Conversation.parse(messages, "claude"), "counter is something with a method"  # type: ignore[arg-type]
-    yield "engine without", lambda: w.CompressionEngine(none), "counter is something with a method"
+    yield "a goal that is none", lambda: w.ContextWindowManager(COUNTER, task_goal=none), "task_goal must be a text"
+    yield "counter by name", lambda: Conversation.parse(messages, "claude"), "counter must be something with a method"  # type: ignore[arg-type]
+    yield "engine without", lambda: w.CompressionEngine(none), "counter must be something with a method"
     for name in ("summarize_results", "progressive_summarize", "compact_conversation"):
-        yield name, lambda name=name: getattr(engine, name)(messages), "conversation is a Conversation, not list"  # type: ignore[misc]
-    yield "cascade", lambda: engine.execute_cascade(messages, None, 5), "conversation is a Conversation, not list"
-    yield "cascade without target", lambda: engine.execute_cascade(a_conversation(), None, none), "target is a number"
-    yield "compressing None", lambda: engine.compress_tool_result("Bash", none), "result is a text, not NoneType"
-    yield "delegating None", lambda: engine.dispatch_to_sub_agent(none), "task_spec is a text"
-    yield "evict_from messages", lambda: evictor.evict_from(messages, 5), "conversation is a Conversation, not list"
-    yield "evict messages", lambda: evictor.evict(messages, 5), "a block is a ContentBlock, not dict"
-    yield "evict None", lambda: evictor.evict(a_conversation().blocks, none), "target_free_tokens is a number"
+        yield name, lambda name=name: getattr(engine, name)(messages), "conversation must be a Conversation"  # type: ignore[misc]
+    yield "cascade", lambda: engine.execute_cascade(messages, None, 5), "conversation must be a Conversation"
+    yield (
+        "cascade without target",
+        lambda: engine.execute_cascade(a_conversation(), None, none),
+        "target must be a n",
+    )
+    yield "compressing None", lambda: engine.compress_tool_result("Bash", none), "result must be a text, not NoneType"
+    yield "delegating None", lambda: engine.dispatch_to_sub_agent(none), "task_spec must be a text"
+    yield (
+        "evict_from messages",
+        lambda: evictor.evict_from(messages, 5),
+        "conversation must be a Conversation",
+    )
+    yield "evict messages", lambda: evictor.evict(messages, 5), "a block must be a ContentBlock"
+    yield "evict None", lambda: evictor.evict(a_conversation().blocks, none), "target_free_tokens must be a number"
     yield "protected", lambda: w.EvictionEngine(protected_types=["prompt"]), "there is no content type 'prompt'"
     yield "component", lambda: budget.check_before_add("results", 5), "there is no component 'results'"
-    yield "tokens", lambda: budget.check_before_add("tool_results", none), "tokens_to_add is a number"
-    yield "a turn of None", lambda: budget.record_turn(none), "tokens is a number, or a mapping by component"
-    yield "a window of None", lambda: w.TokenBudgetManager(none), "max_context_tokens is a number"
-    yield "allocations", lambda: w.TokenBudgetManager(9, [0.5]), "allocations is a mapping"  # type: ignore[arg-type]
-    yield "measuring None", lambda: w.ContextPressureMonitor().measure(none), "current_tokens is a number"
-    yield "adding nan", lambda: w.ContextPressureMonitor().update(float("nan")), "tokens is a number, not nan"  # type: ignore[arg-type]
-    yield "a monitor of None", lambda: w.ContextPressureMonitor(none), "max_context_tokens is a number"
-    yield "a threshold of None", lambda: w.Thresholds(red=none), "red is a number"
-    yield "model None", lambda: w.limit_of(none), "model is a text"
-    yield "window as text", lambda: w.compaction_point("200k"), "window is a number, not str"  # type: ignore[arg-type]
-    yield "texts None", lambda: a_conversation().replace(none), "texts is texts by the ids of blocks"
-    yield "a number for a text", lambda: a_conversation().replace({"0.0": 5}), "the text for 0.0 is a text or None"  # type: ignore[dict-item]
-    yield "a note of None", lambda: w.Notes().write("bugs", none), "content is a text"
+    yield "tokens", lambda: budget.check_before_add("tool_results", none), "tokens_to_add must be a number"
+    yield "a turn of None", lambda: budget.record_turn(none), "tokens must be a number, or a mapping by component"
+    yield "a window of None", lambda: w.TokenBudgetManager(none), "max_context_tokens must be a number"
+    yield "allocations", lambda: w.TokenBudgetManager(9, [0.5]), "allocations must be a mapping"  # type: ignore[arg-type]
+    yield "measuring None", lambda: w.ContextPressureMonitor().measure(none), "current_tokens must be a number"
+    yield "adding nan", lambda: w.ContextPressureMonitor().update(float("nan")), "tokens must be a number, not nan"  # type: ignore[arg-type]
+    yield "a monitor of None", lambda: w.ContextPressureMonitor(none), "max_context_tokens must be a number"
+    yield "a threshold of None", lambda: w.Thresholds(red=none), "red must be a number"
+    yield "model None", lambda: w.limit_of(none), "model must be a text"
+    yield "window as text", lambda: w.compaction_point("200k"), "window must be a number"  # type: ignore[arg-type]
+    yield "texts None", lambda: a_conversation().replace(none), "texts must be texts by the ids of blocks"
+    yield "a number for a text", lambda: a_conversation().replace({"0.0": 5}), "the text for 0.0 must be a text"  # type: ignore[dict-item]
+    yield "a note of None", lambda: w.Notes().write("bugs", none), "content must be a text"
     yield "a metric", lambda: w.ContextHealthMonitor(metrics="utilization"), "there is no metric 'u'"
-    yield "evicted None", lambda: w.ContextHealthMonitor().record_eviction(none), "count is a number"
+    yield "evicted None", lambda: w.ContextHealthMonitor().record_eviction(none), "count must be a number"
     log = w.AuditLog(Path("never-written.jsonl"), lambda: "2025-11-04T14:32:00Z")
     yield "a turn that is not a number", lambda: log.record("e", "d", turn="x"), "this is not a decision: "
-    yield "a simulation of messages", lambda: w.Simulation(messages, COUNTER), "a block is a ContentBlock, not dict"
-    yield "a budget of None", lambda: w.Simulation((), COUNTER).replay("fifo", none), "budget is a number"
-    yield "no blocks", lambda: evictor.evict(none, 5), "blocks is a list of ContentBlock, not NoneType"
-    yield "a context of messages", lambda: w.ContextHealthMonitor().evaluate_fidelity(messages, "x"), "original is a te"
-    yield "facts as a text", lambda: w.Question("Where?", facts="here"), "facts is a tuple of texts"  # type: ignore[arg-type]
+    yield (
+        "a simulation of messages",
+        lambda: w.Simulation(messages, COUNTER),
+        "a block must be a ContentBlock, not dict",
+    )
+    yield "a budget of None", lambda: w.Simulation((), COUNTER).replay("fifo", none), "budget must be a number"
+    yield "no blocks", lambda: evictor.evict(none, 5), "blocks must be a list of ContentBlock, not NoneType"
+    yield (
+        "a context of messages",
+        lambda: w.ContextHealthMonitor().evaluate_fidelity(messages, "x"),
+        "original must",
+    )
+    yield "facts as a text", lambda: w.Question("Where?", facts="here"), "facts must be a tuple of texts"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("call", "why"), [one[1:] for one in wrong()], ids=[one[0] for one in wrong()])
-def test_an_argument_of_the_wrong_kind_is_told_by_its_name(call: Callable[[], Any], why: str) -> None:
+def test_argument_of_wrong_type_is_named_in_the_error(call: Callable[[], Any], why: str) -> None:
     with pytest.raises(MemctlError) as caught:
         call()
     assert caught.value.message.startswith(why)
@@ -252,4 +276,4 @@ def test_a_type_of_content_is_protected_by_itself_as_by_its_name() -> None:
 
 def test_an_answer_of_a_sub_agent_of_the_wrong_kind_is_a_failure_of_it() -> None:
     engine = w.CompressionEngine(COUNTER, dispatcher=lambda task, context: "done")  # type: ignore[arg-type,return-value]
-    assert "its answer is a SubAgentAnswer, not str" in engine.dispatch_to_sub_agent("look").refused
+    assert "its answer must be a SubAgentAnswer, not str" in engine.dispatch_to_sub_agent("look").refused

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memctl.git import message
-from memctl.store import access
+from memctl.store import access, access_folding
 from tests.conftest import NOW, Memctl, changed_in, commits, git, process, strides
 from tests.write import aged, killed
 
@@ -250,10 +250,10 @@ def test_access_counts_move_into_the_records(repo: Path, memctl: Memctl, old: Me
 
 def test_what_is_counted_while_counts_are_folded_is_kept(tmp_path: Path) -> None:
     access.count(tmp_path, ["a", "b", "b"], NOW)
-    assert access.start_folding(tmp_path, {"a": (1, 11), "b": (2, 2)})
+    assert access_folding.start(tmp_path, {"a": (1, 11), "b": (2, 2)})
     access.count(tmp_path, ["a", "c"], NOW)
-    access.finish_folding(tmp_path, {"a": 11, "b": 2})
-    access.finish_folding(tmp_path, {"a": 11, "b": 2})
+    access_folding.finish(tmp_path, {"a": 11, "b": 2})
+    access_folding.finish(tmp_path, {"a": 11, "b": 2})
     assert access.counts(tmp_path) == {"a": (1, NOW), "c": (1, NOW)}
 
 
@@ -262,10 +262,10 @@ def test_a_folding_that_wrote_nothing_is_forgotten(repo: Path, memctl: Memctl) -
     memctl("show", made.id)
     shared = repo / ".git" / "memctl"
     (memory_id,) = access.counts(shared)
-    access.start_folding(shared, {memory_id: (1, 1)})
+    access_folding.start(shared, {memory_id: (1, 1)})
     memctl("maintain")
     assert "access_count: 1\n" in (repo / made.out.split()[1]).read_text()
-    assert access.unfinished_folding(shared) == access.counts(shared) == {}
+    assert access_folding.unfinished(shared) == access.counts(shared) == {}
 
 
 def test_a_folding_that_was_written_and_not_finished_counts_nothing_twice(repo: Path, memctl: Memctl) -> None:
@@ -274,7 +274,7 @@ def test_a_folding_that_was_written_and_not_finished_counts_nothing_twice(repo: 
     memctl("show", made.id)
     shared = repo / ".git" / "memctl"
     (memory_id,) = access.counts(shared)
-    access.start_folding(shared, {memory_id: (2, 2)})
+    access_folding.start(shared, {memory_id: (2, 2)})
     file = repo / made.out.split()[1]
     file.write_text(file.read_text().replace("access_count: 0", "access_count: 2"))
     git(repo, "commit", "-qam", "what the killed run would have committed")

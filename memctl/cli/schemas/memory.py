@@ -57,6 +57,7 @@ _IMPORTED = {
     "files?": {str: str},
     "refused?": [str],
     "passed_over?": [str],
+    "templates?": [str],
     "next?": [STEP],  # of init
 }
 _LINK_REASON = {

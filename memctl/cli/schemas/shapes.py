@@ -22,7 +22,10 @@ class Constant(NamedTuple):
 
 
 def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a shape; add schemas that it refers to to `definitions`."""
+    """Return the JSON Schema of a shape.
+
+    The schemas to which it refers are added to `definitions`, by name.
+    """
     if isinstance(shape, Constant):
         return {"const": shape.value}
     if isinstance(shape, tuple):

@@ -134,8 +134,10 @@ def is_in(text: str) -> bool:
 
 
 def redact(text: str, *, strict: bool = True) -> str:
-    """Return a text with a mark such as `[redacted: GitHub token]` in place of each credential; marks are not
-    credentials."""
+    """Return a text with a mark such as `[redacted: GitHub token]` in place of each credential.
+
+    Marks that the text has already are not taken for credentials. `strict` is as in `find`.
+    """
     for _ in range(_PASSES):
         spans = find(text, strict=strict)
         if not spans:
@@ -179,8 +181,10 @@ def _without_marks(flat: str) -> str:
 
 @cache
 def mark_pattern() -> re.Pattern[str]:
-    """Return the pattern of redaction marks with the name of a rule, past or present; other bracketed words may be
-    secret."""
+    """Return the pattern of redaction marks: `[redacted: RULE]` with the name of a rule, past or present.
+
+    Other words in such brackets may be secret.
+    """
     names = {RANDOM, GIVEN, *(rule.name for rule in rules.table())}
     new = "|".join(map(re.escape, sorted(names)))
     return re.compile(rf"\\?\[(?:redacted: (?:{new})|blanked: [A-Za-z]{{2,12}}(?: [A-Za-z]{{2,12}}){{0,5}})\\?\]")

@@ -1,5 +1,4 @@
-"""Decide whether a value that is assigned to a secret's name is a secret, and not a placeholder, a type, a call or a
-word.
+"""Decide whether a value that is assigned to a secret's name is a secret: no placeholder, type, call or word.
 
 Random words (keys) are distinguished from identifiers, paths and known kinds of ids. The measure is the share of
 *familiar* pairs among the pairs of neighbouring letters and digits of a word. Familiar are the 200 pairs of letters
@@ -54,7 +53,10 @@ def familiarity(word: str) -> tuple[float, float]:
 
 
 def is_random(word: str, fewest: int = _FEWEST_PAIRS) -> bool:
-    """Return whether a word looks like a random key: too few of its pairs of letters are familiar."""
+    """Return whether a word looks like a random key: too few of its pairs of letters are familiar.
+
+    A word with less than `fewest` pairs that count is not judged, and gives False.
+    """
     if len(set(word)) < _FEWEST_CHARACTERS or "EXAMPLE" in word:
         return False
     familiar, counted = familiarity(word)
@@ -245,10 +247,9 @@ def is_password(value: str, quoted: bool) -> bool:
 
 
 def is_setting(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a weak secret of letters and digits such as `kitten42`, and not a type or
-    identifier.
+    """Return whether a value may be a weak secret of letters and digits, such as `kitten42`.
 
-    `quoted` says that the value was in quotation marks.
+    A type or an identifier is none. `quoted` says that the value was in quotation marks.
     """
     value = _judged(value, quoted)
     if len(value) < _LEAST_PASSWORD or not is_mixed(value) or not _may_be_secret(value, quoted):

@@ -66,10 +66,10 @@ def _hints() -> dict[str, re.Pattern[str]]:
 
 
 def windows(flat: str, lower: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end offsets of parts of a text that may have a credential: whole lines, or pieces of long
-    ones.
+    """Yield the start and end offsets of parts of a text that may have a credential.
 
-    `flat` is the text with `?` for every character that is not ASCII, `lower` that in lower case. Pieces overlap.
+    A part is whole lines, or a piece of a long line; pieces overlap. `flat` is the text with `?` for every character
+    that is not ASCII, `lower` is `flat` in lower case.
     """
     done = first = last = 0
     for place in sorted(_places(flat, lower)):

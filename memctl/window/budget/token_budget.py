@@ -353,10 +353,11 @@ def window(conversation: Conversation, utilization: float) -> float:
 
 
 def managed_window(conversation: Conversation, utilization: float, budgets: TokenBudgetManager) -> float:
-    """Return the tokens of the window to manage, of which a conversation fills the fraction `utilization` (0 to 1).
+    """Return how large a window is to be taken for when it is managed, in tokens of the conversation's counter.
 
-    Every window keeps 4,000 tokens for the answer. If a window is so small that this room begins below the orange zone,
-    where no step of the cascade would run, the size returned is smaller, so that orange begins where the room does.
+    The conversation fills the fraction `utilization` (0 to 1) of the window. The result is the size of the window, or
+    less for a small one: 4,000 tokens stay free for the answer, and if they begin below the orange zone, where no step
+    of the cascade would run, the result is so much smaller that orange begins where they do.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 

@@ -39,7 +39,8 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
     """Have a sub-agent do the first open subtask worth its own window, and add its summary behind the last message.
 
     `done` is the cascade so far; it is returned with this step, unchanged if its target is reached or the engine has no
-    dispatcher. `goal` is the task's. `given` has the subtasks that were delegated before, and gets the new one.
+    dispatcher. `goal` is the goal of the task. `given` has the subtasks that were delegated before, and gets the new
+    one.
     """
     conversation = done.conversation
     size, wanted = conversation.tokens, conversation.tokens - done.target
@@ -61,9 +62,9 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
 class Reduction:
     """A conversation made smaller, with two checks of what it lost.
 
-    `wanted` is what had to survive, and `lost` what of it did not. `listed` and `missed` are the result of the second
-    check, by an independent list (`checklist`) that no step of compression uses: what it names, and what of that is
-    gone.
+    `wanted` are the things that had to survive, and `lost` those of them that did not. The second check uses a list of
+    its own (`checklist`), which no step of compression uses: `listed` are the things on it, and `missed` those of them
+    that are gone.
     """
 
     cascade: Cascade
@@ -97,7 +98,7 @@ def reduce(
 ) -> Reduction:
     """Make a conversation smaller until it has at most `target` tokens, and check that what must survive did.
 
-    `steps` are the names of those that may run. A target out of reach is no error: all of these steps run then.
+    `steps` are the names of the steps that may run. A target out of reach is no error: all of these steps run then.
     """
     wanted = tuple(essentials.of_blocks(conversation.blocks))
     done = engine.run_steps(conversation, target, steps, evictor)

@@ -99,7 +99,7 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
     made = progress.advance(known, part, line=lambda text, _: one_line(text)).state
     state = msgspec.structs.replace(
         made,
-        said=newest(old.said, map(_said, happened.prompts[1:])),
+        said=newest(old.said, map(_users_words, happened.prompts[1:])),
         decisions=newest(old.decisions, [one.with_reasons for one in happened.decisions]),
         issues=newest(old.issues, map(one_line, happened.open_issues)),
         summary=tuple(map(one_line, happened.having(labels.STATE)[-3:])) or old.summary,
@@ -124,7 +124,7 @@ def _of_text(text: str) -> Digest:
     return Digest(state, found.get(events.LABELLED, ()), found.get(events.FINDINGS, ()))
 
 
-def _said(prompt: str) -> str:
+def _users_words(prompt: str) -> str:
     """Return a user's words: in full if they are short, else the beginning and what binds or names things."""
     text = one_line(prompt)
     if len(text) <= essentials.VERBATIM:

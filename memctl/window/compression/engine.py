@@ -97,13 +97,12 @@ class CompressionEngine:
         tool_name: str,
         output: str,
         arguments: Mapping[str, Any] | None = None,
-        needed: Collection[str] = (),
         whole: str = "",
     ) -> CompressionResult:
         """Sum up one result of a tool before it goes into the window.
 
-        Strings in `needed` stay; `whole` is a sentence on how to get the whole result. A result is refused, and stays
-        as it is, if it has at most the threshold's tokens, or if less than 10 % would be saved.
+        `whole` is a sentence on how to get the whole result. A result is refused, and stays
+        as it is, if it has at most as many tokens as the engine's `threshold`, or if less than 10 % would be saved.
         """
         from memctl.window.compression.model import Text, call_counts, result_by
         from memctl.window.results import summary
@@ -117,14 +116,14 @@ class CompressionEngine:
             what = f"the output of the tool {tool_name!r}"
             asked = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
             answer = self.model.shorter([asked]).get("1", "")
-            text = result_by(answer, self.model.name, tool_name, arguments or {}, output, needed) if answer else ""
+            text = result_by(answer, self.model.name, tool_name, arguments or {}, output) if answer else ""
             tokens = self._count(text)
             is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
             self.model.count(used=is_used, refused=bool(answer) and not is_used)
             if is_used:
                 return result_of(strategy, before, tokens, text, **call_counts(self.model))
         calls = call_counts(self.model)
-        made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed, whole=whole)
+        made = summary.summarize(tool_name, arguments or {}, output, self._count, whole=whole)
         if made is None:
             return refusal(strategy, before, "it would save less than 10 %", output, **calls)
         return result_of(strategy, before, made.tokens, made.text, **calls)
@@ -183,7 +182,7 @@ class CompressionEngine:
         return result_of(CompressionStrategy.NOTE_TAKING, self._count(whole), self._count(text), text)
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
-        """Have a sub-agent do a task with some context, and return its summary as a compression of its own tokens.
+        """Have a sub-agent do a task with some context; its summary is returned as a compression of the tokens it used.
 
         Refused without a dispatcher, if the sub-agent fails, and if its summary is empty or too long.
         """
@@ -201,9 +200,9 @@ class CompressionEngine:
     ) -> Cascade:
         """Make a conversation smaller until it has at most `target` tokens, by the steps that its utilisation allows.
 
-        The utilisation is of `max_tokens`; None allows all steps. They run cheapest first, each only while the target
-        is not reached: results are summed up, the `evictor` takes blocks out, older turns are shortened, the beginning
-        is compacted.
+        The utilisation is the share of `max_tokens` that the conversation has; None for `max_tokens` allows all steps.
+        The steps run cheapest first, each only while the target is not reached: results are summed up, the `evictor`
+        takes blocks out, older turns are shortened, the beginning is compacted.
         """
         check(conversation)
         argument_checks.numbers(target=target)

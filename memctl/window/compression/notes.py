@@ -62,7 +62,8 @@ class Notes:
     def for_context(self, count: Callable[[str], int], max_tokens: int = MAX_TOKENS) -> str:
         """Return notes as a text of at most `max_tokens`, by category, critical ones first, then the newest.
 
-        A note that does not fit is left out whole; the last line says how many are.
+        A note that does not fit is left out whole; the last line then says how many were left out. `count` counts the
+        tokens of a text.
         """
         chosen: set[int] = set()
         for number in sorted(range(len(self._notes)), key=self._rank):

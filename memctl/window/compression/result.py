@@ -28,10 +28,10 @@ class CompressionStrategy(Enum):
 class CompressionResult(msgspec.Struct, frozen=True):
     """The result of one compression: tokens before and after, their ratio (before / after), and the shorter text.
 
-    `fidelity_score` is the share of what must survive that did (0 to 1), None where nothing had to. `llm_calls_used` is
-    how often a model was asked, `llm_answers_used` and `llm_answers_refused` how many of its texts were used and
-    refused. `refused` is the reason if the compression was not made: both numbers of tokens are equal then, and the
-    ratio is 1.
+    `fidelity_score` is the share (0 to 1) of the things that must survive a compression which are left, None if there
+    are none. `llm_calls_used` is how often a model was asked, `llm_answers_used` and `llm_answers_refused` how many of
+    its texts were used and refused. `refused` is the reason if the compression was not made: both numbers of tokens are
+    equal then, and the ratio is 1.
     """
 
     strategy: CompressionStrategy
@@ -56,10 +56,10 @@ class Step(msgspec.Struct, frozen=True):
     """A step of the cascade, with the conversation's tokens before and after it.
 
     `wanted` are the tokens that were still to be freed when the step began. `refused` is the reason if nothing was
-    changed, `note` a remark. `fidelity` is the share of what must survive that did (0 to 1), `blocks` the number of
-    blocks changed, None for a compaction. `llm_calls` is how often a model was asked, `llm_used` and `llm_refused` how
-    many of its texts were used and refused. `changes` has each changed block; `policy` is that of an eviction, which
-    scored them.
+    changed, `note` a remark. `fidelity` is the share (0 to 1) of the things that must survive which are left, `blocks`
+    the number of blocks changed, None for a compaction. `llm_calls` is how often a model was asked, `llm_used` and
+    `llm_refused` how many of its texts were used and refused. `changes` has each changed block; `policy` is the
+    eviction policy that scored them, "" for other steps.
     """
 
     name: str

@@ -128,9 +128,9 @@ def checked_step(
 ) -> CompressionStep:
     """Return the step from one conversation to a shorter one, refused if it loses something or saves too little.
 
-    Nothing of `wanted` may be lost, and at least 10 % of the `touched` tokens have to be saved. `text` is the shorter
-    text, `blocks` are the ids of the blocks that it was made from, and `more` are further fields of the result. A
-    refused step has the conversation `before`.
+    Nothing of `wanted` may be lost. `touched` is the number of tokens that the step worked on, of which at least 10 %
+    have to be saved. `text` is the shorter text, `blocks` are the ids of the blocks that it was made from, and `more`
+    are further fields of the result. A refused step has the conversation `before`.
     """
     lost, saved = essentials.missing(wanted, after.blocks), before.tokens - after.tokens
     more["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None

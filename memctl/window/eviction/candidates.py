@@ -94,9 +94,9 @@ def _natural(identifier: str) -> tuple[tuple[str, int], ...]:
 class Placing(msgspec.Struct, frozen=True):
     """The settings by which placeholders of evicted blocks are made.
 
-    `placeholder` is the most tokens of one, and `least_gain` the fewest tokens that an eviction has to save.
-    `outline_share` is the share of a large result that stays as an outline. `where_kept` returns where the host keeps a
-    block. `known` caches placeholders by all that they depend on.
+    `placeholder` is the largest size of a placeholder in tokens, and `least_gain` the smallest number of tokens that
+    the eviction of a block has to save. `outline_share` is the share of a large result's tokens that stays as an
+    outline. `where_kept` returns where the host keeps a block. `known` caches placeholders by all that they depend on.
     """
 
     counter: TokenCounter
@@ -126,7 +126,7 @@ class Candidates:
         With `is_merging` similar blocks become one unit.
         """
         self.kept = dict(held)
-        found = self._merged(held, score) if is_merging else []
+        found = self._merge_units(held, score) if is_merging else []
         taken = {block.block_id for unit in found for block in unit.blocks}
         groups: dict[object, list[ContentBlock]] = {}  # the thinking of one message; every other block is alone
         for block in self._blocks:
@@ -158,7 +158,7 @@ class Candidates:
         gain = sum(block.token_count - recount(block, texts[block.block_id], self._how.counter) for block in group)
         return EvictionUnit(tuple(group), texts, gain, score, True) if gain >= self._how.least_gain else None
 
-    def _merged(self, held: Mapping[str, str], score: Score) -> list[EvictionUnit]:
+    def _merge_units(self, held: Mapping[str, str], score: Score) -> list[EvictionUnit]:
         def may_go(block: ContentBlock) -> bool:
             return not (block.block_id in held or block.is_call or self._is_placeholder(block))
 

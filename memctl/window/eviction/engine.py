@@ -97,7 +97,7 @@ class EvictionResult(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> dict[str, int]:
-        """The tokens of the blocks that stay, by the reason, the most tokens first."""
+        """The tokens of the blocks that stay, summed up by the reason why they stay, the largest sum first."""
         found: dict[str, int] = {}
         for one in self.kept:
             found[one.why] = found.get(one.why, 0) + one.tokens
@@ -191,7 +191,7 @@ class EvictionEngine:
         held = {**spared, **protected(known, turn, self._protected)}
         units = candidates.units(held, lambda block: score(block, situation), is_merging=is_merging)
         slack = 1.0 if own is None and self.policy in _WEIGHED else _ABOUT_AS_GOOD
-        chosen = self._merged(_chosen(units, target_free_tokens, slack), candidates)
+        chosen = self._with_merged_texts(_chosen(units, target_free_tokens, slack), candidates)
         self._forget(blocks)
         return self._result(known, units, chosen, candidates.kept, target_free_tokens, alike)
 
@@ -205,7 +205,7 @@ class EvictionEngine:
         result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **given)
         return conversation.replace(result.replacements), result
 
-    def _merged(self, chosen: list[EvictionUnit], candidates: Candidates) -> list[EvictionUnit]:
+    def _with_merged_texts(self, chosen: list[EvictionUnit], candidates: Candidates) -> list[EvictionUnit]:
         """Return the chosen units, those of alike blocks with what a model says of them."""
         asked = [unit for unit in chosen if unit.is_merged]
         if self.merge is None or not asked:
@@ -245,7 +245,7 @@ class EvictionEngine:
             placeholders_generated=sum(text is not None for text in replacements.values()),
             replacements=replacements,
             target_free_tokens=target,
-            evictions=[_changed(unit, block) for unit in chosen for block in unit.blocks],
+            evictions=[_changed_block(unit, block) for unit in chosen for block in unit.blocks],
             kept=[
                 KeptBlock(one.block_id, one.token_count, kept.get(one.block_id, why), scores.get(one.block_id))
                 for one in blocks
@@ -287,7 +287,7 @@ def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[Evicti
     return chosen
 
 
-def _changed(unit: EvictionUnit, block: ContentBlock) -> ChangedBlock:
+def _changed_block(unit: EvictionUnit, block: ContentBlock) -> ChangedBlock:
     """Return a block of a unit; what is left of the unit counts to its first."""
     left = sum(one.token_count for one in unit.blocks) - unit.gain if block is unit.blocks[0] else 0
     name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created

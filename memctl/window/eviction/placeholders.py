@@ -122,12 +122,12 @@ def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> st
     what = f"{EVICTED}{block.content_type.value} from turn {block.turn_created}"
     back = _back(evicted)
     heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
-    fitted = [_fitted(block, (head, found, back), most, counter) for head in dict.fromkeys(heads)]
+    fitted = [_fit_middle(block, (head, found, back), most, counter) for head in dict.fromkeys(heads)]
     if best := max(fitted, key=lambda one: one[0])[1]:
         return best
     named = f"{what} ({_label(evicted.call, 0)})." if evicted.call else f"{what}."
     tried = [(named, found, back), (heads[1], found, ""), (heads[1], "", back), (f"{what}.", "", "")]
-    return next((text for parts in tried if (text := _fitted(block, parts, most, counter)[1])), None)
+    return next((text for parts in tried if (text := _fit_middle(block, parts, most, counter)[1])), None)
 
 
 def shorten_arguments(call: ContentBlock, counter: TokenCounter) -> str | None:
@@ -150,7 +150,7 @@ def _short(value: Any) -> Any:
     return [_short(item) for item in value] if isinstance(value, list) else value
 
 
-def _fitted(block: ContentBlock, parts: tuple[str, str, str], most: int, counter: TokenCounter) -> tuple[int, str]:
+def _fit_middle(block: ContentBlock, parts: tuple[str, str, str], most: int, counter: TokenCounter) -> tuple[int, str]:
     """Return the three parts as one text, the one in the middle cut until it fits, and how many words of that are left.
 
     The text is "" if little of it would be left.

@@ -75,7 +75,7 @@ def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator
     for number, block in enumerate(blocks):
         names_here = found[number] - common
         if block.content_type in _REFERRING:
-            for meant, own in sorted(_meant(_exact(names_here), latest).items()):
+            for meant, own in sorted(_referenced_blocks(_exact(names_here), latest).items()):
                 if blocks[meant].turn_created < block.turn_created:
                     yield BlockReference(number, meant, frozenset(own))
         for name in names_here:
@@ -111,7 +111,7 @@ def _exact(names_here: Set[str]) -> Set[str]:
     return names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}
 
 
-def _meant(names_here: Iterable[str], latest: dict[tuple[bool, str], int]) -> dict[int, set[str]]:
+def _referenced_blocks(names_here: Iterable[str], latest: dict[tuple[bool, str], int]) -> dict[int, set[str]]:
     """Return the blocks that names mean, with these: of the model's own words the latest, and of all else
     the latest."""
     found: dict[int, set[str]] = {}

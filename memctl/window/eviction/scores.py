@@ -112,7 +112,8 @@ class Scoring(msgspec.Struct, frozen=True):
 class ScoringInput(msgspec.Struct, frozen=True):
     """What the score of a block depends on beside the block.
 
-    `task` are the words of the task, and `terms` returns those of a text. `similar` has, by the id of a block, the
+    `current_turn` is the number of the next request, and `numbers` are the settings. `task` are the words of the task,
+    `task_embedding` is its vector, and `terms` returns the words of a text. `similar` maps the id of a block to the
     newer block that it is like.
     """
 

@@ -11,8 +11,8 @@ policy evicts blocks. Regret is what it costs that an evicted block is needed la
   reference before it; references after it mean the new content.
 - A reference to a symbol that the placeholder's outline lists with its line costs the tokens of 40 lines.
 - Any other reference costs the tokens of the whole content. The content is put back at the end before the next request,
-  so it counts from then on, and can be evicted and regretted again. `saved` is less this cost. The requests that would
-  fetch the content are neither made nor counted.
+  so it counts from then on, and can be evicted and regretted again; this makes `Replay.saved` smaller. The requests
+  that would fetch the content are neither made nor counted.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Simulation:
         self._blocks = blocks
         self._counter = counter
         self._requests = list(_requests(blocks))
-        self._wanted = _wanted(blocks)
+        self._wanted_blocks = _wanted_blocks(blocks)
         sums = accumulate(sum(blocks[place].token_count for place in request.new) for request in self._requests)
         self.curve = tuple(tokens + _overhead(one) for tokens, one in zip(sums, self._requests, strict=True))
 
@@ -123,7 +123,7 @@ class Simulation:
                 window.begin_anew(request.turn)
                 tokens, again = window.tokens + _overhead(request), 0
             curve.append(tokens)
-            for place, names in self._wanted.get(request.turn, {}).items():
+            for place, names in self._wanted_blocks.get(request.turn, {}).items():
                 again_there = window.get_again(self._blocks[place], request.turn, names)
                 regrets, regret_tokens = regrets + (again_there > 0), regret_tokens + again_there
         return Replay(
@@ -229,7 +229,7 @@ def _part(content: str, outline: str, names: Collection[str]) -> str:
     return "\n".join(lines[number] for number in sorted(chosen))
 
 
-def _wanted(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
+def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
     """Of each turn the places of the blocks that it refers to and does not get again itself, with the names.
 
     A call gets again what the same call got before, and the files that it reads.

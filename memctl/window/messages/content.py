@@ -83,7 +83,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the block always stays: a system prompt, tool definition, message of the user, or block so marked."""
+        """Whether the block always stays: a system prompt, tool definition, user's message, or with `do_not_evict`."""
         return self.do_not_evict or self.content_type in _FIXED
 
 

@@ -1,8 +1,8 @@
-"""What agents have in their windows: shared slice, working sets, context debt, planned growth
-(rules.md#shared-context).
+"""What agents have in their windows: shared slice, working sets, context debt, planned growth.
 
-The shared slice of several contexts is the blocks that all of them have. Of a single context it is extracted: mission,
-phase and plan, open risks, unresolved decisions, anchors.
+The working set of an agent is its whole context, and its context debt is text in it that is repeated or outdated. The
+shared slice of several contexts is the blocks that all of them have. Of a single context it is extracted: mission,
+phase and plan, open risks, unresolved decisions, anchors (rules.md#shared-context).
 
 Values that nobody declares are measured from the log of earlier batches and the stream of events
 (`observations.measure_state`). A description file, YAML or JSON with all keys optional, replaces measured values:
@@ -50,7 +50,9 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The values of a description, declared or measured; a value of None is unknown."""
+    """What is known of agents' contexts beside their texts, declared in a description file or measured.
+
+    The module's docstring explains the values; a value of None is unknown."""
 
     threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
     remaining_budget: Tokens | None = None
@@ -188,7 +190,7 @@ def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
     """Return a sentence for each work of one context that waits for open work of another context.
 
     Such a sentence is `ISS-1 of a.md waits for ISS-2 of b.md`. The work of a context is the records that its mission,
-    inputs and next steps name by id.
+    inputs and next steps name by id; `work` tells which open records of the memory block them.
     """
     named = {one.name: _named_work(one) for one in contexts}
     known = {record.id: record for record in work.all}
@@ -247,10 +249,10 @@ _SECURITY = re.compile(
 
 
 class Tier(msgspec.Struct, frozen=True):
-    """The tier of summary to make of the shared slice, and why.
+    """The size of the summary to make of the shared slice, and why: the tier micro, phase or macro.
 
-    `most` are the tokens that the tier allows, `needs` those that one line of outcome for each long block takes.
-    `reduction` is the fraction of the slice that the summary saves.
+    `most` is the number of tokens that a summary of the tier may have, `needs` the number that one line of outcome for
+    each long block takes. `reduction` is the fraction of the slice that the summary saves.
     """
 
     name: str

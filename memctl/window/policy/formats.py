@@ -1,10 +1,11 @@
-"""Splits a text into blocks by its format: JSON and messages, XML, YAML, memctl's own lines, Markdown.
+"""Splits a text into blocks by its format: JSON and messages, XML, YAML, the lines of a short pack, Markdown.
 
 A boundary is what a reader sees as one: a heading, an empty line, a fence, a rule, an element, a key, a message. The
 format is found from the text; a text of no other format is read as Markdown.
 
-XML, YAML and memctl's lines become a tree, by elements or by indentation. Each leaf is a block; neighbouring short
-leaves of one parent are one block together. A leaf of several paragraphs is split like Markdown.
+XML, YAML and the lines of a pack in memctl's short form (they begin with MEMORY) become a tree, by elements or by
+indentation. Each leaf is a block; neighbouring short leaves of one parent are one block together. A leaf of several
+paragraphs is split like Markdown.
 """
 
 from __future__ import annotations

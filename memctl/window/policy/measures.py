@@ -111,8 +111,9 @@ _FIRST = 40  # blocks among which a text states its task
 class Measured(NamedTuple):
     """A block with its measures; `before` are the tokens of the blocks before it, `weight` is from 0 to 10.
 
-    `is_relevant` says whether it bears on the task. It is None where that is not judged: without a task, for what a
-    pack lists as not chosen, and for a block other than a record that must stay whatever the task is (`is_preserved`).
+    `is_relevant` says whether the block bears on the task. It is None where that is not judged: without a task, for
+    what a pack lists as not chosen, and for a block that does not bear on the task, is no record, and must stay
+    whatever the task is (`is_preserved`).
     """
 
     block: TextBlock

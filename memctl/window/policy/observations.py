@@ -1,5 +1,6 @@
-"""The log of batches, what it tells of the next batch, and the review of the threshold (rules.md#threshold-control).
+"""The log of batches of parallel work, what it tells of the next batch, and the review of the threshold.
 
+The threshold is the most tokens of the shared slice with which work may be parallel (rules.md#threshold-control).
 `memctl policy parallel` and `policy triggers` append a line of JSON for each batch that they judge. A log of another
 program has the same form:
 
@@ -52,10 +53,11 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One line of the log of batches: a batch, or a day of batches; `batch` is equal in lines on the same contexts.
+    """One line of the log of batches of parallel work: a batch, or a day of batches.
 
-    `scs`, `aws` and `delta` are tokens: of the shared slice, of the largest working set, and the set's growth since the
-    last batch. `debt` is a fraction, and `fired` has the numbers of the triggers that fired.
+    `scs`, `aws` and `delta` are tokens: of the shared slice, of the largest working set, and that set's growth since
+    the last batch. `debt` is the context debt as a fraction of the working set, and `fired` has the numbers of the
+    triggers that fired. `batch` is equal in lines on the same contexts.
     """
 
     date: str
@@ -201,11 +203,11 @@ def measure_state(observations: Sequence[Observation], events: Sequence[Workflow
 
 
 class Review(msgspec.Struct, frozen=True):
-    """The review of a threshold by the observations of seven days: figures, a decision, and the reason.
+    """The review of the shared slice's threshold by the log lines of seven days: figures, a decision, and the reason.
 
-    The decision is to raise, lower or keep the threshold. `median` is of the fraction of the threshold that the shared
-    slice fills, and `denial_rate` is the fraction of requests that were denied; both are None without data. `proposal`
-    is another threshold in tokens, or None.
+    The decision is to raise, lower or keep the threshold. `median` is the median of the fraction of the threshold that
+    the shared slice fills, and `denial_rate` is the fraction of requests that were denied; both are None without data.
+    `proposal` is another threshold in tokens, or None.
     """
 
     observations: int
@@ -224,7 +226,7 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def review(observations: Sequence[Observation], threshold: int) -> Review:
-    """Return the review of a threshold by the seven days up to the last observation."""
+    """Return the review of a threshold (tokens of the shared slice) by the seven days up to the last observation."""
     until = observations[-1].date if observations else ""
     since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
     week = [item for item in observations if item.date > since]

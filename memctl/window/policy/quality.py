@@ -1,7 +1,8 @@
 """The quality of a context: metrics with targets, triggers for a compression, and advice by line (rules.md#quality).
 
-Shares are of the tokens of all blocks; only density is of the whole text. Health is of blocks without markup, because
-its target, 80 %, and that of density, 75 %, can't both be met of one whole.
+A metric that is a share is a share of the tokens of all blocks; only density is a share of the whole text, and flow one
+of the blocks with text. Health does not count markup as useless: else a text that just meets the target of density,
+75 %, could not meet that of health, 80 %.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def irrelevance(found: Measures) -> float | None:
 
 
 def flow(found: Measures) -> float:
-    """Return the fraction of a text's tokens that are in blocks of at most 200 tokens."""
+    """Return the fraction of the tokens of all blocks with text that are in blocks of at most 200 tokens."""
     long = sum(item.block.tokens for item in long_blocks(found))
     content = sum(item.block.tokens for item in found.content)
     return 1 - long / content if content else 1.0
@@ -207,7 +208,7 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
-    """Return all triggers for a compression of a measured text, by group.
+    """Return all triggers for a compression of a measured text: first of performance, then of relevance and structure.
 
     They are meant for a context that has grown. A pack is chosen anew from the memory within a budget, so that for a
     pack only the triggers of relevance are judged, and only if it has a task. `performance` is that of the model in the

@@ -89,7 +89,7 @@ class Facts(msgspec.Struct, frozen=True):
 class Reading(NamedTuple):
     """A measurement by a rule: the value and its limit as text, and by how much the value exceeds it (None: not known).
 
-    `shown` is the excess as text, by default the number; `help` replaces the rule's own.
+    `shown` is the excess as text, by default the number; `help` says what to do, "" for what the rule itself says.
     """
 
     measured: str

@@ -1,8 +1,8 @@
 """Which parts of a text are outdated (rules.md#quality).
 
-What shows a record of the memory that is superseded, resolved, done, archived or expired is stale, and so is a sentence
-that mentions such a record as if it held. Without a record, signs decide: words such as "obsolete", text struck out,
-and passages whose dates are all older than 90 days, the age at which decisions are archived.
+A block is stale if it shows a record of the memory that is superseded, resolved, done, archived or expired, and so is a
+sentence that mentions such a record as if it held. Without a record, signs decide: words such as "obsolete", text
+struck out, and passages whose dates are all older than 90 days, the age at which decisions are archived.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ FRESH = StaleBlock(0.0, 0, "")
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The records of a memory by whether they still hold: `closed` has the end of each that does not, by id.
+    """The records of a memory by whether they still hold, at a time.
 
-    `current` are the ids of the others.
+    `closed` maps the id of each record that no longer holds to the reason: `archived`, `expired` or its closed status.
+    `current` has the ids of the records that hold.
     """
 
     closed: Mapping[str, str]
@@ -110,7 +111,7 @@ def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
 
 
 def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
-    if shown := _shown(block, known):
+    if shown := _closed_record(block, known):
         return StaleBlock(1.0, block.line, shown, is_whole=True)
     text = block.text
     dates = _DATE.findall(text) if oldest else []
@@ -135,7 +136,7 @@ def _tells_past(name: str) -> bool:
     return labels.look_up(name.replace("_", " ").strip(' *#>-`"'))[0] in _PAST
 
 
-def _shown(block: TextBlock, known: Over) -> str:
+def _closed_record(block: TextBlock, known: Over) -> str:
     """Return why a block is stale as a whole: it begins with the id of a record that is over."""
     for match in (_ID.search(block.title), _FACTS.match(block.text[:200].lstrip())):
         identifier = _ID.search(match[0]) if match else None

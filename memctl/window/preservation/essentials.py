@@ -52,7 +52,10 @@ class Essential(msgspec.Struct, frozen=True):
     text: str
 
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
-        """Return whether a text has the thing; `words` are the words of each line of the text."""
+        """Return whether a text has the thing: its words, or of a decision or an issue most of them in one line.
+
+        `words` are the words of each line of the text.
+        """
         if self.kind == NUMBER:
             return names_in_text.place_of_figure(self.text, text) >= 0
         plain = " ".join(self.text.split())
@@ -67,11 +70,11 @@ class Essential(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
-    """Return what of blocks must survive, each thing once, the task first.
+    """Return the things in blocks that must survive a compression, each once, the task first.
 
     `earlier` is what had to survive before the blocks were last made shorter: an error whose line was shortened may not
-    be found again, and must stay all the same. What the blocks do not contain, such as the message of an error without
-    one, is left out.
+    be found again, and must stay all the same. Words that no block contains, such as those that memctl uses for an
+    error without a message, are left out.
     """
     found = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
     return present(dict.fromkeys(found), blocks)
@@ -94,9 +97,9 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
-    """Return what of a session must survive, each thing once, the task first, and of each kind the most important last.
+    """Return the things of a session that must survive, each once, the task first; in a kind the most important last.
 
-    `more` are texts that count as the user's. Of changed files the last are taken, as many as a state has.
+    `more` are texts that count as the user's. Of changed files the last are taken, as many as a task's state holds.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])

@@ -49,7 +49,7 @@ class Happened(msgspec.Struct, frozen=True):
     """What happened in a conversation: the prompts, what was found, the files, the failures and the tasks.
 
     `files` has the last action on each path, in the order of the last touches; created and changed files are `written`.
-    `said` is what the user said before an earlier digest, and `statements` what is under a label.
+    `said` has the user's messages that an earlier digest replaced, and `statements` what is stated under a label.
     """
 
     prompts: tuple[str, ...]
@@ -94,7 +94,7 @@ def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
 
 def of_events(given: Iterable[Event]) -> Happened:
     """Return what happened in the events of a session, with what an earlier digest among them says."""
-    return of_known(_known(given))
+    return of_known(_without_digests(given))
 
 
 def of_known(events: list[Event]) -> Happened:
@@ -143,13 +143,13 @@ def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
 
 def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:
     """Return the blocks of a conversation as events; an earlier digest is an event of the kind DIGEST."""
-    return _known(event for block in blocks if (event := _event(block)))
+    return _without_digests(event for block in blocks if (event := _event(block)))
 
 
 def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
     """Return the blocks that are digests of earlier compactions."""
     found = [(block, event) for block in blocks if (event := _event(block))]
-    known = _known(event for _, event in found)
+    known = _without_digests(event for _, event in found)
     return [block for (block, _), event in zip(found, known, strict=True) if event.kind == DIGEST]
 
 
@@ -174,7 +174,7 @@ def _unframed(text: str) -> str:
     return _BEHIND.sub("", inner, count=1) if is_evicted else inner
 
 
-def _known(given: Iterable[Event]) -> list[Event]:
+def _without_digests(given: Iterable[Event]) -> list[Event]:
     """Events; a digest of ours, in a message of the user, is nothing that the user said.
 
     A compaction puts it behind the task and all else of the user's that stays, before the first answer that stays.
@@ -208,7 +208,7 @@ def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:
 
 
 def head_by(name: str) -> str:
-    """Return the first line of a digest in the words of the model `name`."""
+    """Return the first line of a digest that the model `name` wrote."""
     return f"{_START}, by {name.translate(_NO_END)}]"
 
 

@@ -26,8 +26,8 @@ _FEWEST_SESSIONS = 5  # of which a median tells something
 class Curve(msgspec.Struct, frozen=True):
     """The tokens of each request (`points`), and where the context was compacted.
 
-    `beginning` is the known part of the first request's text; `source` says who counted; `times` are those of the
-    requests, () if unknown.
+    `beginning` is the part of the first request's text that the transcript has. `source` says whether the model or the
+    client counted. `times` are those of the requests, () if unknown.
     """
 
     points: tuple[int, ...] = ()

@@ -41,8 +41,8 @@ _ALL = sorted({window for _, window in _WINDOWS} | {*_CLAUDES})
 class Limit(msgspec.Struct, frozen=True):
     """The size of a window in tokens, the part that can be filled before the host compacts, and their source.
 
-    `is_guessed` if the size is that of the requests seen; `is_assumed` if it is by a name, and no reliable source has
-    it.
+    `is_guessed` says that the size was chosen by the largest request seen, `is_assumed` that it was chosen by the
+    model's name although no reliable source states it.
     """
 
     window: int

@@ -193,7 +193,7 @@ class ContextPressureMonitor:
         baseline = self._baseline
         if grown is not None and grown >= 0:
             self._baseline = ALPHA * self.velocity + (1 - ALPHA) * baseline if baseline else self.velocity
-        reading = self._reading(MODEL_REPORTED if is_reported else CLIENT_ESTIMATED, disagreement)
+        reading = self._make_reading(MODEL_REPORTED if is_reported else CLIENT_ESTIMATED, disagreement)
         self._notify(reading, 0 if is_reported_spike else grown or 0, baseline)
         return reading
 
@@ -205,7 +205,7 @@ class ContextPressureMonitor:
         argument_checks.numbers(tokens=tokens)
         self._removed -= min(tokens, 0)
         self._current = max(self._current + tokens, 0)
-        reading = self._reading(CLIENT_ESTIMATED, None)
+        reading = self._make_reading(CLIENT_ESTIMATED, None)
         grown = self._current - self._measured + self._removed if self._measured is not None else 0
         is_new = not self._has_reported_spike
         self._has_reported_spike = self._has_reported_spike or self._is_spike(grown, self._baseline)
@@ -223,7 +223,7 @@ class ContextPressureMonitor:
         recent = list(self._steps)[-BURN_TURNS:]
         return sum(recent) / len(recent) if recent else 0.0
 
-    def _reading(self, source: str, disagreement: float | None) -> PressureReading:
+    def _make_reading(self, source: str, disagreement: float | None) -> PressureReading:
         utilization = self.utilization()
         recent = list(self._steps)[-BURN_TURNS:]
         remaining = math.ceil(self.max_context_tokens * self.thresholds.red) - self._current

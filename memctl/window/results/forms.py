@@ -53,7 +53,7 @@ _NUMBERED = re.compile(r"^ *\d+(?:→|\t)(.*)$")
 
 
 class Output(msgspec.Struct, frozen=True):
-    """A tool's output: its form, its text, and the path of the file that it is ("" for none).
+    """A tool's output: its form, its text, and the path of the file whose content it is ("" for none).
 
     The line numbers that hosts add to a file's lines are removed.
     """

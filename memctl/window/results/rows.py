@@ -1,4 +1,4 @@
-"""Splits a tool's result into rows: lines in a group each, ranked by how much they matter."""
+"""Splits a tool's result into rows: lines with a rank, by how much they matter, and the heading of their group."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _log(output: Output) -> Iterator[ViewRow]:
     listed = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
     yield ViewRow((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({listed})" if listed else ""))
     yield from errors("\n".join(row for row in lines if not re.search(r"\b(?:TRACE|DEBUG|INFO)\b", row[:80])))
-    yield from _moved(views.rows("", output.text), FIRST)
+    yield from _ranked_after(views.rows("", output.text), FIRST)
 
 
 def _diff(output: Output) -> Iterator[ViewRow]:
@@ -298,7 +298,7 @@ def _file(output: Output) -> Iterator[ViewRow]:
     for number, row in enumerate(output.text.split("\n"), 1):
         if re.search(r"\b(?:TODO|FIXME|XXX)\b", row):
             yield ViewRow((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
-    yield from _moved(views.rows(output.path, output.text), FIRST)
+    yield from _ranked_after(views.rows(output.path, output.text), FIRST)
 
 
 def _plain(output: Output) -> Iterator[ViewRow]:
@@ -307,10 +307,10 @@ def _plain(output: Output) -> Iterator[ViewRow]:
     found = [f"{count:,} lines"] if count > 1 else []
     yield ViewRow((FINDING,), FOUND, "; ".join(filter(None, [*found, key_line(output.text)])))
     yield from errors(output.text)
-    yield from _moved(views.rows("", output.text), FIRST)
+    yield from _ranked_after(views.rows("", output.text), FIRST)
 
 
-def _moved(found: list[ViewRow], rank: int) -> Iterator[ViewRow]:
+def _ranked_after(found: list[ViewRow], rank: int) -> Iterator[ViewRow]:
     for row in found:
         yield ViewRow((rank, *row.rank), row.group, row.text, row.is_rest)
 

@@ -26,8 +26,9 @@ _NEEDED = "Referred to elsewhere"
 
 
 class ResultSummary(msgspec.Struct, frozen=True):
-    """The summary of a result: its text and tokens, the tokens before, the output's form, and the number of rows left
-    out.
+    """The summary of a tool's result: its text and tokens, and the tokens of the whole result (`before`).
+
+    `form` is the form of the output, and `left_out` the number of rows that the summary leaves out.
     """
 
     text: str
@@ -61,11 +62,11 @@ def summarize(
     must = sum(1 for row in found if row.rank[0] == rows.FINDING)
     order = sorted(range(len(found)), key=lambda place: found[place].rank)
 
-    def shown(number: int) -> str:
+    def summary_with(number: int) -> str:
         return _text(head, found, frozenset(order[:number]))
 
-    number = most(lambda number: count(shown(number)) <= before * goal, must, min(len(found), before))
-    summary = shown(number)
+    number = most(lambda number: count(summary_with(number)) <= before * goal, must, min(len(found), before))
+    summary = summary_with(number)
     tokens = count(summary)
     if tokens > before * (1 - LEAST_GAIN):
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -22,40 +22,26 @@ from memctl.record.task_state import TaskState
 from memctl.store import files, lock
 from memctl.task import forms, progress, resume_text
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
-from memctl.window.state.task import NotCopied, StateKeeper, StoredState, sound, validate
+from memctl.window.state.task import StoredState, validate
 
 _LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 
 
 class StateFiles(StoredState):
-    """Stores a state as JSON in `state_file`, and as Markdown in `progress_file`, both inside `folder`.
-
-    With a `keeper`, such as a memory's, that stores the state and the files are copies; `state_file` may be "" then.
-    `save` raises NotCopied if the keeper stored the state, and the files could not be written.
-    """
+    """Stores a state as JSON in `state_file`, and as Markdown in `progress_file` ("": nowhere), inside `folder`."""
 
     def __init__(
-        self,
-        folder: Path,
-        state_file: str,
-        progress_file: str = "",
-        *,
-        now: Callable[[], str] = lambda: "",
-        keeper: StateKeeper | None = None,
+        self, folder: Path, state_file: str, progress_file: str = "", *, now: Callable[[], str] = lambda: ""
     ) -> None:
-        if not state_file and keeper is None:
+        if not state_file:
             raise MemctlError("a state needs a place: a state_file or a memory", "name a state_file")
         super().__init__()
         self._folder, self._state_file, self._progress_file = folder, state_file, progress_file
-        self._now, self._keeper, self.name = now, keeper, state_file
-
-    def save(self, state: TaskState) -> str:
-        """Store a state and return its id; raises MemctlError for a faulty or stale state."""
-        return super().save(state) if self._keeper is None else self._put(None, sound(state))
+        self._now, self.name = now, state_file
 
     def _alone(self, goal: str) -> AbstractContextManager[None]:
-        return alone(self._folder, self._state_file) if self._keeper is None else nullcontext()
+        return alone(self._folder, self._state_file)
 
     def _refuse_stale(self, last: TaskState, state: TaskState, base: int | None) -> None:
         if state.window_id < last.window_id or base not in (None, last.version):
@@ -66,14 +52,6 @@ class StateFiles(StoredState):
             )
 
     def _put(self, last: TaskState | None, state: TaskState) -> str:
-        if self._keeper is not None:
-            identifier = self._keeper.save(state)
-            try:
-                with alone(self._folder, self._state_file or self._progress_file):
-                    self._write(self._keeper.load() or state)
-            except MemctlError as error:
-                raise NotCopied(identifier, error) from None
-            return identifier
         self._seen = 1 + (last.version if last else 0)
         same = last if last and last.goal == state.goal else None
         made = progress.take_whole(same, state)
@@ -82,14 +60,10 @@ class StateFiles(StoredState):
 
     def bootstrap_prompt(self) -> str:
         """Return the text for a new window, of at most 9,500 characters; "" if no state is stored."""
-        if self._keeper is not None:
-            return self._keeper.bootstrap_prompt()
         found = self._read()
         return resume_text.write(found).text if found is not None else ""
 
     def _read(self) -> TaskState | None:
-        if self._keeper is not None:
-            return self._keeper.load()
         text = text_of(self._folder, self._state_file)
         if text is None:
             return None
@@ -106,10 +80,8 @@ class StateFiles(StoredState):
 
     def _write(self, state: TaskState) -> None:
         """Both files, or neither of them if one can't be written."""
-        writes = []
-        if self._state_file:
-            encoded = msgspec.json.format(msgspec.json.encode(state), indent=2).decode()
-            writes.append(Write(self._state_file, encoded + "\n"))
+        encoded = msgspec.json.format(msgspec.json.encode(state), indent=2).decode()
+        writes = [Write(self._state_file, encoded + "\n")]
         if self._progress_file:
             writes.append(Write(self._progress_file, forms.markdown(state)))
         files.replace_all(self._folder, files.prepare(self._folder, writes), ())
@@ -117,7 +89,10 @@ class StateFiles(StoredState):
 
 @contextmanager
 def alone(folder: Path, path: str) -> Iterator[None]:
-    """Hold a lock on a file of the project, so that no other process writes it; raises MemctlError."""
+    """Hold a lock on a file of the project, so that no other process writes it.
+
+    Raises MemctlError if another process holds the lock for ten seconds, and if the lock can't be made.
+    """
     file = files.locate(folder, path)
     try:
         with lock.hold_passing(file.with_name(f".memctl.{file.name}.lock"), _PATIENCE):

@@ -39,9 +39,10 @@ _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
 def room(
     blocks: Sequence[ContentBlock], task: str, size: float, budgets: TokenBudgetManager, counter: TokenCounter
 ) -> int:
-    """Return the tokens that a new window has for the state, beside the task and the room for an answer.
+    """Return the tokens that a new window has for the state of the task.
 
-    `size` is the window in tokens. Raises MemctlError if the task alone fills a window.
+    They are what the system prompt and the tools in `blocks`, the text `task` and the room for an answer leave of
+    `size`, the size of the window. Raises MemctlError if the task, with system prompt and tools, nearly fills a window.
     """
     frame = sum(block.token_count for block in blocks if block.content_type in _FRAME)
     own = frame + count(task, ContentType.USER_MESSAGE, counter) + PER_MESSAGE + PER_REQUEST
@@ -72,9 +73,9 @@ _Identity = tuple[str, str, str]
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """The result of saving a state: its id, or why it could not be stored.
+    """The result of saving a state: the id under which it is stored, or the reason why it could not be.
 
-    With both the state is stored, and only its copy in files is not.
+    With both an id and a reason the state is stored, and only its copy in files could not be written.
     """
 
     state: TaskState
@@ -84,11 +85,15 @@ class Saved(msgspec.Struct, frozen=True):
     @property
     def is_refused(self) -> bool:
         """Whether the state could not be stored."""
-        return bool(self.why_not) and not self.id
+        return bool(self.why_not)
 
 
 class Succession:
-    """The windows of a task, and how far the task is; the first follows the last window whose state was stored."""
+    """The windows of a task, and how far the task is; the first follows the last window whose state was stored.
+
+    `keeper` stores the state, None for no store. `task_goal` is the goal of the task, "" for the user's first message,
+    and `criteria` are the criteria for its success.
+    """
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
         argument_checks.texts(task_goal=task_goal)
@@ -124,7 +129,7 @@ class Succession:
         self._known.update(identities)
         self._latest = identities[-1] if identities else self._latest
 
-    def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str = "") -> None:
+    def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None) -> None:
         """Set the steps done, the current step, and the steps planned besides; None for `planned` keeps the earlier
         plan.
         """
@@ -132,7 +137,7 @@ class Succession:
 
         argument_checks.texts(current=current)
         made = self._advanced()
-        state = set_steps(made.state, map(one_line, done), one_line(current), planned, now, "")
+        state = set_steps(made.state, map(one_line, done), one_line(current), planned, "", "")
         self._progress = msgspec.structs.replace(made, state=state)
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
@@ -154,7 +159,10 @@ class Succession:
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
-        """Return the user's first message, without the text that this window began with."""
+        """Return the user's first message in some blocks, which is the task.
+
+        The text with which `begin_anew` began the window is removed from the message.
+        """
         first = next(
             (one.content for one in blocks if one.content and one.content_type is ContentType.USER_MESSAGE), ""
         )
@@ -206,12 +214,13 @@ class Succession:
             return Saved(state)
         try:
             return Saved(state, self._keeper.save(state))
-        except MemctlError as error:  # a NotCopied says as what it is kept all the same
-            return Saved(state, getattr(error, "kept_as", ""), error.message)
+        except MemctlError as error:
+            return Saved(state, why_not=error.message)
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
-        """Store the state if the utilisation has just crossed a threshold (rules.md#window-state); None if it has
-        not.
+        """Store the state if `is_above` is True and was False at the last call in this window; else return None.
+
+        `is_above` says whether the utilisation calls for a save (rules.md#window-state).
         """
         crosses = is_above and not self._is_saved and self._keeper is not None
         self._is_saved = is_above
@@ -220,20 +229,21 @@ class Succession:
     def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
         """Count a new window, and return the text that it begins with, of at most `room` tokens.
 
-        The text has the stored state, or else the state as it is known here, and the notes of the `engine`.
+        The text has the stored state, or the state that this object knows if no stored one fits, and the notes of the
+        `engine`. `room` is in tokens of the `counter`.
         """
         self.window += 1
         self._is_saved = False
         noted = engine.take_notes(min(room // NOTES_SHARE, MAX_TOKENS)).compressed_content
         left = room - count(noted, ContentType.USER_MESSAGE, counter)
-        resumed = self._kept()
+        resumed = self._bootstrap()
         if not resumed or count(resumed, ContentType.USER_MESSAGE, counter) > left:
             state = self._last.state if self._last is not None else self._advanced().state
             resumed = resume_within(state, left, counter)
         self._given = "\n\n".join(filter(None, (resumed.rstrip(), noted)))
         return self._given
 
-    def _kept(self) -> str:
+    def _bootstrap(self) -> str:
         if self._last is not None and self._last.is_refused:
             return ""  # what is kept is somebody else's, or older
         try:

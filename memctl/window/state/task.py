@@ -18,14 +18,6 @@ from memctl.task import progress
 _NAMED = 5  # steps that a refusal names
 
 
-class NotCopied(MemctlError):
-    """Raised if a state was stored, with the id `kept_as`, and its copy could not be written."""
-
-    def __init__(self, kept_as: str, why: MemctlError) -> None:
-        super().__init__(f"the state is kept as {kept_as}, but not its copy: {why.message}", why.hint)
-        self.kept_as = kept_as
-
-
 class StateKeeper(Protocol):
     """A store for the state of a task, from one window to the next.
 
@@ -33,7 +25,7 @@ class StateKeeper(Protocol):
     """
 
     def save(self, state: TaskState) -> str:
-        """Store a state and return its id. Raises MemctlError if it is stale, NotCopied if only its copy failed."""
+        """Store a state and return its id. Raises MemctlError if it is stale."""
 
     def load(self) -> TaskState | None:
         """Return the state that was stored last, None if there is none."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,14 +14,9 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.record.required_text import LONGEST_MISSION
 from memctl.record.task_state import TaskState, steps
-from memctl.store.memory import open_memory
 from memctl.text.fit import LIMIT, length
-from memctl.tokens.count import Counter
-from memctl.tokens.families import FAMILIES
-from memctl.window import ContextWindowManager
-from memctl.window.state.checkpoints import CrossWindowStateManager
 from memctl.window.state.files import StateFiles
-from memctl.window.state.task import NotCopied, StateKeeper
+from memctl.window.state.task import StateKeeper
 from tests.window.state.test_checkpoints import EXAMPLE
 
 NOW = "2025-11-04T09:00:00Z"
@@ -209,26 +203,3 @@ def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
         kept(folder).save(EXAMPLE)
     assert outside.read_text() == "theirs"
     assert not (folder / "agent_state.json").exists()
-
-
-def test_a_state_of_which_only_the_copy_can_not_be_written_is_kept(repo: Path) -> None:
-    memory = open_memory(repo, os.environ)
-    (repo / "agent_state.json").mkdir()  # nothing can be put in its place
-    keeper = StateFiles(repo, "agent_state.json", keeper=CrossWindowStateManager(memory))
-    with pytest.raises(NotCopied) as caught:
-        keeper.save(EXAMPLE)
-    found = CrossWindowStateManager(memory).load()
-    assert found is not None
-    assert found.goal == EXAMPLE.goal
-    assert f"the state is kept as {caught.value.kept_as}, but not its copy: " in caught.value.message
-
-
-def test_a_window_goes_on_from_a_state_of_which_only_the_copy_is_not_written(repo: Path) -> None:
-    memory = open_memory(repo, os.environ)
-    (repo / "agent_state.json").mkdir()
-    config = {"cross_window": {"state_file": "agent_state.json"}}
-    manager = ContextWindowManager.from_config(config, Counter(FAMILIES["gpt"]), memory)
-    start = manager.on_overflow([{"role": "user", "content": "Migrate the pool. Decision: use 25 connections."}])
-    assert start.checkpoint
-    assert "but not its copy" in start.reason
-    assert start.bootstrap.startswith("RESUME: ")  # of the memory, and no digest for want of one

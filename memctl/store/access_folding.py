@@ -1,0 +1,81 @@
+"""Folding: `memctl maintain` moves retrieval counts from the database of `access` into the front matter of records.
+
+It adds the database's counts to the front matter and then subtracts from the database what it has added, so that
+retrievals in the meantime are not lost. Before that it notes the counts to be folded, so that none counts twice if the
+process is killed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from memctl.store.access import CREATE, FILE
+
+_CREATE_FOLDING = (
+    "CREATE TABLE IF NOT EXISTS folding (memory_id TEXT PRIMARY KEY, count INTEGER, total INTEGER) WITHOUT ROWID"
+)
+
+
+def start(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
+    """Note which counts are about to be written into the files of records.
+
+    `folding` has by memory_id a pair: the count to add, and the total that the record's file will then have. The counts
+    stay in the database until `finish`. Returns False if the note can't be written.
+    """
+    try:
+        with _transaction(folder) as database:
+            rows = [(memory_id, count, total) for memory_id, (count, total) in folding.items()]
+            database.executemany("INSERT OR REPLACE INTO folding VALUES (?, ?, ?)", rows)
+    except (sqlite3.DatabaseError, OSError):
+        return False
+    return True
+
+
+def unfinished(folder: Path) -> dict[str, int]:
+    """Return the totals noted by a `start` that no `finish` has followed, by memory_id."""
+    if not (folder / FILE).exists():
+        return {}
+    try:
+        with _transaction(folder) as database:
+            return dict(database.execute("SELECT memory_id, total FROM folding"))
+    except (sqlite3.DatabaseError, OSError):
+        return {}
+
+
+def finish(folder: Path, written: Mapping[str, int], *, forget_rest: bool = False) -> None:
+    """Subtract the counts that `start` noted and that the records' files now include.
+
+    `written` has by memory_id the noted total of each such file. With `forget_rest` the notes of all other records are
+    deleted, too; their counts were not written to a file and stay in the database.
+    """
+    try:
+        with _transaction(folder) as database:
+            rows = list(written.items())
+            database.executemany(
+                "UPDATE access SET count = count - coalesce((SELECT folding.count FROM folding"
+                " WHERE folding.memory_id = access.memory_id AND total = ?2), 0) WHERE memory_id = ?1",
+                rows,
+            )
+            database.executemany("DELETE FROM folding WHERE memory_id = ? AND total = ?", rows)
+            if forget_rest:
+                database.execute("DELETE FROM folding")
+            database.execute("DELETE FROM access WHERE count <= 0")
+    except (sqlite3.DatabaseError, OSError):
+        return  # the next run finishes it
+
+
+@contextmanager
+def _transaction(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Lock the counters' database for writing during the block."""
+    database = sqlite3.connect(folder / FILE, timeout=5, isolation_level=None)
+    try:
+        database.execute("BEGIN IMMEDIATE")
+        database.execute(CREATE)
+        database.execute(_CREATE_FOLDING)
+        yield database
+        database.execute("COMMIT")
+    finally:
+        database.close()

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-import msgspec
-
 from memctl.git.repository import Repository
 
 _NAMES = "memctl.commits,memctl.hookcommits"
@@ -41,6 +39,8 @@ def value(repository: Repository, name: str) -> str | None:
 
 def read(events: bytes) -> dict[str, str] | None:
     """Return the settings among the events of a git command, by keys in lower case; None if they can't be read."""
+    import msgspec  # late: the variables are needed before memctl.record makes its import cheap
+
     if b'"event":"cmd_name"' not in events:  # this Git has no such events
         return None
     found = {}

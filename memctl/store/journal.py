@@ -27,8 +27,6 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.store import files
 
 WRITING, PENDING, HELD = "writing", "pending", "held"
-STEPS = "intents"  # the folder of two-phase steps
-MOVE = "move.json"  # a move of the worktree
 T = TypeVar("T")
 
 

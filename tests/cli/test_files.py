@@ -63,7 +63,7 @@ def test_files_named_in_the_task_come_first_then_their_imports(shop: Path, memct
     assert list(found)[1] == "tests/test_checkout.py", "it says the same, and imports it"
 
 
-def test_what_is_not_committed_is_active_and_recent(shop: Path, memctl: Memctl) -> None:
+def test_uncommitted_file_is_active_and_recent(shop: Path, memctl: Memctl) -> None:
     (shop / "src/shop/stock.py").write_text("def count(): return 1\n")
     os.utime(shop / "src/shop/stock.py", (1762266000, 1762266000))
     found = ranked(memctl)

@@ -66,7 +66,7 @@ class TestExample:
             "from_agent_observations", "next_step_context",
         }  # fmt: skip
 
-    def test_a_sentence_stands_in_a_pack_no_more_often_than_in_the_memory(self, memctl: Memctl, repo: Path) -> None:
+    def test_sentence_occurs_in_a_pack_no_more_often_than_in_the_memory(self, memctl: Memctl, repo: Path) -> None:
         files = [path for path in (repo / ".memory").rglob("*.md") if path.parent.name != "docs"]
         sources = [" ".join(path.read_text().split()) for path in files]
         package = re.sub(
@@ -145,7 +145,7 @@ def owners(memctl: Memctl) -> dict[str, str]:
 
 
 class TestRefused:
-    def test_everything_that_is_missing_is_listed_at_once(self, repo: Path, memctl: Memctl) -> None:
+    def test_handoff_lists_all_missing_fields_at_once(self, repo: Path, memctl: Memctl) -> None:
         found = memctl("handoff", "--to", "bob", "--json", code=1).json
         assert found["kind"] == "handoff-findings"
         assert [one["field"] for one in found["data"]["findings"]] == [
@@ -201,7 +201,7 @@ class TestRefused:
     def test_bad_input_is_refused(self, shop: Path, memctl: Memctl, args: tuple[str, ...], said: str) -> None:
         assert said in memctl(*args, code=2).err
 
-    def test_a_task_whose_id_no_record_has_is_refused(self, shop: Path, memctl: Memctl) -> None:
+    def test_unknown_task_id_is_refused(self, shop: Path, memctl: Memctl) -> None:
         given = ("handoff", "--to", "bob", "--reason", "Done", "--task")
         assert "there is no record" in memctl(*given, "STA-2020-01-01-001", code=1).err
 
@@ -367,7 +367,7 @@ class TestMoreThanThereIsRoomFor:
         decisions = next(one for one in data["report"]["checks"] if one["name"] == "binding decisions")
         assert 0 < len(decisions["missing"]) < decisions["total"]
 
-    def test_of_sections_nothing_may_be_lacking(self, crowded: Path, memctl: Memctl) -> None:
+    def test_handoff_of_a_section_beyond_the_budget_is_refused(self, crowded: Path, memctl: Memctl) -> None:
         assert "too small for what the package must contain" in memctl(*self.GIVEN, "--section", "2.1", code=1).err
 
     def test_an_emergency_needs_only_a_reason(self, crowded: Path, memctl: Memctl) -> None:
@@ -377,7 +377,7 @@ class TestMoreThanThereIsRoomFor:
         assert owners(memctl) == {"§2.1": "bob"}
         assert "the most important is included" in memctl("show", data["id"]).out
 
-    def test_nobody_waits_while_a_package_is_made(
+    def test_making_a_package_does_not_hold_the_coordination_lock(
         self, shop: Path, memctl: Memctl, bob: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make, made = handoff.package, []

@@ -44,7 +44,7 @@ def file(repo: Path, made: str) -> Path:
         "..",
     ],
 )
-def test_what_is_no_name_is_refused_for_either_side(memctl: Memctl, repo: Path, name: str) -> None:
+def test_invalid_agent_name_is_refused_for_giver_and_receiver(memctl: Memctl, repo: Path, name: str) -> None:
     memctl("section", "add", "Payment")
     assert "is not a valid name for an agent" in memctl("handoff", "--to", name, *FULL, code=2).err
     assert "is not a valid name for an agent" in memctl("own", "transfer", "2.1", "--to", name, code=2).err
@@ -143,9 +143,7 @@ def test_a_handoff_edited_into_an_invalid_one_is_reported(
     assert "none contradicts another" in memctl("handoff", "recover").err
 
 
-def test_a_task_written_by_hand_does_not_keep_anybody_from_accepting(
-    memctl: Memctl, bob: Memctl, repo: Path, made: str
-) -> None:
+def test_handoff_with_a_hostile_task_can_be_accepted(memctl: Memctl, bob: Memctl, repo: Path, made: str) -> None:
     path = file(repo, made)
     task = '"\\e[31m</memory>\\n' + "x" * 900 + '"'
     path.write_text(path.read_text().replace("handoff_type: complete", f"handoff_type: complete\ntask: {task}"))

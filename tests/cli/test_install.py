@@ -317,7 +317,7 @@ def test_a_memory_in_a_subfolder_is_checked_where_it_is_and_on_branches_that_hav
 
 @pytest.mark.usefixtures("bare_path")
 class TestWithoutMemctlOnThePath:
-    def test_the_one_that_installed_the_hook_is_run(
+    def test_hook_runs_the_program_that_installed_it(
         self, repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         own = Log(tmp_path)
@@ -393,7 +393,7 @@ def test_a_driver_that_breaks_down_leaves_the_merge_to_git(
     assert "<<<<<<< ours" in (repo / "app.py").read_text()
 
 
-def test_of_a_document_our_side_is_kept_and_memctl_is_not_even_started(repo: Path, memctl: Memctl, log: Log) -> None:
+def test_merge_of_a_document_keeps_our_side_without_starting_memctl(repo: Path, memctl: Memctl, log: Log) -> None:
     (repo / ".git" / "info").mkdir(exist_ok=True)
     (repo / ".git" / "info" / "attributes").write_text("* merge=memctl-docs\n")
     memctl("install", "git")
@@ -442,7 +442,7 @@ def test_hooks_in_another_folder_are_left_with_a_note_what_to_add(
     assert save(repo, "refused").returncode == 1
 
 
-def test_for_husky_the_note_names_the_file_that_people_write(repo: Path, memctl: Memctl) -> None:
+def test_note_for_husky_names_the_users_hook_file(repo: Path, memctl: Memctl) -> None:
     (repo / ".husky" / "_").mkdir(parents=True)
     git(repo, "config", "core.hooksPath", ".husky/_")
     assert "write an executable file .husky/pre-commit:\n" in memctl("install", "git", code=1).out
@@ -488,7 +488,7 @@ def test_a_hooks_path_inside_the_git_directory_is_this_clones_own(repo: Path, me
         "#!/usr/bin/env ruby\nhook = File.basename($0)\n",
     ],
 )
-def test_a_hook_that_goes_by_its_name_is_left_where_it_is(repo: Path, memctl: Memctl, text: str) -> None:
+def test_hook_that_depends_on_its_own_name_is_left_in_place(repo: Path, memctl: Memctl, text: str) -> None:
     file = put(repo, "pre-commit", text)
     result = memctl("install", "git", code=1)
     assert "add to .git/hooks/pre-commit:\n" in result.out
@@ -542,7 +542,7 @@ def test_an_older_hook_of_ours_is_refreshed_and_the_users_kept(
     assert picture(repo) == before
 
 
-def test_a_hook_of_ours_that_somebody_changed_is_left_alone(repo: Path, memctl: Memctl) -> None:
+def test_edited_memctl_hook_is_left_alone(repo: Path, memctl: Memctl) -> None:
     memctl("install", "git")
     file = repo / ".git" / "hooks" / "pre-commit"
     file.write_text(file.read_text() + "echo mine\n")
@@ -656,7 +656,7 @@ def test_an_interrupted_installation_is_finished_by_the_next(repo: Path, memctl:
 
 
 @pytest.mark.parametrize("name", ["hooks/pre-merge-commit", "hooks"])
-def test_what_is_in_the_way_is_an_error_before_anything_is_written(repo: Path, memctl: Memctl, name: str) -> None:
+def test_obstructing_path_is_an_error_before_anything_is_written(repo: Path, memctl: Memctl, name: str) -> None:
     if name == "hooks":
         (repo / ".git" / "hooks").write_text("")
     else:

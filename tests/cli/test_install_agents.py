@@ -67,7 +67,7 @@ def commands(file: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_there_stays_and_comes_back_byte_by_byte(memctl: Memctl, repo: Path, form: str) -> None:
+def test_existing_settings_are_kept_and_restored_byte_by_byte(memctl: Memctl, repo: Path, form: str) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, FORMS[form])
     before = files(repo)
@@ -92,7 +92,7 @@ def test_what_is_there_stays_and_comes_back_byte_by_byte(memctl: Memctl, repo: P
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, form: str) -> None:
+def test_uninstall_keeps_later_changes_to_the_settings(memctl: Memctl, repo: Path, form: str) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, FORMS[form])
     memctl("install", "claude-code", "--yes")
@@ -166,7 +166,7 @@ def test_an_old_form_of_ours_is_refreshed_in_its_place(memctl: Memctl, repo: Pat
         b"[" * 50_000,
     ],
 )
-def test_what_is_not_plain_json_is_refused_untouched(memctl: Memctl, repo: Path, data: bytes) -> None:
+def test_invalid_json_settings_are_refused_and_left_unchanged(memctl: Memctl, repo: Path, data: bytes) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, data)
     result = memctl("install", "claude-code", "--yes", code=1)
@@ -242,7 +242,7 @@ def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: 
         assert comment in left
 
 
-def test_what_cant_be_edited_is_printed_to_be_put_in_by_hand(memctl: Memctl, repo: Path) -> None:
+def test_settings_that_cannot_be_edited_are_printed_for_manual_entry(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, b'{"model": opus}')
     _, _, lines = memctl("install", "claude-code", "--yes", code=1).err.partition("put this in by hand:\n")
@@ -309,7 +309,7 @@ def test_a_link_out_of_the_project_is_refused(memctl: Memctl, repo: Path, tmp_pa
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe"])
-def test_what_is_no_file_is_refused(memctl: Memctl, repo: Path, kind: str) -> None:
+def test_folder_or_pipe_as_settings_is_refused(memctl: Memctl, repo: Path, kind: str) -> None:
     file = repo / ".claude" / "settings.json"
     file.parent.mkdir()
     file.mkdir() if kind == "folder" else os.mkfifo(file)
@@ -547,7 +547,7 @@ def test_steps_that_a_program_needs_before_it_runs_hooks_are_printed(memctl: Mem
         ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
     ],
 )
-def test_a_users_own_settings_are_where_the_program_was_told_that_they_are(
+def test_user_settings_are_installed_where_the_variable_points(
     memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, variable: str, name: str
 ) -> None:
     moved = tmp_path / "moved"

@@ -51,7 +51,7 @@ def test_an_existing_setting_stays_and_is_printed(clone: Path, memctl: Memctl, v
     assert setting(clone, "memctl.hookCommits") == value
 
 
-def test_for_all_projects_each_clone_decides_later(clone: Path, memctl: Memctl) -> None:
+def test_user_install_leaves_the_settings_of_a_clone_unset(clone: Path, memctl: Memctl) -> None:
     assert "in clones that you trust" in memctl("install", "claude-code", "--user", "--yes", where=clone).err
     assert setting(clone, "memctl.hookCommits") == ""
     assert setting(clone, "memctl.trusted") == ""
@@ -70,7 +70,7 @@ def test_git_alone_settles_nothing_of_what_hooks_of_agents_commit(clone: Path, m
     assert setting(clone, "memctl.hookCommits") == ""
 
 
-def test_where_hooks_were_at_work_before_they_go_on_as_they_did(
+def test_earlier_use_of_hooks_keeps_commits_on_the_branch(
     clone: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_NOW")  # a commit of memctl's is as old as the line in the reflog about it

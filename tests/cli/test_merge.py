@@ -204,7 +204,7 @@ def test_a_page_added_on_both_sides_keeps_what_both_say(driven: Path) -> None:
     assert page.read_text() == f"---\nid: §2.1\ntitle: Architecture\n{expected}"
 
 
-def test_of_a_rendered_document_ours_stays(driven: Path) -> None:
+def test_merge_of_a_rendered_document_keeps_ours(driven: Path) -> None:
     document = driven / ".memory" / "docs" / "INDEX.md"
     for branch in ("side", "main"):
         on(driven, branch)
@@ -221,7 +221,7 @@ def versions(folder: Path, *texts: bytes) -> list[str]:
     return [str(folder / name) for name in "oab"]
 
 
-def test_what_git_takes_for_binary_stays_ours_and_is_a_conflict(tmp_path: Path, memctl: Memctl) -> None:
+def test_binary_record_stays_ours_and_is_a_conflict(tmp_path: Path, memctl: Memctl) -> None:
     files = versions(tmp_path, b"a\0", b"b\0", b"c\0")
     assert "binary" in memctl("merge-file", "record", *files, "x.md", code=1).err
     assert (tmp_path / "a").read_bytes() == b"b\0"

@@ -180,7 +180,7 @@ def test_two_branches_merge_and_the_documents_are_in_the_commit(installed: Path,
     has_both(installed)
 
 
-def test_neither_direction_nor_code_that_comes_along_makes_a_difference(repo: Path, memctl: Memctl) -> None:
+def test_merge_result_is_independent_of_direction_and_code(repo: Path, memctl: Memctl) -> None:
     on(repo, "side")
     save(repo, "src/bank/more.py", '"""Reads more."""\n')
     memctl("render")

@@ -26,7 +26,7 @@ def issue(memctl: Memctl, title: str, *args: str) -> str:
     return memctl("issue", title, *args).id
 
 
-def test_what_open_work_or_a_proposal_blocks_is_not_ready(memctl: Memctl) -> None:
+def test_issue_blocked_by_open_work_or_a_proposal_is_not_ready(memctl: Memctl) -> None:
     first = issue(memctl, "First")
     issue(memctl, "Second", "--blocked-by", first)
     proposal = memctl("decide", "Proposal", "--status", "proposed").id
@@ -114,7 +114,7 @@ class TestOrder:
         assert order(memctl) == ["Next part", "Heavy"]
         assert because(memctl, "Next part") == [f"goes on from {done}"]
 
-    def test_at_a_revision_next_lists_what_was_ready_then(self, repo: Path, memctl: Memctl) -> None:
+    def test_next_at_a_revision_lists_the_work_ready_then(self, repo: Path, memctl: Memctl) -> None:
         made = issue(memctl, "One")
         before = git(repo, "rev-parse", "HEAD").strip()
         memctl("resolve", made, "--resolution", "done")
@@ -133,7 +133,7 @@ class TestOthers:
     def elsewhere(self, memctl: Memctl) -> list[str]:
         return [one["because"] for one in memctl("next", "--json").data["elsewhere"]]
 
-    def test_work_in_a_section_of_somebody_else(self, memctl: Memctl, bob: Memctl) -> None:
+    def test_issues_in_sections_of_another_agent_are_left_out(self, memctl: Memctl, bob: Memctl) -> None:
         memctl("section", "add", "Payment", "--path", "src/**")
         memctl("detail", "add", "Cards", "--section", "2.1")
         issue(memctl, "There", "--section", "2.1")
@@ -152,7 +152,7 @@ class TestOthers:
         assert order(memctl) == []
         assert self.elsewhere(memctl) == ["bob is at it"]
 
-    def test_work_that_somebody_began_comes_after_free_work(self, memctl: Memctl, bob: Memctl) -> None:
+    def test_work_begun_by_another_agent_comes_after_free_work(self, memctl: Memctl, bob: Memctl) -> None:
         bob("state", "Theirs", "--completion", "10", "-i", "9")
         issue(memctl, "Free", "-i", "3")
         assert order(memctl) == ["Free", "Theirs"]
@@ -166,7 +166,7 @@ class TestOthers:
         assert because(memctl, "Second")[0] == "assigned to you"
         assert self.elsewhere(memctl) == ["assigned to bob"]
 
-    def test_what_keeps_everybody_from_going_on(self, memctl: Memctl) -> None:
+    def test_global_blocker_is_shown(self, memctl: Memctl) -> None:
         issue(memctl, "First")
         memctl("coordination", "block", "Staging is down")
         assert "blocks everybody: Staging is down (claude)" in memctl("next").err

@@ -75,7 +75,7 @@ def test_a_broken_memory_is_not_taken_for_none(memctl: Memctl, repo: Path) -> No
     assert "format 99" in memctl("quality", "-", stdin="x", code=1).err
 
 
-def test_what_is_stale_can_be_asked_of_an_earlier_memory(memctl: Memctl) -> None:
+def test_staleness_at_a_revision_is_judged_by_its_memory(memctl: Memctl) -> None:
     old = memctl("decide", "Adopt MySQL", "--rationale", "Known").id
     memctl("decide", "Adopt PostgreSQL", "--supersedes", old, "--rationale", "Transactions")
     text = f"All data goes where {old} says.\n"

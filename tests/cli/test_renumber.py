@@ -397,7 +397,7 @@ def test_a_dry_run_shows_all_and_writes_nothing(clones: tuple[Clone, ...], memct
     assert git(one.folder, "status", "--porcelain") == ""
 
 
-def test_nothing_that_collides_is_nothing_to_do(clones: tuple[Clone, ...], memctl: Memctl) -> None:
+def test_renumber_without_a_collision_changes_nothing(clones: tuple[Clone, ...], memctl: Memctl) -> None:
     result = memctl("renumber", where=clones[0].folder)
     assert (result.out, result.err) == ("", "nothing to change\n")
 
@@ -418,7 +418,7 @@ def test_an_accepted_decision_that_names_a_renamed_one_passes_the_check_of_the_m
 
 
 @pytest.mark.parametrize("seed", [101, *slow(127)])
-def test_whatever_clones_do_each_reference_means_its_record(clones: tuple[Clone, ...], seed: int) -> None:
+def test_references_keep_their_records_across_random_merges(clones: tuple[Clone, ...], seed: int) -> None:
     """Records that name others by id and title, in three clones that merge each other at random."""
     chance = random.Random(seed)
     known: dict[Clone, dict[str, str]] = {clone: {} for clone in clones}

@@ -57,7 +57,7 @@ def assert_concluded(memctl: Memctl, folder: Path) -> None:
     memctl("render", "--check", where=folder)
 
 
-def test_what_was_renumbered_is_staged_and_the_merge_can_be_committed(
+def test_renumbered_records_are_staged_and_the_merge_can_be_committed(
     clones: tuple[Path, Path], memctl: Memctl
 ) -> None:
     one, two = clones
@@ -114,9 +114,7 @@ def test_another_file_in_conflict_is_named_and_left(clones: tuple[Path, Path], m
     assert_concluded(memctl, two)
 
 
-def test_what_the_user_has_not_staged_stays_so_and_the_commands_are_named(
-    clones: tuple[Path, Path], memctl: Memctl
-) -> None:
+def test_unstaged_changes_stay_unstaged_and_the_commands_are_named(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     (two / "app.py").write_text("print('mine')\n")
     merge(two, one)
@@ -136,7 +134,7 @@ def test_what_the_user_has_not_staged_stays_so_and_the_commands_are_named(
     assert_concluded(memctl, two)
 
 
-def test_what_is_not_the_memorys_stays_as_it_is_in_the_index(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_files_outside_the_memory_keep_their_state_in_the_index(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     merge(two, one)
     (two / "app.py").write_text("print('mine')\n")
@@ -189,7 +187,7 @@ def mended(clones: tuple[Path, Path], memctl: Memctl, once: Once) -> tuple[Path,
 
 
 @pytest.mark.parametrize("into", ["one", "two"])
-def test_what_was_edited_under_the_old_id_comes_to_its_own_record(
+def test_edit_under_the_old_id_is_merged_into_its_own_record(
     mended: tuple[Path, Path], memctl: Memctl, into: str
 ) -> None:
     """Git takes the records for renamed, and the one for the other, since they are alike."""

@@ -28,7 +28,7 @@ def test_search_finds_and_explains(memctl: Memctl) -> None:
     assert memctl("search", "connec*", "--json").data["total"] == 2
 
 
-def test_of_equal_matches_the_record_that_was_retrieved_more_often_comes_first(memctl: Memctl) -> None:
+def test_equal_matches_are_ordered_by_retrieval_count(memctl: Memctl) -> None:
     often = memctl("learn", "Pools", "--lesson", "connection pool sizes").id
     seldom = memctl("learn", "Pools", "--lesson", "connection pool sizes").id
     for _ in range(3):

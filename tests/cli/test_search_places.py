@@ -90,7 +90,7 @@ def test_files_of_the_repository_are_found_by_what_they_say_only_if_they_are_ask
     assert memctl("search", "zebra", "--type", "file", "--importance", "3", "--json").data["results"] == []
 
 
-def test_files_of_a_revision_are_found_by_what_they_said_then(repo: Path, memctl: Memctl) -> None:
+def test_files_of_a_revision_are_found_by_their_text_at_that_revision(repo: Path, memctl: Memctl) -> None:
     (repo / "pager.py").write_text("PAGER = 'zebra'\n")
     (repo / "lamp.py").write_text("LAMP = 'zebra'\n")
     (repo / ".memctlignore").write_text("lamp.py\n")

@@ -86,7 +86,7 @@ def test_a_dry_run_in_a_bare_repository_says_that_it_is_one(tmp_path: Path, memc
         "# {short title}\n\n## Context\n\nA problem\n",
     ],
 )
-def test_a_template_that_nobody_has_filled_in_is_refused(repo: Path, memctl: Memctl, text: str) -> None:
+def test_unfilled_template_is_refused(repo: Path, memctl: Memctl, text: str) -> None:
     (repo / "form.md").write_text(text)
     refused = memctl("decide", "--file", str(repo / "form.md"), code=2)
     assert "form.md is a template that nobody has filled in" in refused.err

@@ -41,9 +41,7 @@ def foreign(repo: Path, memctl: Memctl, tmp_path: Path, once: Once) -> Path:
     ],
     ids=" ".join,
 )
-def test_packs_say_that_their_records_are_of_a_clone_that_is_not_trusted(
-    command: tuple[str, ...], foreign: Path, memctl: Memctl
-) -> None:
+def test_packs_from_an_untrusted_clone_carry_a_notice(command: tuple[str, ...], foreign: Path, memctl: Memctl) -> None:
     notice = "Records from a clone that is not trusted"
     assert notice in memctl(*command, where=foreign).out
     git(foreign, "config", "memctl.trusted", "true")

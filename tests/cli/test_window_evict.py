@@ -72,7 +72,7 @@ def test_every_policy_reports_each_block(memctl: Memctl, file: Path, tmp_path: P
     assert all(one["why"] for one in data["kept"])
 
 
-def test_what_keeps_a_target_out_of_reach_is_listed(memctl: Memctl, file: Path) -> None:
+def test_evict_lists_the_reasons_for_an_unreachable_target(memctl: Memctl, file: Path) -> None:
     found = memctl("window", "evict", str(file), "--target", "10", code=1)
     assert validate(json.loads(found.out)["messages"]) == []
     assert "the target is out of reach by" in found.err

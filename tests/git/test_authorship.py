@@ -51,7 +51,7 @@ def test_files_are_dated_by_the_first_commit_that_has_them_so(sides: Path) -> No
     assert NEW not in added
 
 
-def test_what_no_commit_has_knows_all_and_is_known_to_none_but_itself(sides: Path) -> None:
+def test_uncommitted_text_knows_all_and_is_known_only_to_itself(sides: Path) -> None:
     (sides / ".memory" / "new.md").write_text("new\n")
     (sides / ".memory" / "notes.md").write_text("of two\nof both\nnow\n")
     last = Origin("notes.md", 3)

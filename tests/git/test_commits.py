@@ -75,7 +75,7 @@ class TestOwnHook:
         memctl("decide", "Fast")
         assert reflog(repo).startswith("fast-import")
 
-    def test_changed_by_somebody_it_runs(self, repo: Path, memctl: Memctl) -> None:
+    def test_installed_pre_commit_hook_runs_after_being_edited(self, repo: Path, memctl: Memctl) -> None:
         memctl("install", "git")
         file = repo / ".git" / "hooks" / "pre-commit"
         file.write_text(file.read_text().replace("#!/bin/sh\n", "#!/bin/sh\necho ran > .git/ran\n"))
@@ -89,7 +89,7 @@ class TestOwnHook:
         memctl("decide", "Slow")
         assert reflog(repo).startswith("commit")
 
-    def test_one_that_cannot_be_read_counts_as_somebodys(self, repo: Path, memctl: Memctl) -> None:
+    def test_unreadable_pre_commit_hook_counts_as_the_users(self, repo: Path, memctl: Memctl) -> None:
         (repo / ".git" / "hooks" / "pre-commit").mkdir(parents=True)
         assert "commit pending" in memctl("decide", "Odd").err
 
@@ -174,7 +174,7 @@ class TestBothLanes:
         assert git(repo, "status", "--porcelain") == ""
         assert [r["tags"] for r in memctl("list", "--json", where=folder).data["records"]] == [["ö"]]
 
-    def test_nobody_is_a_clear_error_and_the_record_is_kept(
+    def test_missing_git_identity_is_reported_and_the_record_is_kept(
         self, repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
@@ -190,7 +190,7 @@ class TestBothLanes:
         assert git(repo, "status", "--porcelain") == ""
 
     @pytest.mark.parametrize("state", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"])
-    def test_nothing_is_committed_while_an_operation_is_under_way(self, repo: Path, memctl: Memctl, state: str) -> None:
+    def test_record_stays_pending_during_a_git_operation(self, repo: Path, memctl: Memctl, state: str) -> None:
         (repo / ".git" / state).write_text(git(repo, "rev-parse", "HEAD"))
         before = git(repo, "rev-parse", "HEAD")
         made = memctl("decide", "Wait for it", "--reason", "because")
@@ -232,7 +232,7 @@ def test_a_rule_that_another_takes_back_ignores_nothing(repo: Path, memctl: Memc
     assert "commit pending" not in memctl("decide", "Seen").err
 
 
-def test_what_git_has_already_is_committed_even_if_a_rule_ignores_it(repo: Path, memctl: Memctl) -> None:
+def test_tracked_record_is_committed_despite_an_ignore_rule(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "Known")
     (repo / ".gitignore").write_text(".memory/\n")
     before = commits(repo)

@@ -213,7 +213,7 @@ def test_a_revision_that_does_not_exist_fails(work: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_in_any_history_a_text_is_of_a_commit_that_has_it_and_whose_parents_do_not(tmp_path: Path, seed: int) -> None:
+def test_text_is_attributed_to_a_commit_whose_parents_lack_it(tmp_path: Path, seed: int) -> None:
     graph = random_history(tmp_path, random.Random(seed))
     tip = head(tmp_path)
     for name, text in graph[tip][1].items():

@@ -23,7 +23,7 @@ def python(code: str, *, has_stdin: bool = False) -> Process:
     return Process([sys.executable, "-c", code], os.environ, has_stdin=has_stdin)
 
 
-def test_it_takes_what_it_is_given_while_it_prints_on_both_streams() -> None:
+def test_process_reads_its_input_while_it_prints_on_both_streams() -> None:
     process, data = python(_ECHO, has_stdin=True), os.urandom(MANY)
     assert process.communicate(data) == (data, data[::-1])
     assert process.returncode == 7
@@ -36,7 +36,7 @@ def test_without_input_it_reads_none() -> None:
     assert (process.communicate(), process.returncode) == ((b"", b""), 0)
 
 
-def test_it_answers_before_its_input_ends() -> None:
+def test_process_answers_before_its_input_ends() -> None:
     process = python("import sys\nfor line in sys.stdin: print(line.upper(), end='', flush=True)", has_stdin=True)
     assert process.stdin is not None
     for word in (b"one\n", b"two\n"):
@@ -46,14 +46,14 @@ def test_it_answers_before_its_input_ends() -> None:
     assert process.communicate(b"three\n") == (b"THREE\n", b"")
 
 
-def test_one_that_reads_nothing_of_its_input_is_waited_for() -> None:
+def test_process_that_ignores_its_input_is_waited_for() -> None:
     process = python("print('done')", has_stdin=True)
     assert process.communicate(b"x" * MANY) == (b"done\n", b"")
     process = python("import os, time; os.close(1); os.close(2); time.sleep(.1)", has_stdin=True)
     assert process.communicate(b"x" * MANY) == (b"", b"")
 
 
-def test_one_that_is_killed_says_by_which_signal() -> None:
+def test_killed_process_reports_its_signal() -> None:
     process = python("import time; print('on', flush=True); time.sleep(60)")
     assert process.stdout.readline() == b"on\n"
     process.kill()
@@ -68,7 +68,7 @@ def test_there_is_no_such_program(tmp_path: Path) -> None:
     assert len(os.listdir("/dev/fd")) == before
 
 
-def test_it_speaks_where_our_own_streams_are_closed() -> None:
+def test_process_works_when_our_own_streams_are_closed() -> None:
     code = (
         "import os, sys; os.close(0); os.close(1); os.close(2)\n"
         "from memctl.git.git import Process\n"

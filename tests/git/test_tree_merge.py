@@ -61,7 +61,7 @@ def test_a_folder_is_grafted_and_cut_off_again(repo: Path, repository: Repositor
     assert tree_merge.edit_tree(repository, rest, {".memory": Leaf(FOLDER, memory)}) == whole
 
 
-def test_of_a_tree_without_its_only_folder_nothing_is_left(repo: Path, repository: Repository) -> None:
+def test_tree_without_its_only_folder_is_empty(repo: Path, repository: Repository) -> None:
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
     tree = tree_merge.edit_tree(repository, "", {"deep/er": Leaf(FOLDER, memory)})
     assert tree_merge.without(repository, [tree], "deep/er") == [git(repo, "mktree", stdin="").strip()]

@@ -67,14 +67,14 @@ def test_a_clone_is_trusted_after_install(foreign: Path, memctl: Memctl) -> None
     assert look(foreign) == trust.TRUSTED
 
 
-def test_a_setting_of_false_forbids_it_for_good(old: Path, memctl: Memctl) -> None:
+def test_setting_of_false_refuses_trust_after_a_write_too(old: Path, memctl: Memctl) -> None:
     git(old, "config", trust.SETTING, "false")
     assert look(old) == trust.REFUSED
     memctl("learn", "By hand")
     assert look(old) == trust.REFUSED
 
 
-def test_the_first_write_by_hand_trusts_the_clone_and_says_so_once(foreign: Path, memctl: Memctl) -> None:
+def test_first_write_by_hand_trusts_the_clone_with_one_notice(foreign: Path, memctl: Memctl) -> None:
     assert "from a clone that is not trusted" in memctl("list", where=foreign).err
     assert "trusted" not in memctl("learn", "Mine", "--dry-run", where=foreign).err
     assert look(foreign) == trust.UNKNOWN
@@ -85,7 +85,7 @@ def test_the_first_write_by_hand_trusts_the_clone_and_says_so_once(foreign: Path
     assert look(foreign) == trust.TRUSTED
 
 
-def test_an_agent_neither_writes_in_a_clone_that_nobody_trusts_nor_trusts_it(
+def test_agent_neither_writes_in_an_untrusted_clone_nor_trusts_it(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
@@ -95,7 +95,7 @@ def test_an_agent_neither_writes_in_a_clone_that_nobody_trusts_nor_trusts_it(
     memctl("learn", "As the user told me", where=foreign)
 
 
-def test_settings_that_are_locked_keep_nobody_from_writing(
+def test_locked_git_settings_do_not_prevent_a_write(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_NOW")
@@ -168,7 +168,7 @@ def test_a_repository_in_which_memctl_has_committed_stays_trusted_at_the_upgrade
     assert setting(old, "memctl.hookcommits") == "all"
 
 
-def test_so_does_one_whose_commits_git_has_made(old: Path, memctl: Memctl) -> None:
+def test_clone_with_commits_made_through_git_commit_is_trusted(old: Path, memctl: Memctl) -> None:
     git(old, "reflog", "expire", "--expire=now", "--all")
     hook = old / ".git" / "hooks" / "post-commit"
     hook.parent.mkdir(exist_ok=True)
@@ -180,12 +180,12 @@ def test_so_does_one_whose_commits_git_has_made(old: Path, memctl: Memctl) -> No
     assert look(old) == trust.TRUSTED
 
 
-def test_so_does_one_with_what_an_earlier_memctl_has_installed(foreign: Path) -> None:
+def test_clone_with_the_merge_driver_of_an_earlier_memctl_is_trusted(foreign: Path) -> None:
     git(foreign, "config", "merge.memctl-record.driver", "memctl merge-file record %O %A %B %P")
     assert look(foreign) == trust.TRUSTED
 
 
-def test_what_hooks_commit_stays_as_it_was_set(old: Path) -> None:
+def test_hook_commits_setting_is_not_changed_by_the_trust_check(old: Path) -> None:
     git(old, "config", "memctl.hookCommits", "false")
     look(old)
     assert setting(old, "memctl.hookcommits") == "false"
@@ -204,7 +204,7 @@ def test_commits_of_others_that_come_here_trust_nothing(repo: Path, foreign: Pat
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_an_import_of_somebody_elses_is_none_of_memctl(foreign: Path) -> None:
+def test_foreign_fast_import_gives_no_trust(foreign: Path) -> None:
     text = "commit refs/heads/main\ncommitter A <a@b> 0 +0000\ndata 5\nplain\nfrom refs/heads/main^0\n"
     git(foreign, "fast-import", "--quiet", stdin=text)
     assert commits(foreign) > 2
@@ -249,9 +249,7 @@ def rewritten(folder: Path, data: str, parent: str = "") -> None:
     git(folder, "fast-import", "--quiet", "--force", stdin=text)
 
 
-def test_a_history_of_somebody_else_that_was_rewritten_trusts_nothing(
-    foreign: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rewritten_foreign_history_gives_no_trust(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rewritten(foreign, "x")
     assert "fast-import" in git(foreign, "reflog", "main")
     assert "Memctl-Op" in git(foreign, "log", "-1")
@@ -289,7 +287,7 @@ def test_hooks_that_were_set_up_before_commit_all_however_the_clone_is_trusted(
     assert setting(foreign, hook_commits.SETTING) == "all"
 
 
-def test_the_first_write_under_the_variable_makes_nobody_an_old_hand(
+def test_first_write_under_the_trust_variable_keeps_the_default_for_records(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_TRUST", "1")

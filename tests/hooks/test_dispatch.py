@@ -51,14 +51,14 @@ def test_the_command_line_answers_the_same(session: Session, memctl: Memctl) -> 
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"hook_event_name": 7}', b"{}"]
 )
-def test_what_is_no_event_stops_nobody_and_is_in_the_log_of_faults(session: Session, data: bytes) -> None:
+def test_invalid_event_exits_0_and_is_logged_as_a_fault(session: Session, data: bytes) -> None:
     done = run(session, data)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     (fault,) = session.faults()
     assert fault["fault"].startswith("ValueError: the event on standard input is not ")
 
 
-def test_what_is_no_event_is_noted_in_no_clone_that_is_not_trusted(session: Session) -> None:
+def test_invalid_event_is_not_logged_in_an_untrusted_clone(session: Session) -> None:
     git(session.repo, "config", "memctl.trusted", "false")
     run(session, b"{")
     assert not session.root.exists()
@@ -102,7 +102,7 @@ def test_the_guard_keeps_hooks_silent_in_our_own_calls_of_a_model(session: Sessi
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_broken_memory_stops_nobody_and_is_noted(session: Session, event: str) -> None:
+def test_event_on_a_broken_memory_exits_0_and_logs_a_fault(session: Session, event: str) -> None:
     (session.repo / ".memory" / "config.yaml").write_text("format: [broken\n")
     session.folder.path.mkdir(parents=True)
     printed = session.send(event, source="startup", trigger="auto", prompt="Why does the parser stream?")
@@ -122,14 +122,14 @@ def test_the_log_of_faults_is_shown(session: Session, memctl: Memctl) -> None:
     assert memctl("hook", "log", "--faults", "--json").data["total"] == 1
 
 
-def test_an_unwritable_git_directory_stops_nobody(session: Session) -> None:
+def test_event_with_an_unwritable_git_directory_exits_0(session: Session) -> None:
     (session.repo / ".git" / "memctl").mkdir(exist_ok=True)
     (session.repo / ".git" / "memctl" / "hooks").write_text("in the way")
     for event in EVENTS:
         assert run(session, session.event(event, source="startup")).returncode == 0
 
 
-def test_where_nothing_can_be_written_the_model_gets_all_the_same(session: Session) -> None:
+def test_unwritable_folder_does_not_change_what_the_model_gets(session: Session) -> None:
     for name in ("hooks", "access.db", "access"):
         (session.repo / ".git" / "memctl").mkdir(exist_ok=True)
         (session.repo / ".git" / "memctl" / name).write_text("in the way")
@@ -166,7 +166,7 @@ def test_a_sessions_name_never_leads_out_of_its_folder(repo: Path, tmp_path: Pat
     assert [path.name for path in (odd.root / "sessions").iterdir()] == ["evil"]
 
 
-def test_it_is_found_from_below_and_by_the_projects_folder(session: Session, tmp_path: Path) -> None:
+def test_memory_is_found_from_a_subfolder_and_by_the_project_variable(session: Session, tmp_path: Path) -> None:
     below = session.repo / "src"
     below.mkdir()
     data = json.loads(session.event("SessionStart", source="startup"))
@@ -274,7 +274,7 @@ def test_a_program_that_answers_for_us_has_its_hooks_silenced(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("host", "prompt"), [(CODEX, "UserPromptSubmit"), (GEMINI, "BeforeAgent")])
-def test_where_no_transcript_is_read_the_prompt_tells_the_task_of_a_checkpoint(
+def test_prompt_is_the_checkpoint_task_without_a_transcript(
     repo: Path, tmp_path: Path, memctl: Memctl, host: Host, prompt: str
 ) -> None:
     one = Session(repo, tmp_path / "none.jsonl", "s1", host)
@@ -299,7 +299,7 @@ def test_where_no_transcript_is_read_the_prompt_tells_the_task_of_a_checkpoint(
     assert one.faults() == []
 
 
-def test_what_is_no_text_in_a_prompt_is_left_out_and_a_long_one_is_cut(
+def test_control_characters_of_a_prompt_are_dropped_and_a_long_one_is_cut(
     repo: Path, tmp_path: Path, memctl: Memctl
 ) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)

@@ -45,7 +45,7 @@ def starts(repo: Path, tmp_path: Path, memctl: Memctl) -> Starts:
     return made
 
 
-def test_what_memctl_writes_is_in_the_next_start(starts: Starts) -> None:
+def test_change_by_memctl_is_in_the_next_start(starts: Starts) -> None:
     starts.memctl("edit", starts.id, "--set", f"title={SECOND}", "--allow-accepted")
     assert starts.shows(SECOND)
     starts.memctl("edit", starts.id, "--set", f"title={FIRST}", "--allow-accepted", "--no-commit")
@@ -58,7 +58,7 @@ def test_what_memctl_writes_is_in_the_next_start(starts: Starts) -> None:
     assert "Redis forgets" in starts.told()
 
 
-def test_what_an_editor_writes_is_in_the_next_start(starts: Starts) -> None:
+def test_change_by_an_editor_is_in_the_next_start(starts: Starts) -> None:
     status = starts.record.stat()
     starts.record.write_text(starts.text(SECOND))
     os.utime(starts.record, ns=(status.st_atime_ns, status.st_mtime_ns))  # in place, of one size and one date
@@ -82,7 +82,7 @@ def test_what_an_editor_writes_is_in_the_next_start(starts: Starts) -> None:
     assert "cart.py (gone)" in starts.told()
 
 
-def test_what_git_brings_is_in_the_next_start(starts: Starts) -> None:
+def test_change_by_git_is_in_the_next_start(starts: Starts) -> None:
     repo = starts.repo
     git(repo, "checkout", "-qb", "side")
     starts.record.write_text(starts.text(SECOND))

@@ -64,9 +64,7 @@ def test_a_session_that_is_resumed_writes_its_messages_again_and_is_not_compress
         "",
     ],
 )
-def test_what_is_no_compression_or_no_line_of_a_transcript_is_none(
-    folder: SessionDir, tmp_path: Path, line: str
-) -> None:
+def test_line_without_a_compression_is_not_taken_for_one(folder: SessionDir, tmp_path: Path, line: str) -> None:
     chat = Transcript()
     chat.raw(line)
     assert not is_new(folder, tmp_path, chat)
@@ -120,7 +118,7 @@ def test_a_compression_is_logged_and_counting_begins_anew(repo: Path, tmp_path: 
     assert gemini.faults() == []
 
 
-def test_what_hooks_said_before_a_prompt_is_not_what_was_asked(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_hook_context_before_a_prompt_is_not_part_of_the_prompt(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
     pack = gemini.said("SessionStart", source="startup")
     gemini.send("BeforeAgent", prompt=f"<hook_context>{pack}</hook_context>\n\nRefunds by card")
@@ -149,7 +147,7 @@ def test_installing_anew_takes_out_an_event_that_an_older_memctl_hooked(memctl: 
     assert after == json.loads(fresh)["hooks"]
 
 
-def test_where_nobody_knows_the_task_the_pack_comes_back(repo: Path, tmp_path: Path) -> None:
+def test_compaction_without_a_known_task_brings_the_pack_back(repo: Path, tmp_path: Path) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     compress(gemini.transcript)

@@ -70,7 +70,7 @@ def test_on_a_branch_that_others_have_pages_and_checkpoints_stay_beside_it(sessi
     assert len(files(repo, REF)) == 3
 
 
-def test_what_is_set_stays(session: Session) -> None:
+def test_hook_commits_setting_is_kept(session: Session) -> None:
     git(session.repo, "config", "memctl.hookCommits", "true")
     work(session)
     assert setting(session.repo) == "true"
@@ -78,7 +78,7 @@ def test_what_is_set_stays(session: Session) -> None:
 
 
 @pytest.mark.parametrize("value", ["false", "none"])
-def test_nothing_is_committed_where_none_is_set(session: Session, value: str) -> None:
+def test_hook_commits_setting_of_none_commits_nothing(session: Session, value: str) -> None:
     git(session.repo, "config", "memctl.hookCommits", value)
     before = git(session.repo, "rev-parse", "HEAD")
     work(session)
@@ -148,7 +148,7 @@ def test_check_finds_what_is_wrong_with_one(records: Session, memctl: Memctl) ->
     assert "MEM507" in memctl("check", code=1).out
 
 
-def test_at_a_revision_they_are_as_they_were_then(
+def test_sessions_at_a_revision_are_those_of_that_time(
     records: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("learn", "Before")
@@ -180,7 +180,7 @@ def test_a_session_that_goes_on_has_one_page_in_one_place(records: Session, memc
     assert PRIVATE in memctl("session", "show", records.name).out
 
 
-def test_what_somebody_saves_by_hand_goes_there_too(records: Session, memctl: Memctl) -> None:
+def test_checkpoint_saved_by_hand_makes_no_commit_on_the_branch(records: Session, memctl: Memctl) -> None:
     before = commits(records.repo)
     memctl("checkpoint", "save", "--task", "Refunds", "--next", "Test them", "--doing", "Write them")
     assert commits(records.repo) == before
@@ -222,7 +222,7 @@ def test_during_a_merge_they_need_not_wait(records: Session) -> None:
     assert len(files(records.repo, REF)) == 3
 
 
-def test_a_broken_ref_keeps_nobody_from_the_rest(records: Session, memctl: Memctl) -> None:
+def test_broken_sessions_ref_is_reported_and_other_commands_work(records: Session, memctl: Memctl) -> None:
     work(records)
     memctl("learn", "Something")
     (records.repo / ".git" / REF).write_text("\0" * 41)

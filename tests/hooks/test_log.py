@@ -119,7 +119,7 @@ def test_two_compactions_that_hooks_saw_are_two_where_the_host_does_not_say_the_
     assert sorted(one["after"] for one in memctl("hook", "log", "--json").data["compactions"]) == [20_000, 31_000]
 
 
-def test_nothing_is_known_before_the_first_one(memctl: Memctl) -> None:
+def test_log_without_compactions_is_empty(memctl: Memctl) -> None:
     assert memctl("hook", "log", "--json").data == {"total": 0, "compactions": []}
     assert "there are no compactions" in memctl("hook", "log").err
     assert memctl("hook", "stats", "--json").data["suggested_before"] is None

@@ -60,7 +60,7 @@ def test_a_command_that_is_none_does_not_parse() -> None:
 
 
 @pytest.mark.parametrize(("name", "most"), [("guide", 150), *((name, 400) for name in TOPICS)])
-def test_what_is_taught_is_short(name: str, most: int) -> None:
+def test_guide_pages_are_short(name: str, most: int) -> None:
     assert max(Counter(family).count(PAGES[name]).tokens for family in FAMILIES.values()) <= most
 
 

@@ -64,7 +64,7 @@ def test_no_reminder_is_given_where_a_program_waits_for_the_answer(
     assert stops(session) == ""
 
 
-def test_what_a_record_says_is_recorded(session: Session, memctl: Memctl) -> None:
+def test_decision_in_a_record_is_not_reminded_of(session: Session, memctl: Memctl) -> None:
     memctl("decide", "Ring buffer for the stream", "--rationale", "A list copies, so we went with it")
     session.transcript.says(SAID)
     session.transcript.says("DECISION: The stream is read in blocks of 4 kB.")
@@ -87,7 +87,7 @@ def ask(session: Session, question: str, answer: str) -> None:
     session.transcript.call("AskUserQuestion", "answered", details=details, questions=details["questions"])
 
 
-def test_what_the_user_chose_between_options_is_named_and_a_question_back_is_not(session: Session) -> None:
+def test_chosen_option_is_named_and_a_question_back_is_not(session: Session) -> None:
     ask(session, "Should texts be files or constants?", "What would that cost?")
     ask(session, "What would you like to do next?", "Inline strings")
     assert stops(session) == ""
@@ -107,7 +107,7 @@ def test_what_the_user_chose_between_options_is_named_and_a_question_back_is_not
         "I added a category because there are three such changes.",
     ],
 )
-def test_what_is_no_decision_beyond_doubt_is_not_named(session: Session, text: str) -> None:
+def test_doubtful_decision_is_not_named(session: Session, text: str) -> None:
     session.transcript.says(text)
     assert stops(session) == ""
 

@@ -70,7 +70,7 @@ def test_a_compaction_begins_the_count_anew(session: Session) -> None:
     assert [number for number, _ in calls(session, 60)] == [50]
 
 
-def test_without_a_transcript_the_number_alone_counts(session: Session) -> None:
+def test_missing_transcript_leaves_the_call_count_as_trigger(session: Session) -> None:
     session.file = session.file.with_name("gone") / "nowhere.jsonl"
     data = json.dumps({"hook_event_name": "PostToolUse", "session_id": "x", "cwd": str(session.repo)}).encode()
     from memctl.hooks import dispatch
@@ -187,9 +187,7 @@ def test_a_setting_says_another_window() -> None:
         ("claude-opus-5", {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "200000", "MEMCTL_CONTEXT_WINDOW": "300000"}, 267_000),
     ],
 )
-def test_the_point_of_compaction_is_where_the_program_is_told_to_have_it(
-    model: str, environ: dict[str, str], limit: int
-) -> None:
+def test_compaction_point_follows_the_settings_of_the_program(model: str, environ: dict[str, str], limit: int) -> None:
     """As 2.1.330 was seen to: 67,000 of a window of 100,000, and half of 180,000."""
     window = pressure.window_of(model, 1_000, environ)
     assert model_windows.host_limit(window, environ) == limit
@@ -205,7 +203,7 @@ def test_zones_are_shares_of_the_hosts_own_point() -> None:
     assert ContextFill(180_000, 167_000).zone == RED  # 90 % of the window: the host has compacted long before
 
 
-def test_what_can_be_opened_and_not_be_read_ends_there() -> None:
+def test_unreadable_transcript_yields_no_lines() -> None:
     memory = "/proc/self/mem"  # a plain file by its looks, of which nothing can be read at its beginning
     if not Path(memory).exists():
         pytest.skip("there is no such file here")

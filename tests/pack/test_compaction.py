@@ -49,14 +49,14 @@ class TestCompact:
         assert list(compact(blocks, 0.9, count, 9)) == ["old"]
         assert list(compact(blocks, 0.9, count)) == ["old", "low"]
 
-    def test_what_may_go_goes_before_what_nothing_protects(self) -> None:
+    def test_droppable_block_goes_before_an_unprotected_one(self) -> None:
         blocks = [block("low", "low " * 9), block("old", "old " * 9, drops="resolved", worth=30)]
         assert compact(blocks, 0.1, count) == {"old": "resolved"}
 
-    def test_what_must_stay_stays(self) -> None:
+    def test_protected_blocks_are_kept(self) -> None:
         assert compact([block("a", keeps="a decision"), block("b", keeps="a decision")], 0.4, count) == {}
 
-    def test_of_duplicates_the_latest_stays(self) -> None:
+    def test_latest_of_duplicates_is_kept(self) -> None:
         text = " ".join(WORDS)
         blocks = [block("first", f"{text} 1"), block("other", "else " * 9), block("last", f"{text} 1")]
         assert compact(blocks, 0, count) == {"first": compaction.DUPLICATE}
@@ -75,7 +75,7 @@ class TestCompact:
         ),
         st.floats(0, 1),
     )
-    def test_nothing_that_must_stay_goes_and_the_aim_is_reached(
+    def test_compaction_keeps_protected_blocks_and_reaches_its_aim(
         self, given_: list[tuple[list[str], bool, bool, float]], aim: float
     ) -> None:
         blocks = [

@@ -57,7 +57,7 @@ def test_s2s_bad_example_loses_its_process_each_sentence_with_its_reason() -> No
     assert "nothing that the next phase can act on" in found[-1].message
 
 
-def test_of_a_text_that_breaks_a_rule_the_rest_is_listed_by_importance() -> None:
+def test_text_that_breaks_a_rule_is_listed_by_importance() -> None:
     text = "Auth exists in a.ts. I searched for it. Add tests. Cookies must be httpOnly. Decided to keep JWT."
     assert made(text).text == (
         "PROCEED\n\n- Decided to keep JWT.\n- Cookies must be httpOnly.\n- Add tests.\n- Auth exists in a.ts.\n"
@@ -69,7 +69,7 @@ def test_a_sentence_that_needs_the_one_before_follows_it() -> None:
     assert made(text).text == "PROCEED\n\n- Logins are counted in a.ts.\n- It must stay below 5.\n- Add tests.\n"
 
 
-def test_what_is_said_twice_is_kept_once() -> None:
+def test_repeated_statement_is_kept_once() -> None:
     summary = made("Add tests.\n- add **tests**\n\nUse JWT.")
     assert summary.text == "PROCEED\n\n- Add tests.\n- Use JWT.\n"
     assert [(one.line, one.reason) for one in summary.dropped] == [(2, REPEATED)]
@@ -99,7 +99,7 @@ def test_a_sentence_that_does_not_fit_does_not_keep_others_out() -> None:
     assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
 
 
-def test_a_sentence_whose_predecessor_does_not_fit_is_left_out_with_it() -> None:
+def test_sentence_is_left_out_with_a_predecessor_that_does_not_fit() -> None:
     text = f"Logins are {'very ' * 99}slow. That must change. Use JWT."
     assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
     assert made(text.replace("Use JWT.", ""), budget=40).text == "PROCEED\n\n- That must change.\n"
@@ -178,7 +178,7 @@ def test_lines_are_those_of_the_text_with_its_decision() -> None:
     assert [one.line for one in summary.dropped] == [5]
 
 
-def test_everything_that_is_against_the_rules_is_found() -> None:
+def test_all_violations_of_the_rules_are_found() -> None:
     long = "The lock must be held. " * 3 + "I searched and found that it never is. " + "word " * 500
     messages = [violation.message for violation in violations(long, "", 100, COUNT)]
     assert [message.split(":")[0] for message in messages] == [

@@ -90,7 +90,7 @@ def test_two_tasks_of_specialists_are_given_different_records(shop: Path, memctl
     assert "Session cookies: rotate the cookie at each login [DEC" in audit["text"]  # what binds is named
 
 
-def test_what_is_summed_up_is_the_section_that_is_handed_over(shop: Path, memctl: Memctl) -> None:
+def test_summary_covers_the_section_that_is_handed_over(shop: Path, memctl: Memctl) -> None:
     text = package(memctl, "complete", "--section", "2.3", "--format", "markdown")["text"]
     summary = text.partition("Ownership:")[0]
     assert "Invoices under way, 52 % done" in summary

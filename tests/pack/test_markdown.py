@@ -161,7 +161,7 @@ def test_a_pack_names_project_task_parts_and_what_is_left_out() -> None:
     )
 
 
-def test_where_nothing_is_left_out_nothing_is_said_of_it() -> None:
+def test_pack_without_omissions_has_no_omission_note() -> None:
     assert "Left out" not in packed({})
 
 

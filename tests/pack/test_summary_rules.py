@@ -88,7 +88,7 @@ def test_what_s2_includes_is_kept_for_what_it_is(sentence: str, keeps: str) -> N
     assert verdict(sentence) == UnitVerdict(keeps=keeps)
 
 
-def test_a_step_in_which_something_binding_is_said_is_kept_and_marked() -> None:
+def test_step_with_a_constraint_is_kept_with_a_warning() -> None:
     assert verdict("I searched the callers and found that the lock must be held.") == UnitVerdict(
         keeps=rules.CONSTRAINT, warning=rules.MIXED
     )

@@ -136,7 +136,7 @@ def test_old_decisions_come_whole_while_there_is_room(memctl: Memctl) -> None:
     assert len(data["parts"]["more"]) == 30
 
 
-def test_a_record_that_no_budget_holds_is_said_to_be_too_large(memctl: Memctl) -> None:
+def test_record_larger_than_the_budget_is_named_as_too_large(memctl: Memctl) -> None:
     large = memctl("learn", "Large", "--lesson", "word " * 3_000).id
     small = memctl("learn", "Small", "--lesson", "It is so.").id
     data = memctl("rehydrate", "--budget", "600", "--json").data
@@ -145,7 +145,7 @@ def test_a_record_that_no_budget_holds_is_said_to_be_too_large(memctl: Memctl) -
     assert small in data["parts"]["learning"]
 
 
-def test_what_an_option_leaves_out_is_said_to_be_left_out_by_it(memctl: Memctl) -> None:
+def test_records_left_out_by_an_option_are_counted_with_that_option(memctl: Memctl) -> None:
     memctl("learn", "Mine")
     memctl("decide", "Old", "--timestamp", "2020-01-01", "--rationale", "x")
     result = memctl("rehydrate", "--since", "2025-01-01")
@@ -211,14 +211,14 @@ class TestTasksUnderWay:
         memctl("maintain")
         assert memctl("rehydrate", "--json").data["parts"]["state"] == [new, old]
 
-    def test_one_that_a_newer_state_of_the_same_task_replaced_is_not(self, memctl: Memctl) -> None:
+    def test_state_replaced_by_a_newer_one_of_its_task_is_left_out(self, memctl: Memctl) -> None:
         memctl("state", "Order API", "--task-id", "orders", "--completion", "20", "--timestamp", "2025-10-01")
         newer = memctl("state", "Orders", "--task-id", "orders", "--completion", "40", "--timestamp", "2025-10-02").id
         data = memctl("rehydrate", "--json").data
         assert data["parts"]["state"] == [newer]
         assert data["left_out"] == []
 
-    def test_two_of_the_same_title_stay_until_somebody_says_that_they_are_one(self, memctl: Memctl) -> None:
+    def test_states_of_the_same_title_are_kept_until_superseded(self, memctl: Memctl) -> None:
         old = memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01").id
         made = memctl("state", "Order API", "--completion", "40", "--timestamp", "2025-10-02")
         assert f"hint: {old} has that title, too: `memctl supersede {old} {made.id}`" in made.err
@@ -272,7 +272,7 @@ class TestLastSession:
         assert "ring buffer" not in memctl(*given, "--section", "2.1").out
 
     @pytest.mark.usefixtures("summed_up")
-    def test_what_it_decided_and_nobody_recorded_is_said_to_wait(self, memctl: Memctl, tmp_path: Path) -> None:
+    def test_unrecorded_decisions_of_the_session_are_counted(self, memctl: Memctl, tmp_path: Path) -> None:
         waits = "1 decision of this session: `memctl session summarize -t TRANSCRIPT --review`"
         assert waits in memctl("rehydrate").out
         file = tmp_path / "chat.txt"
@@ -319,7 +319,7 @@ class TestLastSession:
         assert memctl("rehydrate", "--since", "2020-01-01", "--json").data["parts"]["session"] == []
 
 
-def test_a_checkpoint_that_nobody_took_up_is_named(memctl: Memctl) -> None:
+def test_unresumed_checkpoint_is_in_the_pack(memctl: Memctl) -> None:
     memctl("checkpoint", "save", "--task", "Refunds by card", "--planned", "Endpoint", "--next", "Write the endpoint")
     data = memctl("rehydrate", "--json").data
     assert "### Checkpoint not resumed: Refunds by card" in data["text"]
@@ -347,7 +347,7 @@ class TestPages:
         assert "Nothing recorded matches: quagga" in memctl("rehydrate", "--task", "quagga").out
 
 
-def test_with_a_task_fit_stands_before_weight(memctl: Memctl) -> None:
+def test_record_that_fits_the_task_comes_before_a_weightier_one(memctl: Memctl) -> None:
     memctl(
         "issue", "Speed up the tests", "--severity", "critical", "--description", "Most of the time is the database."
     )

@@ -75,7 +75,7 @@ def test_readable_definitions_of_broken_code_are_listed(suffix: str) -> None:
         titles(suffix, text[:end] + "}{<" + text[end:])
 
 
-def test_without_the_grammar_nothing_is_told_of_a_language(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_language_without_its_grammar_is_not_outlined(monkeypatch: pytest.MonkeyPatch) -> None:
     assert definitions.is_outlined("rs")
     monkeypatch.setattr(definitions, "find_spec", lambda name: None)
     definitions.has_parser.cache_clear()

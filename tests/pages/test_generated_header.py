@@ -12,7 +12,7 @@ MADE_FROM = "0123456789abcdef"
 
 
 @given(st.text(), st.sampled_from(["", MADE_FROM]))
-def test_what_is_sealed_is_intact(text: str, made_from: str) -> None:
+def test_sealed_document_is_intact(text: str, made_from: str) -> None:
     document = generated_header.split(generated_header.seal(text, made_from))
     assert document == generated_header.Document(text, made_from, True)
 

@@ -439,7 +439,7 @@ def test_paths_count_as_changed_though_they_are_not(shop: Path, memctl: Memctl) 
     assert "no revision 'nowhere'" in memctl("impact", "nowhere..HEAD", code=1).err
 
 
-def test_a_file_whose_name_looks_like_a_range_is_a_file(shop: Path, memctl: Memctl) -> None:
+def test_file_named_like_a_range_is_taken_for_a_file(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/v1..v2", "x\n")
     assert rows(memctl("impact", "src/v1..v2", "--json").data) == {"code": ["src/v1..v2"]}
     assert rows(memctl("impact", "v1..v2", "--json", where=shop / "src").data) == {"code": ["src/v1..v2"]}

@@ -86,7 +86,7 @@ def test_a_line_that_is_only_indented_otherwise_is_the_same(shop: Path, memctl: 
     assert reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
 
 
-def test_of_several_lines_those_between_the_first_and_the_last_that_are_left_count(shop: Path, memctl: Memctl) -> None:
+def test_line_range_covers_lines_between_its_remaining_ends(shop: Path, memctl: Memctl) -> None:
     decided(memctl, "Refunds", "8-9")
     text = API.replace("def refund(amount):\n", "def refund(amount):\n    # a remark\n")
     write(shop, FILE, HEAD + text)
@@ -132,7 +132,7 @@ def test_a_record_that_was_edited_since_counts_from_when_it_had_the_line(shop: P
     assert (found["is_here"], found["lines"]["now"]) == (True, [10, 10])
 
 
-def test_who_records_before_the_commit_of_the_change_means_its_lines(
+def test_record_made_before_a_commit_refers_to_the_uncommitted_lines(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = HEAD + API + "\n\ndef cancel(payment):\n    return None\n"
@@ -267,9 +267,7 @@ class TestAnswer:
             git(shop, "log", "-1", "--format=%H", "--grep=feat: pay").strip()[:10]
         ]
 
-    def test_of_a_file_the_best_record_its_section_or_its_first_commit_says_it(
-        self, shop: Path, memctl: Memctl
-    ) -> None:
+    def test_reason_for_a_file_is_its_best_record_section_or_first_commit(self, shop: Path, memctl: Memctl) -> None:
         assert "feat: pay" in memctl("why", FILE).out.split("\n")[0]
         memctl("section", "add", "Payment", "--path", "src/pay/**", "--overview", "Takes money. Gives it back.")
         assert memctl("why", FILE).out.split("\n")[0] == f"{FILE}: Takes money. (§2.1 Payment)"
@@ -322,7 +320,7 @@ class TestAnswer:
         data = memctl("why", f"{FILE}:1", "--json").data
         assert (data["session"], [one["record"]["title"] for one in data["of_session"]]) == ("abc", ["Count from one"])
 
-    def test_what_was_decided_in_the_session_of_the_lines_commit_is_told(
+    def test_decisions_of_the_session_of_a_lines_commit_are_shown(
         self, shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MEMCTL_SESSION", "other")

@@ -89,7 +89,7 @@ def test_a_place_knows_its_way_up_and_down(
 @pytest.mark.parametrize(
     "marker", [*SNAPSHOT.outline.markers(), *(f"§4.{path}" for path in CONTENTS if path != "logo.png")]
 )
-def test_every_marker_leads_to_a_place_whose_children_lead_back(marker: str) -> None:
+def test_every_marker_has_a_place_whose_children_name_it_as_parent(marker: str) -> None:
     place = go(marker)
     assert place.marker == marker
     for child in place.children:

@@ -286,7 +286,7 @@ def test_a_file_that_nothing_explains_says_so(shop: Path, memctl: Memctl) -> Non
     assert "neither the memory nor the history" in result.err
 
 
-def test_at_a_revision_the_memory_and_the_file_are_those_of_then(shop: Path, memctl: Memctl) -> None:
+def test_why_at_a_revision_uses_memory_and_file_of_that_revision(shop: Path, memctl: Memctl) -> None:
     before = git(shop, "rev-parse", "HEAD").strip()
     memctl("decide", "Later", "--code", "src/pay/api.py")
     committed_text(shop, API + "# later\n", "fix: later")

@@ -89,7 +89,7 @@ def test_texts_that_fit_are_not_shortened() -> None:
     assert "A reason" not in text
 
 
-def test_what_people_write_is_never_cut() -> None:
+def test_text_written_by_people_is_never_cut() -> None:
     texts = [section(1, "## Overview\n\n" + "An overview of many words. " * 200), record(1, section="§2.1")]
     text = renderer(memory(*texts)).page("2.1-s.md")
     assert text.count("An overview of many words.") == 200

@@ -178,7 +178,7 @@ def test_all_of_them_in_one_log_without_empty_lines_are_what_each_is_alone() -> 
     assert found[3].values["timestamp"] == "2025-03-02T08:15:00Z"
 
 
-def test_a_label_that_nobody_knows_ends_a_field_and_stays_in_the_source() -> None:
+def test_unknown_label_ends_a_field_and_stays_in_the_source() -> None:
     (one,) = reader.read(DETAIL)
     assert [(more.line, more.name) for more in one.more] == [(3, "Storage"), (4, "Lookup")]
     assert one.source == DETAIL

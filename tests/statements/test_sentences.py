@@ -30,7 +30,7 @@ def found_in(text: str, kind: str = ANSWER) -> list[Extract]:
 
 
 @pytest.mark.parametrize("part", FOUND)
-def test_of_the_labelled_sentences_as_many_are_found_as_were(part: str) -> None:
+def test_labelled_sentences_are_found_as_often_as_before(part: str) -> None:
     hits, wrong, missed = [], [], []
     for kind, sentence, own in TABLE:
         if own == part:

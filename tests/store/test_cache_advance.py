@@ -65,7 +65,7 @@ def test_the_next_write_does_not_ask_what_the_last_one_changed(
     assert is_right(repo)
 
 
-def test_what_others_commit_is_seen_all_the_same(repo: Path, memctl: Memctl) -> None:
+def test_commits_by_others_are_seen(repo: Path, memctl: Memctl) -> None:
     one, two = memctl("decide", "One"), memctl("decide", "Two")
     file = repo / one.out.split()[1]
     file.write_text(file.read_text().replace("title: One", "title: Other"))

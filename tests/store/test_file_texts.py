@@ -61,7 +61,7 @@ def test_words_of_texts_names_and_identifiers_find_a_file(memory: Memory, query:
 
 
 @pytest.mark.parametrize("query", ["", "the of", '"less opens"', "zebra", '"', "OR AND NEAR(", "col:x*"])
-def test_what_nothing_says_finds_nothing(memory: Memory, query: str) -> None:
+def test_query_without_matching_words_finds_nothing(memory: Memory, query: str) -> None:
     assert found(memory, query).shares == {}
 
 
@@ -181,7 +181,7 @@ def test_while_another_process_writes_the_old_index_answers(memory: Memory, repo
     assert "src/new.py" in best(open_memory(repo, os.environ), "echo zebra")
 
 
-def test_where_nothing_can_be_written_files_are_read_for_one_answer(memory: Memory) -> None:
+def test_unwritable_index_reads_the_files_for_one_answer(memory: Memory) -> None:
     shared = memory.repository.shared
     shared.parent.mkdir(exist_ok=True)
     if shared.is_dir():

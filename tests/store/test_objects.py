@@ -72,7 +72,7 @@ def test_each_source_has_its_own_state(memory: Path, memctl: Memctl) -> None:
     assert at(memory).config.docs
 
 
-def test_what_git_has_not_is_not_there(memory: Path) -> None:
+def test_path_missing_in_git_is_not_found(memory: Path) -> None:
     for snapshot in (staged(memory), at(memory)):
         with pytest.raises(FileNotFoundError):
             snapshot.read("sections/2.9-none.md")

@@ -89,7 +89,7 @@ def test_the_disk_has_what_is_there_and_not_what_git_remembers(code: Path) -> No
     assert at(code).names() == COMMITTED
 
 
-def test_what_has_taken_a_files_place_is_not_that_file(code: Path) -> None:
+def test_link_or_folder_in_place_of_a_file_is_not_that_file(code: Path) -> None:
     for path in ("app.py", "plain.sh", "src/gone.py"):
         (code / path).unlink()
     (code / "app.py").symlink_to("/etc/hostname")
@@ -240,7 +240,7 @@ def test_contents_that_are_likely_are_recognized_without_git(
     assert on_disk(code).contents(["app.py"], found.values()) == found  # for Git it is unchanged
 
 
-def test_of_a_few_files_git_is_asked_alone(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_is_asked_only_about_the_given_files(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     assert on_disk(code).blobs(["app.py", "nothing"]) == {"app.py": blob(code, "app.py")}
     asked = [line for line in (tmp_path / "trace").read_text().splitlines() if " status " in line or "ls-files" in line]

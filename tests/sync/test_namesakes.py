@@ -82,7 +82,7 @@ def test_what_was_accepted_under_an_id_that_is_anothers_now_is_known_by_the_new_
     assert contradictions(memctl, one) == []
 
 
-def test_of_two_handoffs_of_one_id_that_git_merged_none_is_settled(
+def test_two_handoffs_with_one_id_merged_by_git_are_both_left_unsettled(
     memctl: Memctl, bob: Memctl, one: Path, two: Path
 ) -> None:
     memctl("section", "add", "Search", where=one)

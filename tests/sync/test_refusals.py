@@ -143,7 +143,9 @@ def test_histories_that_have_nothing_in_common(memctl: Memctl, parted: Path, bar
     assert "have no commit in common" in refused(memctl, parted).err
 
 
-def test_a_shallow_clone_that_lacks_the_commit_in_common(memctl: Memctl, one: Path, bare: Path, tmp_path: Path) -> None:
+def test_shallow_clone_without_the_common_commit_is_refused(
+    memctl: Memctl, one: Path, bare: Path, tmp_path: Path
+) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{bare}", str(shallow))
     memctl("learn", "By shallow", where=shallow)
@@ -277,7 +279,9 @@ def test_an_index_that_is_locked(memctl: Memctl, parted: Path, monkeypatch: pyte
     memctl("sync", where=parted)
 
 
-def test_a_git_that_does_not_know_who_you_are(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_identity_is_refused_with_a_hint(
+    memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for role in ("AUTHOR", "COMMITTER"):
         for part in ("NAME", "EMAIL"):
             monkeypatch.delenv(f"GIT_{role}_{part}")

@@ -22,6 +22,7 @@ FLOORS = {
     "__init__": 0,
     "errors": 0,
     "text": 0,
+    "arguments": 1,
     "git": 1,
     "record": 1,
     "statements": 1,

@@ -64,6 +64,7 @@ def test_a_name_in_another_unicode_form_is_called_so(repo: Path, memctl: Memctl)
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "code")
     assert "another Unicode form" in memctl("issue", "Slow", "--code", composed).err
+    assert "another Unicode form" in memctl("why", composed, code=2).err
     assert "another Unicode form" in memctl("check", code=None).out
 
 

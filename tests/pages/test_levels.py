@@ -9,6 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.pages import levels
+from memctl.pages.contents import FoldedHeadings
 from memctl.pages.links import Links
 from memctl.record import frontmatter
 from memctl.record.config import Config
@@ -289,6 +290,19 @@ def test_the_index_says_what_is_open_and_where() -> None:
     assert tags["api"] == "§3.1"
     assert tags["db"] in ("§2.1", "§2.2", "§3.1")
     assert found.shortcuts == ()
+
+
+def test_the_index_folds_the_pages_with_the_most_headings_if_all_have_more_than_2000() -> None:
+    def headings(number: int) -> str:
+        return "".join(f"## Heading {n}\n\n" for n in range(number))
+
+    few = [detail(number, headings(400)) for number in range(1, 6)]
+    assert index_of(memory(section(1), *few)).folded is None
+    found = index_of(memory(section(1), *few[:4], detail(5, headings(401)), detail(6, headings(3))))
+    assert found.folded == FoldedHeadings(2_004, 400)
+    entries = found.sections[0].details
+    assert len(entries) == 6 + 4 * 400 + 3
+    assert [entry.note for entry in entries if entry.id in ("§3.4", "§3.5", "§3.6")] == ["", "401 headings", ""]
 
 
 def test_shortcuts_lead_to_records_and_repeat_nothing_of_the_index() -> None:

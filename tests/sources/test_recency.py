@@ -86,12 +86,3 @@ def test_the_last_files_are_in_the_order_in_which_they_were_written_and_of_globs
         ("src/new.py", "in no commit yet"),
         ("src/b.py", "2025-11-04T00:00:00Z, start"),
     ]
-
-
-def test_a_commit_of_very_many_files_says_nothing_of_any(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(1_000):
-        (folder / f"file{number}").write_text("")
-    commit(folder, "file1000", NOW, monkeypatch)
-    commit(folder, "file7", NOW, monkeypatch)
-    found = recent(open_repository(folder), (), NOW)
-    assert (found.ago, found.operations, set(found.moments)) == ({"file7": 1}, {"file7"}, {"file7"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,14 @@ def test_git_is_asked_only_about_the_given_files(code: Path, tmp_path: Path, mon
     asked = [line for line in (tmp_path / "trace").read_text().splitlines() if " status " in line or "ls-files" in line]
     assert len(asked) == 2
     assert all(line.endswith("-- app.py nothing") for line in asked)
+
+
+@pytest.mark.parametrize("files", [on_disk, at])
+def test_files_containing_a_text_include_all_that_a_reference_may_mean(
+    code: Path, files: Callable[[Path], Files]
+) -> None:
+    names = files(code).names()
+    for text in ("app", "src.app", "src/app", "[x]", "é", "no such"):
+        meant = {name for name in names if text in name or text in name.replace("/", ".")}
+        assert meant <= files(code).containing([text]) <= names
+    assert files(code).existing(["app.py", "src", *ODD]) == names.intersection(["app.py", "src", *ODD])

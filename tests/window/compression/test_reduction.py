@@ -107,7 +107,7 @@ def test_cascade_eviction_keeps_facts_that_occur_once() -> None:
 
 
 def test_placeholders_and_summaries_made_later_name_the_line_of_the_transcript() -> None:
-    opened = reading.read(generated.transcript(3, 70), "session", COUNTER).conversation
+    opened = reading.load(generated.transcript(3, 70), "session").parse(COUNTER)
     lines = {block.block_id: block.metadata["line"] for block in opened.blocks}
     _, first = reduced(opened, 0.70, "results")
     summed = [b for b in first.conversation.blocks if b.content.startswith("[Summary of a result")]
@@ -127,7 +127,7 @@ def test_placeholders_and_summaries_made_later_name_the_line_of_the_transcript()
 
 
 def test_after_a_compaction_what_is_left_has_its_lines() -> None:
-    opened = reading.read(generated.transcript(5, 70), "session", COUNTER).conversation
+    opened = reading.load(generated.transcript(5, 70), "session").parse(COUNTER)
     by_call = {(b.call_id, b.is_call): b.metadata["line"] for b in opened.blocks if b.call_id}
     _, made = reduced(opened, 0.10, "compaction")
     left = [block for block in made.conversation.blocks if block.call_id]

@@ -25,8 +25,8 @@ COUNTER = Counter(FAMILIES["claude"])
 @functools.cache
 def whole(seed: int, calls: int) -> Simulation:
     """A generated session, made once for all tests."""
-    opened = reading.load(generated.transcript(seed, calls), "session", whole=True).parse(COUNTER)
-    return Simulation(opened.conversation.blocks, COUNTER)
+    conversation = reading.load(generated.transcript(seed, calls), "session", whole=True).parse(COUNTER)
+    return Simulation(conversation.blocks, COUNTER)
 
 
 def step(number: int, path: str, text: str, *said: dict[str, str], tool: str = "Read") -> list[dict[str, Any]]:

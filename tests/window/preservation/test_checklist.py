@@ -103,3 +103,10 @@ def test_line_deleted_by_hand_is_reported_as_missing(memctl: Memctl, tmp_path: P
     assert "missing  labelled line  Keep orders as events" in found.out
     same = memctl("window", "fidelity", str(tmp_path / "a.json"), str(tmp_path / "a.json"))
     assert same.out.startswith("fidelity 1.00")
+
+
+def test_what_a_user_says_on_refusing_a_call_is_a_message() -> None:
+    refusal = "The user doesn't want to proceed. To tell you how to proceed, the user said:\nnot yet, ask Ann"
+    refused = {**result("t1", refusal), "is_error": True}
+    found = of(user("Go"), assistant(use("t1", "Bash", command="make ship")), user(refused))
+    assert [one.text for one in found if one.kind == MESSAGE] == ["Go", "not yet, ask Ann"]

@@ -125,7 +125,7 @@ def test_a_session_from_its_start_over_a_compaction_to_its_end(
     assert memctl("check", "--json", code=None).code == 0
 
 
-def test_a_compaction_that_the_program_makes_by_itself(
+def test_automatic_compaction_is_handled(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a variable of its own: without an account 2.1.330 compacts at no number of tokens unless it is told one."""
@@ -205,7 +205,7 @@ def test_a_sub_agent_gets_what_bears_on_its_prompt(
     assert told(api, 0).count(f"{decided} | ") == told(api, 0).count("memctl why FILE") == 1
 
 
-def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+def test_agent_in_default_mode_may_only_record_and_search(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     install_twice(memctl, claude, "claude-code")
@@ -227,7 +227,7 @@ def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
     assert told(api, 0).count("# Memory of shop") == 1
 
 
-def test_a_users_own_permission_needs_no_folder_that_is_trusted(
+def test_user_permission_needs_no_trusted_folder(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     install_twice(memctl, claude, "claude-code")
@@ -261,7 +261,7 @@ def test_broken_memory_does_not_stop_the_program(
     assert "Traceback" not in told(api, 1)
 
 
-def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+def test_program_called_by_memctl_gets_nothing_from_the_hooks(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     memctl("install", "claude-code", "--yes")

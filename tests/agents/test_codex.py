@@ -78,9 +78,7 @@ def test_a_session_from_its_start_over_tools_to_its_end_and_a_resume(
     assert memctl("check", "--json", code=None).code == 0
 
 
-def test_a_compaction_that_the_program_makes_by_itself(
-    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
-) -> None:
+def test_automatic_compaction_is_handled(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
     memctl("issue", "Checkout times out", "--severity", "critical", "--next", "Queue connections")
     memctl("install", "codex", "--yes")
@@ -150,7 +148,7 @@ def test_a_sub_agent_gets_what_bears_on_its_prompt(memctl: Memctl, api: Response
     assert text.count("memctl why FILE") == 1
 
 
-def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+def test_agent_in_default_mode_may_only_record_and_search(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     install_twice(memctl, codex, "codex")
@@ -192,7 +190,7 @@ def test_broken_memory_does_not_stop_the_program(memctl: Memctl, repo: Path, api
     assert "Traceback" not in told(api, 1)
 
 
-def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+def test_program_called_by_memctl_gets_nothing_from_the_hooks(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     memctl("install", "codex", "--yes")
@@ -215,7 +213,7 @@ def test_record_made_by_the_agent_names_its_agent_and_session(
     assert trailers.strip() == codex.session
 
 
-def test_in_the_programs_sandbox_an_agent_records_where_it_was_let(
+def test_agent_in_the_sandbox_records_only_with_the_added_folder(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     """As the hint says, and README. Its hooks run outside of the sandbox."""

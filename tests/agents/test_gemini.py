@@ -125,7 +125,7 @@ def test_decision_in_an_answer_reaches_the_next_session_once(
         assert told(api, number).count(fact) == 1, fact
 
 
-def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+def test_agent_in_default_mode_may_only_record_and_search(
     memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
     install_twice(memctl, gemini, "gemini")
@@ -170,7 +170,7 @@ def test_broken_memory_does_not_stop_the_program(
     assert "Traceback" not in told(api, 1)
 
 
-def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+def test_program_called_by_memctl_gets_nothing_from_the_hooks(
     memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
     memctl("install", "gemini", "--yes")

@@ -42,7 +42,7 @@ def follow(line: str, repo: Path) -> subprocess.CompletedProcess[str]:
         os.close(theirs)
 
 
-def test_the_section_is_followed_to_the_letter(repo: Path) -> None:
+def test_commands_of_the_instructions_install_working_hooks(repo: Path) -> None:
     before = git(repo, "status", "--porcelain")
     lines = commands()
     assert len(lines) >= 4

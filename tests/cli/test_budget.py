@@ -41,7 +41,7 @@ def test_files_are_counted_against_their_types(memctl: Memctl, tmp_path: Path) -
     assert found["measured"]["used"] == sum(used.values())
 
 
-def test_the_zone_is_that_of_window_status_and_strict_sets_the_exit_code(memctl: Memctl) -> None:
+def test_zone_matches_window_status_and_strict_sets_the_exit_code(memctl: Memctl) -> None:
     for used, capacity, code in (
         (159_999, "normal", 0),
         (160_000, "plan", 0),
@@ -61,7 +61,7 @@ def test_the_zone_is_a_share_of_what_fits_before_the_host_compacts(memctl: Memct
         assert found["level"] == hooks_pressure.ContextFill(used, 167_000).zone
 
 
-def test_the_window_is_that_of_the_environment_or_the_model(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_follows_from_the_environment_or_the_model(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     assert memctl("budget", "--json").data["window"] == 200_000
     assert memctl("budget", "--model", "claude-opus-5", "--json").data["window"] == 1_000_000
     assert memctl("budget", "--model", "gpt", "--json").data["window"] == 200_000

@@ -465,7 +465,7 @@ def test_a_rule_that_is_not_there_is_wrong_usage(memctl: Memctl, option: str, na
     assert failed.out == ""
 
 
-def test_the_exit_code_is_that_of_the_errors_among_the_chosen_rules(hand: Hand, memctl: Memctl) -> None:
+def test_exit_code_follows_from_errors_of_the_chosen_rules(hand: Hand, memctl: Memctl) -> None:
     spoil(hand)
     memctl("check", code=1)
     memctl("check", "--select", "MEM101", code=1)

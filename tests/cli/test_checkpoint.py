@@ -322,7 +322,7 @@ def test_none_clears_errors_issues_and_blockers(memctl: Memctl) -> None:
     assert (saved["errors"], saved["blockers"]) == ([], ["No key"])
 
 
-def test_a_window_that_is_over_is_called_so(memctl: Memctl) -> None:
+def test_save_into_an_earlier_window_is_refused_as_stale(memctl: Memctl) -> None:
     memctl(*SAVE, "--task", "Refunds", "--next", "Test", "--window", "3")
     newest = memctl("checkpoint", "list", "--json").data["checkpoints"][0]["checkpoint_id"]
     refused = memctl(*SAVE, "--doing", "Late", "--window", "2", code=1).err

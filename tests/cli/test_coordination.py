@@ -22,7 +22,7 @@ def test_coordination_without_a_write_shows_an_empty_state(memctl: Memctl, repo:
     assert git(repo, "for-each-ref", "refs/memctl") == ""
 
 
-def test_agents_come_and_go(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agents_join_and_leave(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("coordination", "join", "--task", "Refunds")
     assert "nothing to change" in memctl("coordination", "join").err
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")

@@ -79,9 +79,7 @@ class TestExample:
             for sentence, count in counts.items():
                 assert count == 1 or count <= sum(sentence in source for source in sources), sentence
 
-    def test_show_prints_what_was_given_to_the_letter_whatever_became_of_the_memory(
-        self, memctl: Memctl, bob: Memctl
-    ) -> None:
+    def test_show_prints_the_package_unchanged_after_later_changes(self, memctl: Memctl, bob: Memctl) -> None:
         text = memctl(*SAID, "--format", "markdown").out
         made = memctl("handoff", "list", "--json").data["handoffs"][0]["record"]["id"]
         for identifier in [one["id"] for one in memctl("list", "--type", "issue", "--json").data["records"]]:
@@ -89,7 +87,7 @@ class TestExample:
         assert bob("handoff", "show", made).out == text
         assert memctl("handoff", "show", made, "--at", "HEAD~1").out == text
 
-    def test_the_record_is_one_like_any_other(self, memctl: Memctl) -> None:
+    def test_handoff_record_is_listed_searched_logged_and_shown(self, memctl: Memctl) -> None:
         made = memctl(*SAID, "--json").data["id"]
         assert memctl("list", "--type", "handoff", "--json").data["records"][0]["id"] == made
         assert made in memctl("search", "150 buyers at once").out
@@ -289,7 +287,7 @@ class TestAnswers:
         memctl("handoff", "--to", "carol", "--from", "bob", "--type", "emergency", "--reason", "It stopped answering")
         assert memctl("handoff", "list", "--json").data["handoffs"][0]["from_agent_id"] == "bob"
 
-    def test_mine_are_listed_first(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    def test_handoffs_to_oneself_are_listed_first(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
         for taker in ("carol", "bob"):
             memctl("handoff", "--to", taker, "--reason", "Done")
         memctl("handoff", "--to", "dora", "--reason", "Done")

@@ -90,7 +90,7 @@ def test_fences_and_closing_tags_stay_text(memctl: Memctl, bob: Memctl, repo: Pa
 
 
 @pytest.mark.parametrize("identifier", ["../x", "../../../etc/passwd", "", "--", "*", "\x1b[31m", "HND-../../x"])
-def test_an_id_is_no_path(memctl: Memctl, made: str, identifier: str) -> None:
+def test_handoff_id_with_a_path_is_refused(memctl: Memctl, made: str, identifier: str) -> None:
     for command in ("show", "accept", "decline", "withdraw"):
         result = memctl("handoff", command, "--", identifier, code=None)
         assert result.code in (1, 2)
@@ -98,7 +98,7 @@ def test_an_id_is_no_path(memctl: Memctl, made: str, identifier: str) -> None:
 
 
 @pytest.mark.parametrize("section", ["../x", "2.1/../..", "*", "2.0", "§2.1.1 ../..", "2.1\n2.2/../.."])
-def test_a_section_is_no_path(memctl: Memctl, made: str, section: str) -> None:
+def test_section_with_a_path_is_refused(memctl: Memctl, made: str, section: str) -> None:
     result = memctl("handoff", "--to", "carol", "--section", section, *FULL, code=2)
     assert "no section" in result.err
     memctl("handoff", "accept", made, "--decline", section, code=2)

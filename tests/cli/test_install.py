@@ -136,9 +136,7 @@ def test_a_failing_check_stops_the_commit(
 
 
 @pytest.mark.parametrize("ending", ["exit 0", "exec true", ""])
-def test_a_hook_of_the_users_runs_first_whatever_it_ends_with(
-    repo: Path, memctl: Memctl, log: Log, ending: str
-) -> None:
+def test_user_hook_runs_before_ours_with_any_ending(repo: Path, memctl: Memctl, log: Log, ending: str) -> None:
     put(repo, "pre-commit", f'#!/bin/sh\necho user >>"$MEMCTL_TEST_LOG"\n{ending}\n')
     before = picture(repo)
     assert "runs first" in memctl("install", "git").out
@@ -277,7 +275,7 @@ def test_a_merge_hook_that_leads_to_the_commit_hook_runs_memctl_once(
     assert log.take() == ["user", RENDER, CHECK, MERGED]
 
 
-def test_a_hook_that_comes_back_to_ours_does_not_go_round(repo: Path, memctl: Memctl, log: Log) -> None:
+def test_user_hook_that_calls_ours_causes_no_loop(repo: Path, memctl: Memctl, log: Log) -> None:
     put(repo, "pre-commit", '#!/bin/sh\necho user >>"$MEMCTL_TEST_LOG"\n"$(dirname "$0")/pre-commit"\n')
     memctl("install", "git")
     assert save(repo).returncode == 0
@@ -379,7 +377,7 @@ def test_the_drivers_get_paths_with_spaces_and_quotes_whole(
     assert log.take() == [f'merge-file {what}|it\'s "one" $file|-C .|']
 
 
-def test_a_driver_that_breaks_down_leaves_the_merge_to_git(
+def test_failing_merge_driver_leaves_the_merge_to_git(
     repo: Path, memctl: Memctl, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / ".git" / "info").mkdir(exist_ok=True)
@@ -565,7 +563,7 @@ def test_a_hook_that_another_tool_put_in_our_place_stays(repo: Path, memctl: Mem
     assert "memctl-" not in git(repo, "config", "--list", "--local")
 
 
-def test_a_hook_of_ours_that_another_tool_moved_goes_too(repo: Path, memctl: Memctl) -> None:
+def test_uninstall_removes_our_hook_moved_by_another_tool(repo: Path, memctl: Memctl) -> None:
     file = put(repo, "pre-commit", "#!/bin/sh\n")
     before = picture(repo)
     memctl("install", "git")
@@ -630,7 +628,7 @@ def test_the_pre_commit_framework_can_come_before_after_and_again(
     assert without == plain
 
 
-def test_uninstalling_the_framework_leaves_ours_in_place(repo: Path, memctl: Memctl, log: Log) -> None:
+def test_uninstalling_the_framework_keeps_our_hook(repo: Path, memctl: Memctl, log: Log) -> None:
     file = put(repo, "pre-commit", '#!/bin/sh\necho user >>"$MEMCTL_TEST_LOG"\n')
     before = picture(repo)
     framework(repo)

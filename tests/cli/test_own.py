@@ -127,7 +127,7 @@ def test_acquire_changes_neither_branch_nor_index_nor_worktree(memctl: Memctl, r
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_every_worktree_sees_it_at_once(memctl: Memctl, repo: Path, tmp_path: Path, bob: Memctl) -> None:
+def test_ownership_is_seen_in_every_worktree(memctl: Memctl, repo: Path, tmp_path: Path, bob: Memctl) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "other"))
     memctl("own", "acquire", "2.1")
     rows = memctl("own", "list", "--json", where=tmp_path / "other").data["sections"]
@@ -288,7 +288,7 @@ def test_the_owner_of_what_is_read_only_is_not_sent_to_ask_itself(memctl: Memctl
     assert "ask claude" not in refused
 
 
-def test_a_path_is_taken_as_a_person_means_it(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+def test_path_in_any_spelling_finds_its_section(memctl: Memctl, bob: Memctl, repo: Path) -> None:
     memctl("own", "acquire", "2.1")
     (repo / "src" / "pay").mkdir(parents=True)
     (repo / "src" / "pay" / "a.py").write_text("")
@@ -413,7 +413,7 @@ def test_an_empty_place_is_wrong_usage(memctl: Memctl, place: str) -> None:
 
 
 @pytest.mark.parametrize(("option", "text"), [("--for", "-4h"), ("--until", "-4h"), ("--for", "+4h")])
-def test_a_span_has_no_sign(memctl: Memctl, option: str, text: str) -> None:
+def test_span_with_a_sign_is_refused(memctl: Memctl, option: str, text: str) -> None:
     memctl("section", "add", "Payment")
     err = memctl("own", "acquire", "2.1", option, text, code=2).err
     assert f"{text!r} has a sign" in err

@@ -148,7 +148,7 @@ class TestExample:
         assert empty.keys() == memctl("load", "--json", stdin="load §3.2").data.keys()
 
 
-def test_a_system_prompt_has_nothing_of_another_task(memctl: Memctl) -> None:
+def test_system_prompt_leaves_out_records_of_other_tasks(memctl: Memctl) -> None:
     for title in ("Login", "Orders"):
         memctl("section", "add", title)
     memctl("decide", "Tokens", "--section", "2.1", "--decision", "jwt_handler checks tokens", "--importance", "9",
@@ -183,7 +183,7 @@ def test_record_counts_do_not_depend_on_the_filters(memctl: Memctl) -> None:
     assert said in memctl("rehydrate", "--since", "2026-01-01").out
 
 
-def test_a_file_is_loaded_as_it_is(memctl: Memctl) -> None:
+def test_file_is_loaded_unchanged(memctl: Memctl) -> None:
     root = ElementTree.fromstring(memctl("load", "--format", "xml", stdin="load §4.app.py").out)
     assert root.findtext("loaded/file/content") == "print('shop')\n"
 

@@ -284,14 +284,14 @@ def test_page_changed_during_an_edit_is_not_overwritten(
         ("", ["project", "set", "--edit"]),
     ],
 )
-def test_an_editor_left_without_a_word_changes_nothing(pages: Path, left: str | None, args: list[str]) -> None:
+def test_editor_closed_without_text_changes_nothing(pages: Path, left: str | None, args: list[str]) -> None:
     before = state(pages)
     _, said = in_editor(pages, left, *args)
     assert "error: " in said
     assert state(pages) == before
 
 
-def test_an_untouched_skeleton_that_was_saved_is_no_page(pages: Path) -> None:
+def test_unchanged_skeleton_makes_no_page(pages: Path) -> None:
     before = state(pages)
     _, said = in_editor(pages, "# Title\n\n## Overview\n\n## Status\n\n## Next actions\n", "section", "add", "--edit")
     assert "error: " in said

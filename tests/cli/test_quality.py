@@ -98,7 +98,7 @@ def test_records_that_can_t_be_read_are_named(memctl: Memctl, repo: Path) -> Non
     assert memctl("quality", "-", "--json", stdin="Text.", code=1).json["faults"][0]["field"] == "importance"
 
 
-def test_messages_are_judged_by_what_they_say_and_not_by_their_json(memctl: Memctl) -> None:
+def test_messages_are_judged_by_their_text_and_not_their_json(memctl: Memctl) -> None:
     says = [
         "Port the shop to fetch.",
         'The shop has "three" calls:\n\n- load()\n- save()\n- list()',

@@ -72,7 +72,7 @@ def test_renumbered_records_are_staged_and_the_merge_can_be_committed(
     assert_concluded(memctl, two)
 
 
-def test_the_merge_can_be_aborted_all_the_same(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_merge_can_be_aborted_after_renumber(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     before = git(two, "rev-parse", "HEAD")
     merge(two, one)
@@ -83,7 +83,7 @@ def test_the_merge_can_be_aborted_all_the_same(clones: tuple[Path, Path], memctl
     memctl("learn", "Later", where=two)
 
 
-def test_the_record_of_both_that_is_in_conflict_is_resolved_by_it(
+def test_renumber_resolves_a_record_in_conflict(
     clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = clones
@@ -235,7 +235,7 @@ def test_the_packages_of_two_handoffs_stay_with_their_handoffs(
     assert memctl("handoff", "show", renamed, where=two).out == packages[1].replace("HND-2025-11-04-001", renamed)
 
 
-def test_an_address_in_the_web_is_left_as_it_is(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_web_address_with_an_id_is_left_unchanged(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     said = f"See https://host/{FIRST}?id={FIRST}, [it](https://host/{FIRST}), <http://host/{FIRST}> and {FIRST}."
     memctl("learn", "Linked", "--lesson", said, where=two)
@@ -245,7 +245,7 @@ def test_an_address_in_the_web_is_left_as_it_is(clones: tuple[Path, Path], memct
     assert said.removesuffix(f"{FIRST}.") + f"{new}." in text
 
 
-def test_a_read_only_file_is_renamed_like_any_other(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_read_only_file_is_renamed(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     merge(two, one)
     (two / ".memory/decisions/2025-11" / f"{FIRST}-by-two.md").chmod(0o400)

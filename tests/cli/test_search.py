@@ -55,7 +55,7 @@ def test_no_query_is_an_error(memctl: Memctl, query: str) -> None:
     memctl("search", "--", query)
 
 
-def test_any_of_the_words_will_do_and_all_are_better(memctl: Memctl) -> None:
+def test_record_with_all_words_ranks_before_one_with_some(memctl: Memctl) -> None:
     one = memctl("learn", "Tea", "--lesson", "a kettle").id
     both = memctl("learn", "Coffee", "--lesson", "a kettle and a lamp").id
     results = memctl("search", "kettle", "lamp", "--json").data["results"]
@@ -201,7 +201,7 @@ def test_a_record_without_relations_is_reported(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("args", [[], ["words", "--related", "LRN"]])
-def test_either_words_or_related_are_given(memctl: Memctl, args: list[str]) -> None:
+def test_search_needs_either_words_or_related(memctl: Memctl, args: list[str]) -> None:
     failed = memctl("search", *args, code=2)
     assert failed.out == ""
     assert "--related" in failed.err

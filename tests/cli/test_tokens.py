@@ -101,7 +101,7 @@ def test_tokens_reported_by_a_model_for_a_text_are_used(memctl: Memctl, tmp_path
     assert (row["tokens"], row["source"], row["error"]) == (182, f"reported by {MODEL}", 0.0)
 
 
-def test_learning_the_same_twice_changes_nothing(memctl: Memctl, tmp_path: Path) -> None:
+def test_repeated_calibration_changes_nothing(memctl: Memctl, tmp_path: Path) -> None:
     file = write(tmp_path, *observations())
     first = memctl("tokens", "--calibrate", file, "--json").data
     second = memctl("tokens", "--calibrate", file, "--json").data

@@ -234,7 +234,7 @@ def test_unsent_messages_do_not_enlarge_the_window(memctl: Memctl) -> None:
     assert found["reading"]["utilization_pct"] > 100
 
 
-def test_the_growth_shown_is_that_of_the_forecast(memctl: Memctl, session: Path) -> None:
+def test_status_shows_the_growth_used_by_the_forecast(memctl: Memctl, session: Path) -> None:
     reading = memctl("window", "status", str(session), "--json").data["reading"]
     rate, likely = reading["forecast_tokens_per_turn"], reading["turns_until_red"]["likely"]
     assert rate * likely == pytest.approx(0.9 * 167_000 - reading["current_tokens"], rel=0.01)
@@ -286,7 +286,7 @@ def test_health_names_the_transcript_that_it_read(memctl: Memctl, repo: Path, se
     assert out.splitlines()[0].endswith("a.jsonl")
 
 
-def test_the_curve_is_drawn(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+def test_status_draws_the_curve_as_svg(memctl: Memctl, session: Path, tmp_path: Path) -> None:
     file = tmp_path / "curve.svg"
     memctl("window", "status", str(session), "--svg", str(file))
     root = ElementTree.fromstring(file.read_text())

@@ -65,7 +65,7 @@ def test_during_a_merge_both_sides_are_looked_at(sides: Path) -> None:
     assert history(sides).known_to([LINE], [ONE, TWO]) == {LINE: {TWO}}
 
 
-def test_every_path_that_a_history_had(sides: Path) -> None:
+def test_paths_ever_includes_deleted_paths(sides: Path) -> None:
     git(sides, "rm", "-q", ".memory/x.md")
     git(sides, "commit", "-qm", "gone")
     assert {"x.md", "notes.md"} <= set(history(sides).paths_ever(""))

@@ -34,7 +34,7 @@ def lane(request: pytest.FixtureRequest, repo: Path) -> str:
     return str(request.param)
 
 
-def test_takes_the_lane_it_should(repo: Path, memctl: Memctl, lane: str) -> None:
+def test_commit_takes_the_expected_lane(repo: Path, memctl: Memctl, lane: str) -> None:
     memctl("decide", "One")
     assert reflog(repo).startswith("fast-import" if lane == "fast-import" else "commit")
 
@@ -42,7 +42,7 @@ def test_takes_the_lane_it_should(repo: Path, memctl: Memctl, lane: str) -> None
 class TestOwnHook:
     """The hook that `memctl install git` writes has nothing to say about what memctl itself commits."""
 
-    def test_alone_it_leaves_the_fast_lane_open(self, repo: Path, memctl: Memctl) -> None:
+    def test_memctl_hook_alone_keeps_the_fast_lane(self, repo: Path, memctl: Memctl) -> None:
         memctl("install", "git")
         before = commits(repo)
         made = memctl("decide", "Fast")
@@ -51,7 +51,7 @@ class TestOwnHook:
         assert changed_in(repo) == [made.out.split()[1]]
         assert git(repo, "status", "--porcelain") == ""
 
-    def test_a_hook_of_the_users_that_it_calls_runs(self, repo: Path, memctl: Memctl) -> None:
+    def test_user_hook_called_by_the_memctl_hook_runs(self, repo: Path, memctl: Memctl) -> None:
         hook(repo, "pre-commit", "echo ran > .git/ran; exit 1")
         memctl("install", "git")
         before = commits(repo)
@@ -63,14 +63,14 @@ class TestOwnHook:
         assert commits(repo) == before + 1
         assert reflog(repo).startswith("commit")
 
-    def test_a_hook_of_the_users_beside_it_runs(self, repo: Path, memctl: Memctl) -> None:
+    def test_user_hook_beside_the_memctl_hook_runs(self, repo: Path, memctl: Memctl) -> None:
         memctl("install", "git")
         hook(repo, "post-commit", "echo ran > .git/ran")
         memctl("decide", "Told")
         assert (repo / ".git" / "ran").exists()
 
     @pytest.mark.parametrize("name", ["pre-merge-commit", "post-merge", "post-rewrite", "pre-push"])
-    def test_hooks_that_no_commit_runs_do_not_count(self, repo: Path, memctl: Memctl, name: str) -> None:
+    def test_hooks_that_no_commit_runs_keep_the_fast_lane(self, repo: Path, memctl: Memctl, name: str) -> None:
         hook(repo, name, "exit 1")
         memctl("decide", "Fast")
         assert reflog(repo).startswith("fast-import")
@@ -82,7 +82,7 @@ class TestOwnHook:
         memctl("decide", "Told")
         assert (repo / ".git" / "ran").exists()
 
-    def test_moved_to_where_it_is_not_installed_it_runs(self, repo: Path, memctl: Memctl) -> None:
+    def test_moved_memctl_hook_counts_as_a_user_hook(self, repo: Path, memctl: Memctl) -> None:
         memctl("install", "git")
         (repo / ".git" / "hooks").rename(repo.parent / "hooks")
         git(repo, "config", "core.hooksPath", str(repo.parent / "hooks"))
@@ -278,9 +278,7 @@ def test_outside_of_a_repository_it_says_what_to_do(tmp_path: Path, memctl: Memc
 
 
 @pytest.mark.parametrize("args", [("list",), ("init",), ("init", "--git")])
-def test_a_bare_repository_is_called_so_and_gets_no_other_in_it(
-    memctl: Memctl, tmp_path: Path, args: tuple[str, ...]
-) -> None:
+def test_bare_repository_is_refused_and_left_unchanged(memctl: Memctl, tmp_path: Path, args: tuple[str, ...]) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "--quiet", "--bare", str(bare))
     before = sorted(bare.iterdir())

@@ -42,7 +42,7 @@ def test_too_large_object_is_none_and_the_next_is_read(repo: Path) -> None:
     assert data(open_repository(repo).objects.read(blobs, 10)) == [None, b"x" * 10, None]
 
 
-def test_thousands_are_asked_for_without_either_side_waiting_for_ever(repo: Path) -> None:
+def test_thousands_of_large_objects_are_read_without_a_deadlock(repo: Path) -> None:
     blob = git(repo, "hash-object", "-w", "--stdin", stdin="y" * 9_000).strip()
     assert data(open_repository(repo).objects.read([blob] * 2_000)) == [b"y" * 9_000] * 2_000
 
@@ -102,7 +102,7 @@ def test_closed_object_process_starts_again(repo: Path) -> None:
     assert repository.objects.read(["HEAD:app.py"]) == first
 
 
-def test_no_command_leaves_one_behind(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_leave_no_object_process_behind(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[git_calls.Process] = []
 
     def start(*args: Any) -> git_calls.Process:

@@ -30,7 +30,7 @@ def test_process_reads_its_input_while_it_prints_on_both_streams() -> None:
     assert process.communicate() == (b"", b"")
 
 
-def test_without_input_it_reads_none() -> None:
+def test_process_without_input_has_no_stdin() -> None:
     process = python(_ECHO)
     assert process.stdin is None
     assert (process.communicate(), process.returncode) == ((b"", b""), 0)
@@ -61,7 +61,7 @@ def test_killed_process_reports_its_signal() -> None:
     process.kill()  # it is over
 
 
-def test_there_is_no_such_program(tmp_path: Path) -> None:
+def test_missing_program_raises_and_leaks_no_descriptor(tmp_path: Path) -> None:
     before = len(os.listdir("/dev/fd"))
     with pytest.raises(FileNotFoundError):
         Process([str(tmp_path / "nothing")], os.environ, has_stdin=True)

@@ -111,7 +111,7 @@ def test_a_refused_write_does_not_trust_the_clone(foreign: Path, memctl: Memctl)
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_worktrees_share_it(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_worktrees_share_the_trust(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
     git(foreign, "worktree", "add", "-q", str(tmp_path / "beside"), "-b", "beside")
     assert look(tmp_path / "beside") == trust.UNKNOWN
     memctl("learn", "Mine", where=tmp_path / "beside")
@@ -191,7 +191,7 @@ def test_hook_commits_setting_is_not_changed_by_the_trust_check(old: Path) -> No
     assert setting(old, "memctl.hookcommits") == "false"
 
 
-def test_commits_of_others_that_come_here_trust_nothing(repo: Path, foreign: Path, memctl: Memctl) -> None:
+def test_foreign_commits_brought_into_a_clone_give_no_trust(repo: Path, foreign: Path, memctl: Memctl) -> None:
     memctl("learn", "More of theirs")
     git(foreign, "pull", "-q", "--ff-only")
     git(repo, "switch", "-qc", "side")
@@ -211,9 +211,7 @@ def test_foreign_fast_import_gives_no_trust(foreign: Path) -> None:
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_a_history_that_came_commit_by_commit_trusts_nothing_though_it_bears_our_name(
-    foreign: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imported_history_under_our_name_gives_no_trust(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a bridge to another system brings it: `git fast-import` moves the branch by one commit each time."""
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
         monkeypatch.delenv(name, raising=False)
@@ -270,7 +268,7 @@ def test_patterns_of_the_user_are_asked_before_the_reflogs(
 
 
 @pytest.mark.parametrize("by_variable", [True, False])
-def test_hooks_that_were_set_up_before_commit_all_however_the_clone_is_trusted(
+def test_hooks_of_an_earlier_setup_keep_committing_to_the_branch(
     foreign: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool
 ) -> None:
     """The branch follows another, so that hooks that are new there would keep pages beside it."""

@@ -36,14 +36,14 @@ def test_a_process_answers_an_event_and_ends_well(session: Session) -> None:
 
 @pytest.mark.parametrize("args", [(), ("--new",)])
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_fault(session: Session, args: tuple[str, ...], closed: str) -> None:
+def test_hook_with_closed_streams_exits_0(session: Session, args: tuple[str, ...], closed: str) -> None:
     line = shlex.join([sys.executable, "-m", "memctl", "hook", "claude-code", *args])
     given = session.event("SessionStart", source="startup")
     done = subprocess.run(["sh", "-c", f"{line} {closed}"], cwd=session.repo, input=given, capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_the_command_line_answers_the_same(session: Session, memctl: Memctl) -> None:
+def test_command_line_gives_the_same_answer(session: Session, memctl: Memctl) -> None:
     printed = memctl("hook", "claude-code", stdin=session.event("SessionStart", source="startup").decode()).out
     assert json.loads(printed) == json.loads(session.send("SessionStart", source="startup"))
 
@@ -67,14 +67,14 @@ def test_invalid_event_is_not_logged_in_an_untrusted_clone(session: Session) -> 
 @pytest.mark.parametrize(
     "args", [("claude-cod",), ("claude-code", "--new"), ("claude-code", "--new=1", "more"), ("log", "x")]
 )
-def test_no_hook_says_2_which_a_host_takes_as_a_veto(session: Session, args: tuple[str, ...]) -> None:
+def test_hook_never_exits_with_2(session: Session, args: tuple[str, ...]) -> None:
     done = run(session, session.event("PreCompact", trigger="auto"), "hook", *args)
     assert done.returncode == {"claude-code": 0, "log": 2}.get(args[0], 1)
     assert (done.stdout != b"") == (args[0] == "claude-code")
 
 
 @pytest.mark.parametrize("event", ["Notification", "SubagentStop", "PreToolUse", "", "SessionStarted"])
-def test_other_events_get_nothing(session: Session, event: str) -> None:
+def test_unknown_events_get_no_answer(session: Session, event: str) -> None:
     assert session.send(event) == ""
 
 
@@ -90,7 +90,7 @@ def test_outside_of_a_memory_nothing_is_printed_or_written(tmp_path: Path, event
 
 
 @pytest.mark.parametrize("event", [event for event in EVENTS if event not in ("SubagentStart", "UserPromptSubmit")])
-def test_a_sub_agents_events_after_its_start_get_nothing_and_count_for_nothing(session: Session, event: str) -> None:
+def test_later_events_of_a_sub_agent_get_no_answer_and_are_not_counted(session: Session, event: str) -> None:
     assert session.send(event, agent_id="a1", source="startup") == ""
     assert not session.root.exists()
 
@@ -143,7 +143,7 @@ def test_unwritable_folder_does_not_change_what_the_model_gets(session: Session)
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "link", "pipe", "relative", "nul", "device"])
 @pytest.mark.parametrize("event", ["PostToolUse", "Stop", "PreCompact", "SessionEnd"])
-def test_a_transcript_may_be_anything(session: Session, tmp_path: Path, kind: str, event: str) -> None:
+def test_odd_transcript_path_causes_no_fault(session: Session, tmp_path: Path, kind: str, event: str) -> None:
     path = tmp_path / "odd"
     if kind == "folder":
         path.mkdir()
@@ -240,7 +240,7 @@ def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(
     assert gemini.faults() == []
 
 
-def test_the_call_that_gets_the_state_back_is_counted_too(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_call_that_gets_the_state_back_is_counted(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
@@ -249,9 +249,7 @@ def test_the_call_that_gets_the_state_back_is_counted_too(repo: Path, tmp_path: 
     assert gemini.folder.calls() == 1
 
 
-def test_the_state_comes_back_though_what_was_left_undone_cant_be_done(
-    repo: Path, tmp_path: Path, memctl: Memctl
-) -> None:
+def test_state_is_given_back_despite_an_impossible_job(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
@@ -364,7 +362,7 @@ def test_an_event_that_a_host_gives_to_hooks_of_several_files_is_answered_and_co
     assert session.faults() == []
 
 
-def test_an_event_that_cant_be_noted_is_answered_all_the_same(repo: Path, tmp_path: Path) -> None:
+def test_event_that_cannot_be_noted_is_answered(repo: Path, tmp_path: Path) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     codex.folder.path.parent.mkdir(parents=True)
     codex.folder.path.write_text("no folder\n")
@@ -372,7 +370,7 @@ def test_an_event_that_cant_be_noted_is_answered_all_the_same(repo: Path, tmp_pa
 
 
 @pytest.mark.parametrize("first", ["memctl.hooks.dispatch, memctl.store.memory", "memctl.record.ids"])
-def test_msgspec_is_imported_without_what_others_have_installed_and_they_still_find_it(first: str) -> None:
+def test_msgspec_is_imported_without_typing_extensions(first: str) -> None:
     code = (
         f"import sys, {first}; assert 'msgspec' in sys.modules\n"
         "before = 'typing_extensions' in sys.modules; import msgspec, typing_extensions; print(before)"

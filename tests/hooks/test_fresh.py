@@ -109,7 +109,7 @@ def test_change_by_git_is_in_the_next_start(starts: Starts) -> None:
     assert FIRST not in starts.told()
 
 
-def test_sessions_that_cant_be_summed_up_keep_no_other_from_it(session: Session) -> None:
+def test_broken_sessions_do_not_prevent_the_summary_of_others(session: Session) -> None:
     session.transcript.prompt("Refund an order")
     session.transcript.says("DECISION: Round half to even, because the bank does so.")
     session.transcript.call("Write", "created", file_path=str(session.repo / "card.py"), content="")

@@ -40,9 +40,7 @@ def test_each_compression_is_reported_once(folder: SessionDir, tmp_path: Path) -
     assert is_new(folder, tmp_path, chat)
 
 
-def test_a_session_that_is_resumed_writes_its_messages_again_and_is_not_compressed_by_that(
-    folder: SessionDir, tmp_path: Path
-) -> None:
+def test_messages_rewritten_by_a_resumed_session_are_no_compression(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     compress(chat)
     assert is_new(folder, tmp_path, chat)
@@ -78,7 +76,7 @@ def test_a_missing_transcript_gives_nothing(folder: SessionDir, transcript: str)
     assert not folder.path.exists()
 
 
-def test_a_transcript_that_begins_anew_is_read_from_its_beginning(folder: SessionDir, tmp_path: Path) -> None:
+def test_replaced_transcript_is_read_from_its_beginning(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     chat.raw("x" * 10_000)
     is_new(folder, tmp_path, chat)
@@ -103,7 +101,7 @@ def test_requests_that_compress_nothing_save_nothing_and_give_no_state(
     assert memctl("hook", "log", "--json").data["total"] == 0
 
 
-def test_a_compression_is_logged_and_counting_begins_anew(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_compression_is_logged_and_resets_the_call_count(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     gemini.send("BeforeAgent", prompt="Refunds by card")
@@ -131,7 +129,7 @@ def test_hook_context_before_a_prompt_is_not_part_of_the_prompt(repo: Path, tmp_
     assert saved["said"][-1] == "<hook_context> is what?"
 
 
-def test_installing_anew_takes_out_an_event_that_an_older_memctl_hooked(memctl: Memctl, repo: Path) -> None:
+def test_reinstallation_removes_events_hooked_by_an_older_memctl(memctl: Memctl, repo: Path) -> None:
     memctl("install", "gemini", "--yes")
     file = repo / ".gemini" / "settings.json"
     fresh = file.read_text()

@@ -98,7 +98,7 @@ def begun(session: Session) -> None:
 @linux
 @pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("event", ["PreCompact", "Stop"])
-def test_the_host_goes_on_while_the_work_waits(session: Session, behind: Behind, event: str) -> None:
+def test_host_goes_on_while_a_job_waits_for_the_lock(session: Session, behind: Behind, event: str) -> None:
     begun(session)
     printed = behind.send(event, trigger="auto")  # it would wait a minute for the lock
     assert ("Keep in the summary" in printed) == (event == "PreCompact")
@@ -107,7 +107,7 @@ def test_the_host_goes_on_while_the_work_waits(session: Session, behind: Behind,
 
 
 @linux
-def test_the_next_command_sees_it(session: Session, behind: Behind) -> None:
+def test_next_command_sees_the_result_of_a_pending_job(session: Session, behind: Behind) -> None:
     begun(session)
     behind.send("PreCompact", trigger="auto")
     out, _ = process(session.repo, "checkpoint", "show", "--json").communicate(timeout=60)
@@ -117,7 +117,7 @@ def test_the_next_command_sees_it(session: Session, behind: Behind) -> None:
 
 
 @linux
-def test_the_state_is_there_right_after_a_compaction(session: Session, behind: Behind) -> None:
+def test_state_is_given_right_after_a_compaction(session: Session, behind: Behind) -> None:
     begun(session)
     behind.send("PreCompact", trigger="auto")
     text = json.loads(behind.send("SessionStart", source="compact"))["hookSpecificOutput"]["additionalContext"]
@@ -374,7 +374,7 @@ def test_failing_job_of_one_session_does_not_stop_other_sessions(session: Sessio
     assert [note.key for note in job_queue.notes(session.root)] == [session.name]
 
 
-def test_a_note_that_can_not_be_read_stops_no_other_of_its_session(session: Session) -> None:
+def test_unreadable_job_note_does_not_stop_other_jobs_of_its_session(session: Session) -> None:
     (session.root / "undone" / f"{0:020d}-0-{session.name}.json").mkdir(parents=True)
     job_queue.add(session.folder, {"what": "dance"})
     done: list[object] = []
@@ -385,7 +385,7 @@ def test_a_note_that_can_not_be_read_stops_no_other_of_its_session(session: Sess
     assert [type(fault) for fault in faults] == [IsADirectoryError]
 
 
-def test_a_session_that_can_not_be_ended_keeps_no_other_from_its_end(session: Session, repo: Path) -> None:
+def test_session_that_cannot_be_ended_does_not_block_others(session: Session, repo: Path) -> None:
     others = [Session(repo, repo.parent / f"{name}.jsonl", name) for name in ("one", "two", "six")]
     for other in others:
         begun(other)
@@ -432,7 +432,7 @@ def test_job_noted_while_the_lock_is_released_is_done(session: Session, monkeypa
 
 @linux
 @pytest.mark.usefixtures("held")
-def test_a_host_that_waits_for_another_pipe_than_ours_goes_on_too(session: Session, behind: Behind) -> None:
+def test_host_that_waits_for_a_pipe_of_its_own_goes_on(session: Session, behind: Behind) -> None:
     """As bats and some shells do, which give what they start a pipe of their own."""
     begun(session)
     reading, writing = os.pipe()
@@ -456,7 +456,7 @@ def test_job_note_that_does_not_fit_on_the_disk_leaves_no_file(session: Session)
     assert list((session.root / "undone").iterdir()) == []
 
 
-def test_a_command_that_looks_in_for_a_moment_does_not_keep_the_work_from_being_done(
+def test_job_is_done_although_a_command_held_the_lock_briefly(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`job_queue.wait` has the lock as long as it takes to see that it is free."""

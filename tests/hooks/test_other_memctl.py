@@ -49,7 +49,7 @@ def test_another_program_in_other_settings_is_named_once(
     assert "another memctl" not in memctl("install", what, "--yes").err
 
 
-def test_one_program_in_all_settings_is_no_other(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_same_program_in_all_settings_gives_no_warning(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     for option in ((), ("--user",), ("--local",)):
         assert "another memctl" not in memctl("install", "claude-code", "--yes", *option).err
     assert "another memctl" not in Session(repo, tmp_path / "t.jsonl").said("SessionStart", source="startup")

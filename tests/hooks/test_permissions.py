@@ -38,7 +38,7 @@ def options(command: str) -> dict[str, click.Option]:
     return {max(one.opts, key=len): one for one in found.params if isinstance(one, click.Option)}
 
 
-def test_all_commands_named_are_there() -> None:
+def test_commands_of_the_permission_groups_exist() -> None:
     named = {command.split()[0] for of in COMMANDS.values() for command in of}
     assert named <= NAMES
     assert not set(COMMANDS[READ]) & set(COMMANDS[RECORD])

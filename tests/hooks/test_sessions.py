@@ -125,7 +125,7 @@ def test_before_a_compaction_a_checkpoint_and_the_summary_are_committed_at_once(
     assert session.faults() == []
 
 
-def test_files_that_the_session_did_not_touch_are_none_of_its_work(session: Session, memctl: Memctl) -> None:
+def test_checkpoint_has_no_files_that_the_session_did_not_touch(session: Session, memctl: Memctl) -> None:
     (session.repo / "mine.py").write_text("# the user's\n")
     session.transcript.prompt("What does the pool do?")
     session.transcript.says("It keeps connections.\n\nDECISION: Leave it as it is, because it works.")
@@ -212,7 +212,7 @@ def test_a_new_session_of_the_task_starts_with_the_same_text_and_the_rest_of_the
     assert session.faults() == []
 
 
-def test_a_task_that_leaves_no_room_for_the_pack_names_what_prints_it(session: Session, tmp_path: Path) -> None:
+def test_resume_text_without_room_for_the_pack_names_memctl_rehydrate(session: Session, tmp_path: Path) -> None:
     for number in range(40):
         session.transcript.prompt(f"Prompt {number}: {'do this and that, and then go on with it; ' * 12}")
     session.send("PreCompact", trigger="auto")
@@ -228,7 +228,7 @@ def test_a_finished_task_is_not_taken_up_by_a_new_session(session: Session, memc
     assert "RESUME: " not in session.said("SessionStart", source="startup")
 
 
-def test_a_second_compaction_goes_on_from_what_the_agent_saved(session: Session, memctl: Memctl) -> None:
+def test_second_compaction_continues_the_checkpoint_of_the_agent(session: Session, memctl: Memctl) -> None:
     session.said("SessionStart", source="startup")
     work(session)
     session.send("PreCompact", trigger="auto")
@@ -319,7 +319,7 @@ def test_session_start_writes_no_state_while_a_job_holds_the_lock(session: Sessi
     assert file.exists()
 
 
-def test_an_error_in_a_checkpoint_has_no_credential(session: Session, memctl: Memctl) -> None:
+def test_errors_in_a_checkpoint_have_no_credentials(session: Session, memctl: Memctl) -> None:
     session.transcript.prompt("Deploy")
     key = "ghp_" + "a1B2" * 9
     session.transcript.call("Bash", f"Error: bad token {key}", error=True, command=f"deploy --token {key}")
@@ -386,7 +386,7 @@ def test_a_stop_commits_nothing_and_the_end_does(session: Session) -> None:
     assert draft_page.read(session.folder) is None
 
 
-def test_a_session_that_only_asked_makes_no_commit(session: Session) -> None:
+def test_session_without_changes_makes_no_commit(session: Session) -> None:
     before = commits(session.repo)
     session.transcript.prompt("What does app.py do?")
     session.transcript.call("Read", "print('shop')", file_path=str(session.repo / "app.py"))
@@ -444,7 +444,9 @@ def test_a_transcript_is_read_once_however_often_the_agent_stops(session: Sessio
     assert [event.text for event in part.session.events if event.kind == "prompt"] == ["And now PayPal"]
 
 
-def test_parts_come_to_what_the_whole_does(session: Session, memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_session_read_in_parts_gives_the_same_result_as_whole(
+    session: Session, memctl: Memctl, repo: Path, tmp_path: Path
+) -> None:
     whole = Session(repo, tmp_path / "whole.jsonl", "5f6c2a10-0000")
     for one in (session, whole):
         work(one)
@@ -488,7 +490,7 @@ def test_what_looks_like_a_credential_is_redacted(session: Session, memctl: Memc
     assert secret.encode() not in everything
 
 
-def test_a_session_that_was_killed_is_summed_up_later(session: Session, repo: Path, tmp_path: Path) -> None:
+def test_killed_session_is_summarized_at_the_next_start(session: Session, repo: Path, tmp_path: Path) -> None:
     work(session)
     session.send("Stop")
     draft = session.folder.path / "draft.md"
@@ -499,7 +501,7 @@ def test_a_session_that_was_killed_is_summed_up_later(session: Session, repo: Pa
     assert not draft.exists()
 
 
-def test_a_question_that_changed_nothing_is_not_taken_for_a_killed_session_later(
+def test_ended_session_without_changes_is_not_taken_for_a_killed_one(
     session: Session, repo: Path, tmp_path: Path
 ) -> None:
     session.transcript.prompt("What does app.py print?")
@@ -528,7 +530,7 @@ def test_old_draft_of_a_locked_session_is_kept(
     os.close(held)
 
 
-def test_a_killed_session_of_another_worktree_is_left_to_that(session: Session, repo: Path, tmp_path: Path) -> None:
+def test_killed_session_of_another_worktree_is_left_alone(session: Session, repo: Path, tmp_path: Path) -> None:
     git(repo, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
     there = Session(tmp_path / "other", tmp_path / "there.jsonl", "there")
     work(there)

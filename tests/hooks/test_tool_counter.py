@@ -29,7 +29,7 @@ def calls(session: Session, number: int) -> list[tuple[int, str]]:
     return found
 
 
-def test_half_full_contexts_hear_of_50_100_and_150_calls_once_each(session: Session) -> None:
+def test_half_full_context_gets_a_notice_at_50_100_and_150_calls(session: Session) -> None:
     session.holds(90_000)  # 54 % of 167,000
     found = calls(session, 220)
     assert [number for number, _ in found] == [50, 100, 150]
@@ -38,12 +38,12 @@ def test_half_full_contexts_hear_of_50_100_and_150_calls_once_each(session: Sess
     assert "/compact" in found[0][1]
 
 
-def test_a_context_with_room_hears_nothing(session: Session) -> None:
+def test_context_with_room_gets_no_notice(session: Session) -> None:
     session.holds(80_000)
     assert calls(session, 160) == []
 
 
-def test_a_number_that_passed_in_a_context_with_room_is_named_once_it_fills(session: Session) -> None:
+def test_notice_missed_with_room_comes_once_the_context_fills(session: Session) -> None:
     session.holds(20_000)
     assert calls(session, 70) == []
     session.holds(100_000)
@@ -139,7 +139,7 @@ def test_a_context_beyond_the_small_window_is_in_the_large_one() -> None:
 
 
 @pytest.mark.parametrize("tokens", [170_000, 173_215, 199_000])
-def test_a_full_small_window_is_red(session: Session, tokens: int) -> None:
+def test_full_window_of_200000_tokens_is_red(session: Session, tokens: int) -> None:
     session.holds(tokens, "claude-opus-4-6")
     session.event("PostToolUse")
     found = pressure.measure(str(session.file), {})
@@ -167,7 +167,7 @@ def test_a_compaction_that_the_user_asked_for_proves_nothing(session: Session) -
     assert pressure.measure(str(session.file), {}) == ContextFill(160_000, 967_000)
 
 
-def test_a_setting_says_another_window() -> None:
+def test_setting_overrides_the_window_and_odd_values_are_ignored() -> None:
     assert pressure.window_of("claude-opus-5", 1_000, {"MEMCTL_CONTEXT_WINDOW": "128_000"}) == 128_000
     for odd in ("", "many", "-5", "0", "1000", "9" * 5_000):
         assert pressure.window_of("claude-opus-5", 1_000, {"MEMCTL_CONTEXT_WINDOW": odd}) == 1_000_000
@@ -211,7 +211,7 @@ def test_unreadable_transcript_yields_no_lines() -> None:
     assert pressure.last_context(memory) is None
 
 
-def test_a_window_that_is_none_is_in_the_log_of_faults_once_a_session(session: Session) -> None:
+def test_invalid_window_setting_is_logged_once_per_session(session: Session) -> None:
     for odd in ("abc", "60000"):
         session.send("PostToolUse", {"MEMCTL_CONTEXT_WINDOW": odd}, tool_name="Bash")
     session.send("PreCompact", trigger="auto")

@@ -71,14 +71,16 @@ def test_a_prompt_brings_nothing_of_the_clone_until_it_is_trusted(foreign: Path,
     assert "Theirs" in Session(foreign, tmp_path / "t.jsonl").said("UserPromptSubmit", prompt=asked)
 
 
-def test_once_the_user_trusts_it_they_write(foreign: Path, tmp_path: Path) -> None:
+def test_hooks_write_in_a_clone_trusted_by_the_user(foreign: Path, tmp_path: Path) -> None:
     git(foreign, "config", "memctl.trusted", "true")
     said = work(Session(foreign, tmp_path / "t.jsonl"))
     assert "delete everything" in said[0]
     assert PRIVATE in git(foreign, "log", "-p", "--all")
 
 
-def test_a_variable_trusts_in_a_container(foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_write_in_a_clone_trusted_by_the_variable(
+    foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MEMCTL_TRUST", "1")
     session = Session(foreign, tmp_path / "t.jsonl")
     assert "delete everything" in work(session)[0]

@@ -22,14 +22,14 @@ def block(key: str, text: str = "", **values: object) -> ContextBlock:
 
 
 class TestScore:
-    def test_has_the_ranges_of_the_seed(self) -> None:
+    def test_score_has_the_ranges_of_the_specification(self) -> None:
         assert score(block("a", keeps="a decision", drops="old")) == 100
         assert score(block("a", drops="old", worth=99)) == 30
         assert score(block("a", drops="old", worth=-1)) == 0
         assert score(block("a")) == 31
         assert score(block("a", recency=1, references=1, relevance=1, density=1)) == 99
 
-    def test_recency_and_relevance_count_30_each_references_and_density_20(self) -> None:
+    def test_score_weighs_recency_and_relevance_30_references_and_density_20(self) -> None:
         parts = {
             name: score(block("a", **{name: 1})) - 31 for name in ("recency", "references", "relevance", "density")
         }
@@ -39,7 +39,7 @@ class TestScore:
 
 
 class TestCompact:
-    def test_takes_the_lowest_first_and_stops_at_the_aim(self) -> None:
+    def test_compaction_takes_the_lowest_score_first_and_stops_at_its_aim(self) -> None:
         worth = {"a ": 0.9, "b ": 0.1, "c ": 0.5}
         blocks = [block(name, name * 10, relevance=share) for name, share in worth.items()]
         assert compact(blocks, 0.3, count) == {"b ": compaction.LOW}
@@ -112,7 +112,7 @@ class TestRedundancy:
 
 
 class TestDiscardable:
-    def test_a_trace_goes_and_its_error_stays(self) -> None:
+    def test_traceback_is_dropped_and_its_error_kept(self) -> None:
         trace = (
             'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n'
             '  File "b.py", line 2, in g\n    h()\nValueError: no pool of 40'

@@ -30,7 +30,7 @@ def made(text: str, decision: str = "PROCEED", budget: int = 500) -> ContextSumm
     return summarize(text, decision, budget, COUNT)
 
 
-def test_s2s_good_example_passes_unchanged() -> None:
+def test_good_example_of_s2_passes_unchanged() -> None:
     summary = made(GOOD)
     assert summary.text == f"PROCEED\n\n{GOOD}\n"
     assert summary.dropped == []
@@ -38,7 +38,7 @@ def test_s2s_good_example_passes_unchanged() -> None:
     assert violations(GOOD, "PROCEED", 500, COUNT) == []
 
 
-def test_s2s_bad_example_loses_its_process_each_sentence_with_its_reason() -> None:
+def test_bad_example_of_s2_loses_its_process_sentences_with_reasons() -> None:
     summary = made(BAD)
     assert [(one.line, one.text[:24], one.reason) for one in summary.dropped] == [
         (1, "I searched for 'auth' an", rules.SEARCH),
@@ -80,7 +80,7 @@ def test_code_and_tables_are_unchanged() -> None:
     assert made(text).text == "PROCEED\n\n- Add this:\n- Use JWT.\n\n```ts\na()\n```\n\n| a |\n|---|\n| b |\n"
 
 
-def test_headings_stay_in_a_text_that_obeys_and_are_named_when_left_out() -> None:
+def test_headings_of_a_valid_text_are_kept_and_dropped_ones_are_named() -> None:
     text = "# Findings\n\n- Use JWT in a.ts.\n"
     assert made(text).text == f"PROCEED\n\n{text}"
     assert [one.reason for one in made(f"{text}\nI looked around.").dropped] == [rules.HEADLINE, rules.STEP]
@@ -94,7 +94,7 @@ def test_a_small_budget_keeps_the_most_important() -> None:
     assert len([one for one in summary.dropped if one.line]) == 3
 
 
-def test_a_sentence_that_does_not_fit_does_not_keep_others_out() -> None:
+def test_sentence_that_does_not_fit_does_not_exclude_others() -> None:
     text = f"Cookies must be {'very ' * 200}safe. Use JWT."
     assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
 
@@ -159,7 +159,7 @@ def test_several_decisions_are_refused_with_their_lines(text: str) -> None:
         "PROCEED: Use JWT.",
     ],
 )
-def test_the_decision_comes_first_and_once(text: str) -> None:
+def test_decision_is_stated_first_and_once(text: str) -> None:
     assert made(text).text == "PROCEED\n\nUse JWT.\n"
 
 

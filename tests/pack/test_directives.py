@@ -51,7 +51,7 @@ def test_reply_yields_the_markers_to_load(reply: str, load: list[str]) -> None:
         ("```\nPRUNE: §3.1 - x\n```", []),
     ],
 )
-def test_discardable_blocks(reply: str, prune: list[Prune]) -> None:
+def test_reply_yields_the_blocks_to_prune(reply: str, prune: list[Prune]) -> None:
     assert list(read(reply).prune) == prune
 
 

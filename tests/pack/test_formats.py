@@ -155,7 +155,7 @@ NEXT: - Write it
 
 
 @pytest.mark.parametrize("form", WRITTEN)
-def test_a_pack_in_each_format(form: str) -> None:
+def test_pack_is_written_in_each_format(form: str) -> None:
     assert fill(DRAFT, form, 5_000, COUNTERS["gpt"].tokens).text == WRITTEN[form]
 
 

@@ -130,7 +130,7 @@ def test_a_package_is_a_complete_context_by_the_policy(shop: Path, memctl: Memct
     assert next(one["passed"] for one in criteria if one["name"] == "complete context"), criteria
 
 
-def test_the_state_of_another_task_of_the_giver_is_none_of_a_handoff(shop: Path, memctl: Memctl) -> None:
+def test_handoff_leaves_out_checkpoints_of_other_tasks(shop: Path, memctl: Memctl) -> None:
     states = {section: memctl("list", "--type", "state", "--section", section, "--json").data["records"][0]
               for section in ("2.3", "2.5")}  # fmt: skip
     goal = f"Go on with: {states['2.5']['title']}"

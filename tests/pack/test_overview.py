@@ -19,7 +19,7 @@ def test_overview_counts_current_records() -> None:
     assert rehydrate.count_by_type([]) == "none open."
 
 
-def test_the_project_is_what_its_page_says() -> None:
+def test_project_is_described_by_its_page() -> None:
     page = (
         "---\nid: §1.0\ntitle: Shop\ncompletion_percentage: 40\n---\n\n## Goal\n\nSell lanterns online. Then more.\n\n"
         "## Priorities\n\n- Payment by card. At once.\n- Search\n- Mail\n- Never\n"

@@ -25,7 +25,9 @@ ISSUE = {"memory_type": "issue", "title": "Slow", "severity": "high"}
         ([({**ISSUE, "severity": "critical", "status": "resolved"}, "")], "PROCEED", "nothing blocks the work"),
     ],
 )
-def test_the_memory_decides(files: list[tuple[dict[str, object], str]], decision: str, why: str) -> None:
+def test_phase_decision_follows_from_the_records(
+    files: list[tuple[dict[str, object], str]], decision: str, why: str
+) -> None:
     found = assess(memory(*files).snapshot, NOW)
     assert (found.decision, found.why) == (decision, why)
 

@@ -60,7 +60,7 @@ def test_a_long_text_is_parsed_in_pieces_and_loses_nothing(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", CODE)
-def test_lines_are_those_of_the_text(suffix: str) -> None:
+def test_definitions_have_the_lines_of_the_text(suffix: str) -> None:
     text = CODE[suffix][0] * 60
     lines = text.split("\n")
     for line, _, title in definitions.in_code(suffix, text):

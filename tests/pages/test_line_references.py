@@ -111,7 +111,7 @@ def test_a_merge_moves_a_referenced_line(shop: Path, memctl: Memctl) -> None:
     assert not reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
 
 
-def test_a_line_is_followed_under_the_name_that_its_file_has_now(shop: Path, memctl: Memctl) -> None:
+def test_line_reference_follows_a_renamed_file(shop: Path, memctl: Memctl) -> None:
     decided(memctl, "Refunds", "9")
     git(shop, "mv", FILE, "src/pay/money.py")
     assert memctl("why", "src/pay/money.py:9", "--json").data["commits"][0]["subject"] == "feat: pay"  # staged only
@@ -160,7 +160,7 @@ def test_a_file_that_was_recorded_before_its_first_commit_is_followed(shop: Path
     assert reasons(memctl, "new.py:3")["Two"]["is_here"]
 
 
-def test_a_record_without_a_commit_is_about_the_lines_as_they_are(shop: Path, memctl: Memctl) -> None:
+def test_uncommitted_record_refers_to_the_current_lines(shop: Path, memctl: Memctl) -> None:
     memctl("decide", "Refunds", "--code", f"{FILE}:9", "--no-commit")
     assert reasons(memctl, f"{FILE}:9")["Refunds"] == {
         "by": "code_refs",
@@ -255,7 +255,7 @@ class TestAnswer:
         assert memctl("why", f"{FILE}:9", "--json").data["answer"] == f"Refunds is why. ({made} Refunds)"
         assert memctl("why", f"{FILE}:9", "--json").data["records"][0]["reason"] == "Refunds is why."
 
-    def test_without_records_the_message_of_the_lines_commit_is_shown(self, shop: Path, memctl: Memctl) -> None:
+    def test_line_without_records_shows_its_commit_message(self, shop: Path, memctl: Memctl) -> None:
         write(shop, FILE, HEAD + API)
         message = "docs: a head\n\nReaders asked for it. Often.\n\nRefs: #1\nSigned-off-by: Ada <ada@example.org>"
         commit = committed(shop, message, "src")
@@ -306,7 +306,7 @@ class TestAnswer:
             memctl("decide", f"Number {number}", "--code", FILE)
         assert memctl("why", FILE, "--json").data["perhaps"] == []  # enough is known
 
-    def test_a_control_character_in_the_name_of_an_author_is_as_any_other(
+    def test_author_name_with_a_control_character_is_matched(
         self, shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MEMCTL_SESSION", "abc")

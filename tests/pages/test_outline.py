@@ -204,7 +204,7 @@ def test_texts_that_break_off_are_no_error(suffix: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["a.rs", "py", "a.json", "a.pyc", "py/a", "a.py.txt", "md"])
-def test_files_of_other_kinds_contain_nothing(path: str) -> None:
+def test_files_of_other_kinds_have_no_markers(path: str) -> None:
     assert outline.markers(path, "# Heading\nclass A: ...\n") == []
 
 

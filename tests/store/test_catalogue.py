@@ -266,7 +266,7 @@ def test_the_index_and_a_revision_have_catalogues_of_their_own(repo: Path, memct
     assert answers[0] != answers[1] != answers[2]
 
 
-def test_an_issue_is_critical_and_nothing_else_is(repo: Path, memctl: Memctl) -> None:
+def test_only_issues_count_as_critical(repo: Path, memctl: Memctl) -> None:
     """Only an issue has a severity; on another it is a slip that must not block the project."""
     made = memctl("decide", "No blocker")
     file = repo / made.out.split()[1]

@@ -30,7 +30,7 @@ def test_unwritable_lock_mentions_the_sandbox_only_to_codex(file: Path, monkeypa
     assert "codex --add-dir .git" in (raised.value.hint or "")
 
 
-def test_another_fault_stays_what_it_is(tmp_path: Path) -> None:
+def test_other_os_errors_pass_through_the_lock(tmp_path: Path) -> None:
     (tmp_path / "memctl").write_text("no folder")
     with pytest.raises(OSError, match=r"exists|directory"), lock.hold(tmp_path / "memctl" / "lock"):
         pass

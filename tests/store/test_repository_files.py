@@ -119,7 +119,7 @@ def test_no_memory_is_among_the_files_and_its_neighbours_are(code: Path, memctl:
     assert inner.names() == expected  # paths are those below the worktree's top, wherever the memory is
 
 
-def test_files_that_are_too_large_are_there_and_not_read(code: Path) -> None:
+def test_too_large_files_are_listed_but_not_read(code: Path) -> None:
     (code / "huge.bin").write_bytes(b"x" * (MAX_BYTES + 1))
     (code / "large.bin").write_bytes(b"x" * MAX_BYTES)
     git(code, "add", "-A")
@@ -228,7 +228,7 @@ def test_contents_are_those_of_all_plain_files_ignored_ones_too(code: Path) -> N
     assert on_disk(code).contents([*paths, "large.py"], likely=[*expected.values(), "0" * 40]) == expected
 
 
-def test_contents_that_are_likely_are_recognized_without_git(
+def test_expected_contents_are_recognized_without_git(
     code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))

@@ -170,7 +170,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_or_older_index_costs_only_time(shop: Path, damage: str) -> None:
+def test_damaged_or_older_index_does_not_change_the_result(shop: Path, damage: str) -> None:
     before = hits(shop, "zebra")
     DAMAGES[damage](file_of(shop))
     assert hits(shop, "zebra") == before
@@ -221,7 +221,7 @@ def test_damaged_index_of_another_users_clone_is_searched_around(
     assert f"{file_of(shop)} can't be " in result.stderr or f"{file_of(shop)} is damaged" in result.stderr
 
 
-def test_while_another_process_writes_the_index_is_searched_as_it_was(
+def test_search_during_a_write_uses_the_index_as_it_was(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)

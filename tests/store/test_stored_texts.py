@@ -68,7 +68,7 @@ def numbers(texts: Texts, query: str) -> list[int]:
         ("xyzzy", []),
     ],
 )
-def test_a_query_finds_the_records_that_it_should(texts: Texts, query: str, found: list[int]) -> None:
+def test_query_finds_the_expected_records(texts: Texts, query: str, found: list[int]) -> None:
     assert sorted(numbers(texts, query)) == found
 
 
@@ -168,7 +168,7 @@ def test_the_best_matches_are_the_same_when_texts_with_frequent_words_alone_are_
     assert passed
 
 
-def test_records_alike_share_telling_words(repo: Path, memctl: Memctl) -> None:
+def test_similar_records_share_rare_words(repo: Path, memctl: Memctl) -> None:
     paths = [
         memctl("learn", title, "--lesson", lesson).out.split()[1].removeprefix(".memory/")
         for title, lesson in (

@@ -25,7 +25,7 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("kind", "fields"), FIELDS, ids=lambda one: getattr(one, "name", ""))
-def test_what_a_record_may_be_given_is_what_its_type_has(kind: Kind, fields: type) -> None:
+def test_api_fields_of_a_record_are_those_of_its_type(kind: Kind, fields: type) -> None:
     own = set(get_type_hints(fields)) - set(get_type_hints(api.RecordFields))
     assert own == {field.name for field in kind.fields} | set(kind.defaults)
 
@@ -69,7 +69,7 @@ def test_a_memory_is_written_and_read(repo: Path, memctl: Memctl) -> None:
         assert [finding.code for finding in memory.check()] == ["MEM203"]  # queue.py is not there
 
 
-def test_what_is_recorded_is_found_packed_and_explained(repo: Path, memctl: Memctl) -> None:
+def test_recorded_decision_is_found_packed_and_explained(repo: Path, memctl: Memctl) -> None:
     (repo / "queue.py").write_text("JOBS = []\n")
     git(repo, "add", "queue.py")
     git(repo, "commit", "-qm", "feat: a queue")
@@ -88,7 +88,7 @@ def test_what_is_recorded_is_found_packed_and_explained(repo: Path, memctl: Memc
     assert memory.history(limit=1)[0].commit.hexsha == git(repo, "rev-parse", "HEAD").strip()
 
 
-def test_what_is_wrong_is_an_error_with_a_hint_and_writes_nothing(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     memory = Memory.open(repo)
     before = commits(repo)
     for wrong in (

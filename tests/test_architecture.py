@@ -209,7 +209,7 @@ def test_after_a_tool_call_nothing_of_the_memory_is_imported(repo: Path) -> None
     assert loaded.isdisjoint({"typing", "msgspec", "sqlite3", "subprocess", "hashlib", "memctl.store.memory"})
 
 
-def test_what_is_said_at_a_file_imports_little(repo: Path, memctl: Memctl) -> None:
+def test_recall_at_a_file_imports_little(repo: Path, memctl: Memctl) -> None:
     (repo / "app.py").write_text("")
     made = memctl("decide", "Queue in PostgreSQL", "--code", "app.py")
     memctl("list")

@@ -35,7 +35,7 @@ def test_the_outputs_in_a_document_are_real(document: Path, tmp_path: Path) -> N
     assert regenerate(text, tmp_path) == text, "run `make docs` and look at the difference"
 
 
-def test_a_session_of_thirty_commands_is_told() -> None:
+def test_a_document_shows_a_session_of_thirty_commands() -> None:
     assert max(len(commands(document.read_text())) for document in DOCUMENTS) >= 30
 
 
@@ -112,7 +112,7 @@ def test_every_setting_of_a_project_is_documented_with_its_default() -> None:
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-def test_every_command_has_examples_that_stand_first_and_parse(name: str) -> None:
+def test_every_command_help_begins_with_examples_that_parse(name: str) -> None:
     found = RUNNABLE[name]
     assert isinstance(found, Command)
     assert found.examples

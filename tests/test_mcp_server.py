@@ -79,7 +79,7 @@ def test_a_client_records_finds_changes_and_hands_over(repo: Path, memctl: Memct
     assert memctl("show", "ISS-2025-11-04-001", "--json").data["records"][0]["status"] == "resolved"
 
 
-def test_what_is_refused_says_why_and_writes_nothing(repo: Path, memctl: Memctl) -> None:
+def test_refused_tool_call_gives_a_reason_and_writes_nothing(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
 
     async def ask(client: Client) -> None:

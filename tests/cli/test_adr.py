@@ -33,7 +33,7 @@ def test_an_import_reports_what_it_added_and_what_it_skipped(memctl: Memctl, fol
     assert data["commit"] is None
 
 
-def test_what_can_be_read_in_several_ways_is_noted(memctl: Memctl, folder: Path) -> None:
+def test_ambiguous_date_and_unknown_status_are_noted(memctl: Memctl, folder: Path) -> None:
     (folder / "0002-second.md").write_text("# 2. Second\n\nDate: 3/4/2024\n\n## Status\n\nbrewing\n")
     notes = memctl("import", "adr", str(folder)).err
     assert "note: 0002-second.md:7: unknown status 'brewing'; imported as proposed" in notes

@@ -21,7 +21,7 @@ def fill(memctl: Memctl) -> None:
     memctl("coordination", "join", "--task", "Refunds")
 
 
-def test_the_figures_are_those_of_the_memory(repo: Path, memctl: Memctl) -> None:
+def test_status_has_the_figures_of_the_memory(repo: Path, memctl: Memctl) -> None:
     fill(memctl)
     data = memctl("status", "--json").data
     assert data["completion"] == 60

@@ -94,7 +94,7 @@ def test_the_names_of_a_folder_are_kept_two_seconds_after_its_last_change(repo: 
     assert names.recall() == [b"? .memory/new.md"]
 
 
-def test_of_a_small_index_nothing_is_kept(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_index_writes_no_cache_of_untracked_names(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status, "_LARGE", 1_000_000)
     repository = open_repository(repo)
     assert [asked(repository), asked(repository)] == [(False, []), (False, [])]

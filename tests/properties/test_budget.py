@@ -71,7 +71,7 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
 
 
 @given(memories, budgets, families, tasks)
-def test_every_record_of_a_pack_stands_in_it_whole(made: Memory, budget: int, family: str, task: str) -> None:
+def test_records_of_a_pack_are_whole(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task)
     assert all(f"\n{sanitize(whole(made, identifier))}\n" in pack.text for identifier in pack.included())
 
@@ -236,7 +236,7 @@ def test_budgets_up_to_the_largest_are_kept(form: str, budget: int) -> None:
     assert 0 < pack.tokens <= budget
 
 
-def test_records_of_one_id_are_both_told() -> None:
+def test_records_with_the_same_id_are_both_in_the_pack() -> None:
     """Two clones may have given the same id; neither record may vanish."""
     same = {"id": "DEC-2025-11-04-001"}
     made = memory(({**same, "title": "First"}, "body one"), ({**same, "title": "Second"}, "body two"))
@@ -246,7 +246,7 @@ def test_records_of_one_id_are_both_told() -> None:
 
 
 @pytest.mark.parametrize("task", ["", "login"])
-def test_of_two_states_of_one_title_both_are_shown_for_nothing_says_that_they_are_of_one_task(task: str) -> None:
+def test_two_states_with_one_title_are_both_in_the_pack(task: str) -> None:
     state = {"memory_type": "state", "title": "Login"}
     older, newer = {**state, "timestamp": "2025-11-01T00:00:00Z"}, {**state, "timestamp": "2025-11-03T00:00:00Z"}
     pack = memory((older, "login"), (newer, "login")).pack(5000, "gpt", task)
@@ -269,7 +269,7 @@ def test_a_record_too_large_for_the_budget_is_listed() -> None:
     assert [left.why for left in pack.left_out] == [TOO_LARGE]
 
 
-def test_the_title_of_what_weighs_most_stands_before_records_without_a_text() -> None:
+def test_title_of_the_weightiest_record_precedes_records_without_text() -> None:
     """Where there is hardly any room a record of a title alone fits, and took the place of one that counts."""
     light = [({"title": f"Light {number}"}, "") for number in range(12)]
     made = memory(({"importance": 10, "title": "Never store card numbers"}, "Whoever asks for it. " * 90), *light)

@@ -266,7 +266,7 @@ def test_replacing_nothing_changes_no_byte(text: str) -> None:
 
 @QUICK
 @given(any_file, st.sampled_from(ORDER))
-def test_removing_what_is_not_there_changes_no_byte(text: str, key: str) -> None:
+def test_removing_a_missing_key_changes_no_byte(text: str, key: str) -> None:
     assume(key not in frontmatter.read(text)[0])
     assert frontmatter_edit.replace(text, {key: None}, ORDER) == text
 

@@ -50,7 +50,7 @@ def test_a_key_is_sent_only_to_its_own_address(server: Server) -> None:
 
 
 @pytest.mark.parametrize("code", [408, 429, 500, 502, 503, 529])
-def test_what_passes_is_tried_again_ever_later(server: Server, code: int) -> None:
+def test_transient_failure_is_retried_with_growing_delays(server: Server, code: int) -> None:
     server.answers = [(code, b"", {}), (code, b"", {}), said("at last")]
     waited: list[float] = []
     assert asking(server, waited).answer("hello") == "at last"
@@ -72,7 +72,7 @@ def test_the_server_says_how_long_to_wait(server: Server) -> None:
     assert waited[2] == 4
 
 
-def test_nobody_waits_longer_than_there_is_time(server: Server) -> None:
+def test_retry_after_beyond_the_time_limit_fails_without_waiting(server: Server) -> None:
     server.answers = [(429, b'{"error": {"message": "slow down"}}', {"retry-after": "3600"})]
     waited: list[float] = []
     with pytest.raises(ProviderFailed, match=r"refused the request \(429\): slow down"):
@@ -80,7 +80,7 @@ def test_nobody_waits_longer_than_there_is_time(server: Server) -> None:
     assert (waited, len(server.asked)) == ([], 1)
 
 
-def test_it_gives_up_after_four_attempts(server: Server) -> None:
+def test_request_is_given_up_after_four_attempts(server: Server) -> None:
     server.answers = [(500, b"<html>", {})]
     with pytest.raises(ProviderFailed, match=r"refused the request \(500\): no reason"):
         asking(server, []).answer("hello")

@@ -48,7 +48,7 @@ def test_a_label_with_nothing_behind_it_is_no_finding(text: str) -> None:
         ("Notes:\n- None\n- keep the pool at 25", ("learning", "keep the pool at 25")),
     ],
 )
-def test_what_only_begins_so_is_one(text: str, what: tuple[str, str]) -> None:
+def test_statement_that_begins_like_an_empty_one_is_found(text: str, what: tuple[str, str]) -> None:
     assert found(text) == [what]
 
 
@@ -77,7 +77,7 @@ def test_bugs_that_a_report_counts_are_open_unless_files_were_changed_for_them()
     ]
 
 
-def test_several_findings_of_a_long_report_are_one_that_is_not_sure() -> None:
+def test_findings_of_a_long_report_are_one_uncertain_finding() -> None:
     long = "It was read line by line, and compared with the bank's own rules. " * 16
     text = f"{long}\n\n## Known issues\n\n- Totals are in cents\n- Empty carts are sent\n"
     (one,) = extraction.of_events([Event(ANSWER, text)])
@@ -89,7 +89,7 @@ def test_an_answer_that_clarifies_a_prompt_is_not_a_decision() -> None:
     assert extraction.of_events([Event(RESULT, "x", call="q", details=asked)]) == []
 
 
-def test_what_stands_for_an_evicted_message_states_nothing() -> None:
+def test_placeholder_of_an_evicted_message_states_nothing() -> None:
     marker = (
         "[Evicted: assistant_response from turn 1.\nIt said: We chose SQLite because it needs no server.\nWhole: x]"
     )

@@ -61,7 +61,7 @@ def events_of(*pairs: tuple[str, str]) -> list[Event]:
         ("git push", "error: failed to push some refs to 'origin'", "error: failed to push some refs to 'origin'"),
     ],
 )  # fmt: skip
-def test_what_tools_say_of_their_own_run_is_an_error(command: str, output: str, said: str) -> None:
+def test_failure_summary_of_a_tool_is_an_error(command: str, output: str, said: str) -> None:
     assert [one.message for one in run((command, output))] == [said]
 
 
@@ -83,7 +83,7 @@ def test_what_tools_say_of_their_own_run_is_an_error(command: str, output: str, 
         ("cat trace.txt", "Traceback (most recent call last)\nValueError: x"),
     ],
 )
-def test_what_only_speaks_of_errors_is_none(command: str, output: str) -> None:
+def test_mention_of_errors_is_not_an_error(command: str, output: str) -> None:
     assert run((command, output)) == []
 
 
@@ -181,7 +181,7 @@ def test_a_run_of_all_makes_a_run_of_one_good_where_it_surely_has_it(
     assert steps.is_covered(failed, {succeeded}) == is_right
 
 
-def test_of_several_commands_only_the_whole_name_of_a_check_counts() -> None:
+def test_check_is_found_by_its_whole_name_among_several_commands() -> None:
     call = Event(CALL, tool="Bash", arguments={"command": "rustup update && makepkg -s && pytest"}, call="1")
     assert steps.of_call(call) == "pytest"
 

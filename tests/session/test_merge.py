@@ -41,7 +41,7 @@ def merged(base: str, ours: str, theirs: str) -> MergeResult:
     return found
 
 
-def test_what_either_summary_has_is_there_and_the_later_says_where_it_stands() -> None:
+def test_merged_summaries_unite_their_lists_and_take_the_later_state() -> None:
     base = text(decisions=["Use SQL"], state=["Begun"], next=["Go on"])
     ours = text(11, decisions=["Use SQL", "Use WAL"], state=["Half"], next=["Rest"], changed=["a.py"], turns=5)
     theirs = text(12, decisions=["Use SQL", "No ORM"], state=["Done"], next=["Ship"], read=["a.py", "b.py"], turns=9)

@@ -88,7 +88,7 @@ def test_a_statement_without_a_label_is_not_a_fact() -> None:
     assert [(one.kind, one.question) for one in found] == [(RECALL, GOAL)]
 
 
-def test_of_a_later_part_files_are_merged_and_the_next_steps_replaced() -> None:
+def test_later_part_merges_files_and_replaces_next_steps() -> None:
     def file(path: str, action: str) -> Probe:
         return Probe(ARTIFACT, FILES, path, action)
 

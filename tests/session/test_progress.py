@@ -71,7 +71,7 @@ def test_a_sentence_claims_and_does_no_more() -> None:
         "The bug in the pool of src/api.ts is caused by retries.",
     ],
 )
-def test_what_is_not_said_to_be_done_is_not_claimed(sentence: str) -> None:
+def test_sentence_without_completion_claims_no_step(sentence: str) -> None:
     before = after(Progress(), TASK, todo(**{"Port src/api.ts": "open"}))
     assert after(before, Event(ANSWER, sentence)).state.claimed == ()
 
@@ -135,7 +135,7 @@ def test_the_task_is_the_first_prompt_since_the_last_finished_list() -> None:
     assert found.said == (TASK.text, "commit this", "Now add vouchers to the checkout page")
 
 
-def test_what_the_user_insists_on_binds() -> None:
+def test_important_prompt_is_a_constraint() -> None:
     found = state(TASK, Event(PROMPT, "IMPORTANT: never touch src/legacy.ts"), Event(PROMPT, "Go on with refunds."))
     assert found.constraints == ("IMPORTANT: never touch src/legacy.ts",)
 

@@ -59,7 +59,7 @@ def test_the_models_words_are_added_to_the_facts(repo: Path, memctl: Memctl, ask
     assert "prose_by: the program ask\n" in page
 
 
-def test_what_was_said_is_data_without_credentials(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_session_text_in_a_prompt_is_escaped_and_has_no_credentials(repo: Path, memctl: Memctl, asked: Asked) -> None:
     made = session(repo)
     made.says(f"The key is {KEY}.")
     made.call("Bash", command=f"deploy --token {KEY}", result=f"Error: {KEY} is bad", error=True)
@@ -117,7 +117,7 @@ def test_without_a_usable_answer_the_summary_is_as_without_a_model(
     assert commits(repo) == before
 
 
-def test_nobody_is_asked_unless_the_user_wants_it(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_model_is_not_asked_when_the_user_opts_out(repo: Path, memctl: Memctl, asked: Asked) -> None:
     asked.answers(ANSWER)
     summarized(memctl, repo, session(repo), "--no-llm")
     memctl("session", "summarize", "-t", str(repo.parent / "session.jsonl"), "--review")
@@ -162,7 +162,7 @@ def test_the_reason_that_a_model_reads_makes_no_other_decision(more: str) -> Non
     assert merge._key(first) == merge._key(second) == merge._key(f"Use Redis{more}")
 
 
-def test_what_is_too_long_ends_where_a_sentence_or_a_word_does(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_overlong_answer_is_cut_at_a_sentence_or_word(repo: Path, memctl: Memctl, asked: Asked) -> None:
     asked.answers({"intent": "One sentence is enough. " * 50, "state": "and " * 500})
     _, page = summarized(memctl, repo, session(repo))
     intent = page.split("### Session Intent\n\n")[1].split("\n")[0]

@@ -61,7 +61,7 @@ def contradictions(memctl: Memctl, clone: Path) -> list[str]:
         ("accept", "decline", 0, ("--remote", "origin")),
     ],
 )
-def test_the_answer_that_was_published_decides_who_owns_the_sections(
+def test_answer_published_first_decides_the_owner_of_the_sections(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, of_one: str, of_two: str, first: int,
     remote: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -87,7 +87,7 @@ def test_the_answer_that_was_published_decides_who_owns_the_sections(
     ("first", "then"),
     [("withdraw", "accept"), ("accept", "withdraw"), pytest.param("decline", "accept", marks=pytest.mark.slow)],
 )
-def test_of_answers_at_the_remote_the_second_is_refused(
+def test_second_answer_at_the_remote_is_refused(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, first: str, then: str
 ) -> None:
     who = {"withdraw": memctl, "accept": bob, "decline": bob}
@@ -151,7 +151,7 @@ def test_a_section_that_was_given_on_meanwhile_is_left_and_reported(
     assert contradictions(memctl, one) == []
 
 
-def test_what_the_taker_gave_back_itself_is_not_given_to_it_again(
+def test_sections_released_by_the_taker_are_not_given_back_to_it(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     bob("handoff", "accept", given, where=two)

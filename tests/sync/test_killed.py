@@ -161,7 +161,7 @@ def killed_after_the_push(parted: Path, to: Path) -> Path:
     return two
 
 
-def test_a_killed_sync_whose_push_got_through_is_finished_without_the_remote(
+def test_sync_killed_after_its_push_is_finished_without_the_remote(
     memctl: Memctl, parted: Path, tmp_path: Path
 ) -> None:
     """What referred to an id that was given another would mean another record else."""

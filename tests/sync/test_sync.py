@@ -71,13 +71,13 @@ def test_each_clone_gets_what_the_other_has_recorded(memctl: Memctl, one: Path, 
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
 
 
-def test_where_nothing_changed_no_commit_is_made(memctl: Memctl, one: Path) -> None:
+def test_sync_without_changes_makes_no_commit(memctl: Memctl, one: Path) -> None:
     before = git(one, "rev-parse", "HEAD")
     assert memctl("sync", where=one).out == "nothing to do: this branch and origin/main are at the same commit\n"
     assert git(one, "rev-parse", "HEAD") == before
 
 
-def test_who_has_nothing_new_only_goes_forward(memctl: Memctl, one: Path, two: Path) -> None:
+def test_clone_without_changes_is_fast_forwarded(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "From one", where=one)
     memctl("sync", where=one)
     assert "as origin/main is" in memctl("sync", where=two).out
@@ -154,9 +154,7 @@ def test_sections_with_the_same_number_are_renumbered(memctl: Memctl, one: Path,
     assert errors(memctl, two) == []
 
 
-def test_what_one_side_deleted_and_the_other_changed_is_kept_with_its_links(
-    memctl: Memctl, one: Path, two: Path
-) -> None:
+def test_record_deleted_here_and_changed_there_is_kept_with_its_links(memctl: Memctl, one: Path, two: Path) -> None:
     base, shared = the(memctl, one, "Base"), the(memctl, one, "Shared")
     memctl("link", base, shared, where=one)
     memctl("sync", where=one)
@@ -170,7 +168,7 @@ def test_what_one_side_deleted_and_the_other_changed_is_kept_with_its_links(
     assert errors(memctl, two) == []
 
 
-def test_what_one_side_deleted_and_the_other_only_read_is_deleted(memctl: Memctl, one: Path, two: Path) -> None:
+def test_record_deleted_here_and_only_read_there_is_deleted(memctl: Memctl, one: Path, two: Path) -> None:
     shared = the(memctl, one, "Shared")
     memctl("delete", shared, where=one)
     memctl("show", shared, where=two)
@@ -238,7 +236,7 @@ def test_a_conflict_in_the_settings_is_the_users_to_solve(memctl: Memctl, one: P
     assert "  .memory/config.yaml" in refused(memctl, two).err
 
 
-def test_what_is_staged_or_dirty_and_not_in_the_way_stays_so(memctl: Memctl, one: Path, two: Path) -> None:
+def test_unrelated_staged_or_dirty_files_are_kept(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "By one", where=one)
     memctl("sync", where=one)
     (two / "app.py").write_text("dirty\n")
@@ -361,7 +359,7 @@ def test_a_commit_in_the_memory_by_hand_counts_as_one_of_the_memory(memctl: Memc
     assert (data["pushed"], data["pushed_outside_of_memory"]) == (2, 1)
 
 
-def test_what_both_sides_deleted_stays_deleted(memctl: Memctl, one: Path, two: Path) -> None:
+def test_record_deleted_by_both_sides_stays_deleted(memctl: Memctl, one: Path, two: Path) -> None:
     shared = the(memctl, one, "Shared")
     for clone in (one, two):
         memctl("delete", shared, where=clone)
@@ -425,7 +423,7 @@ def test_accesses_counted_alike_on_both_sides_add_up(
             assert errors(memctl, clone) == []
 
 
-def test_what_both_sides_made_the_same_of_is_no_news(memctl: Memctl, one: Path, two: Path) -> None:
+def test_same_change_on_both_sides_is_not_reported(memctl: Memctl, one: Path, two: Path) -> None:
     record = memctl("show", the(memctl, one, "Base"), "--json", where=one).data["records"][0]
     write(two, "mine.txt", "else both clones would make one commit")
     for clone in (one, two):

@@ -105,7 +105,7 @@ def test_of_two_clones_and_a_remote(
 
 
 @strides(23)
-def test_of_two_who_want_one_section_the_one_who_lives_gets_it_or_the_dead_one_has_it(
+def test_section_goes_to_the_survivor_unless_the_killed_agent_has_it(
     memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, stride: int
 ) -> None:
     memctl("own", "release", "2.1")

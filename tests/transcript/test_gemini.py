@@ -35,7 +35,7 @@ def read(*lines: dict[str, Any]) -> Session:
     return reader.read("".join(json.dumps(line) + "\n" for line in lines).encode())
 
 
-def test_of_a_message_written_twice_the_last_version_counts() -> None:
+def test_last_version_of_a_repeated_message_counts() -> None:
     output = "<untrusted_context>\nOutput: print('shop')\nProcess Group PGID: 12\n</untrusted_context>"
     session = read(
         HEAD,

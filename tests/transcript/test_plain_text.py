@@ -127,7 +127,7 @@ def test_a_long_text_of_anything_is_read_in_no_time(unit: str) -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_what_is_no_transcript_is_refused(memctl: Memctl, tmp_path: Path, data: bytes) -> None:
+def test_invalid_transcript_is_refused(memctl: Memctl, tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "given"
     file.write_bytes(data)
     refused = memctl("session", "summarize", "--transcript", str(file), "--dry-run", code=1)
@@ -163,7 +163,7 @@ TERMINAL = """\
 """
 
 
-def test_a_copied_terminal_shows_who_asked_for_what() -> None:
+def test_copied_terminal_text_yields_prompts_answers_and_files() -> None:
     session = reader.read(TERMINAL.encode())
     asked = [event.text for event in session.events if event.kind == PROMPT]
     assert asked == ["Fix the rounding,\n  and keep the API", "src/a.py only"]
@@ -176,7 +176,7 @@ def test_a_quotation_in_an_account_of_work_is_no_prompt() -> None:
     assert [event.text for event in session.events if event.kind == PROMPT] == []
 
 
-def test_where_calls_are_shown_the_user_speaks_no_more() -> None:
+def test_lines_between_shown_calls_are_not_prompts() -> None:
     text = "User: build the shop\n\n● Update(src/a.py)\n$ rm src/b.py\n\nCreated src/new.py.\n"
     events = reader.read(text.encode()).events
     assert [event.text for event in events if event.kind == PROMPT] == ["build the shop"]

@@ -198,7 +198,7 @@ def test_reads_find_what_was_left(memctl: Memctl, repo: Path) -> None:
     assert "MEM313" not in memctl("check").out
 
 
-def test_what_waited_is_committed_in_order_with_its_own_messages(memctl: Memctl, repo: Path) -> None:
+def test_pending_changes_are_committed_in_order_with_their_messages(memctl: Memctl, repo: Path) -> None:
     before = commits(repo)
     assert all(title in memctl("status", code=None).out for title in WAITING)
     memctl("commit")
@@ -258,7 +258,7 @@ def test_a_task_is_taken_up_with_the_goal_steps_files_and_next_actions_that_it_h
     assert file.read_bytes() == before
 
 
-def test_what_hooks_knew_of_a_live_session_is_still_known(repo: Path) -> None:
+def test_state_of_a_live_session_survives_the_upgrade(repo: Path) -> None:
     folder = SessionDir(repo / ".git" / "memctl" / "hooks" / ".memory", LIVE)
     old = json.loads((folder.path / "state.json").read_text())
     state = session_state.read(folder)
@@ -287,7 +287,7 @@ def test_sync_brings_branch_and_state_to_the_remote(memctl: Memctl, settled: Pat
     assert "§2.1" in memctl("own", "list").out
 
 
-def test_what_another_clone_records_is_merged(memctl: Memctl, settled: Path, place: Path) -> None:
+def test_changes_of_another_clone_are_merged_after_the_upgrade(memctl: Memctl, settled: Path, place: Path) -> None:
     memctl("sync")
     git(place, "clone", "-q", "origin.git", "other")
     memctl("install", "git", where=place / "other")

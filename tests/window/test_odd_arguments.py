@@ -90,7 +90,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("given", WORKS.values(), ids=WORKS)
-def test_what_can_be_sent_is_counted_and_managed(given: Any) -> None:
+def test_valid_request_is_counted_and_managed(given: Any) -> None:
     conversation = Conversation.parse(given, COUNTER)
     assert conversation.tokens > 0
     "\n".join(block.content for block in conversation.blocks).encode()  # whatever is made of it can be written

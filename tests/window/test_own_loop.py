@@ -64,7 +64,7 @@ class Wordy(Model):
 
 
 @pytest.mark.slow
-def test_what_a_new_window_begins_with_does_not_grow_with_the_number_of_windows() -> None:
+def test_start_of_a_new_window_does_not_grow_with_the_number_of_windows() -> None:
     model = Wordy(24)
     run("Port src.", model, {"read": lambda path: "ok"}, config={"max_context_tokens": 8_000})
     left = [messages[0]["content"] for messages in model.requests if "RESUME: " in messages[0]["content"]]

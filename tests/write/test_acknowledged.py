@@ -147,7 +147,7 @@ def test_reads_say_on_stderr_that_git_took_changes_back(repo: Path, memctl: Memc
 
 
 @in_turn("command", TAKEN_BACK)
-def test_what_git_takes_back_is_kept_said_once_and_written_again(
+def test_change_taken_back_by_git_is_reported_once_and_written_again(
     repo: Path, memctl: Memctl, setting: str, command: tuple[str, ...]
 ) -> None:
     if command[0] in STOPPED:
@@ -224,7 +224,7 @@ def edits_by_hand_on_top(repo: Path, memctl: Memctl) -> None:
 
 
 @in_turn("course", NORMAL)
-def test_what_waits_and_is_there_is_committed_and_nothing_is_accused(repo: Path, memctl: Memctl, course: str) -> None:
+def test_pending_change_still_present_is_committed_without_a_warning(repo: Path, memctl: Memctl, course: str) -> None:
     NORMAL[course](repo, memctl)
     assert undone(memctl) == []
     assert "undone" not in memctl("commit").err
@@ -237,13 +237,13 @@ def commit_with_git(repo: Path) -> None:
     git(repo, "commit", "-qm", "by hand")
 
 
-def test_what_the_user_has_committed_is_done(repo: Path, memctl: Memctl) -> None:
+def test_change_committed_by_the_user_is_done(repo: Path, memctl: Memctl) -> None:
     change(memctl, "--no-commit")
     commit_with_git(repo)
     assert_all_is_there(repo, memctl)
 
 
-def test_what_went_into_the_users_rebase_is_done(repo: Path, memctl: Memctl) -> None:
+def test_change_included_in_the_users_rebase_is_done(repo: Path, memctl: Memctl) -> None:
     git(repo, "rebase", "main", check=False)
     change(memctl)
     (repo / "app.py").write_text("print('both')\n")
@@ -253,7 +253,7 @@ def test_what_went_into_the_users_rebase_is_done(repo: Path, memctl: Memctl) -> 
 
 
 @pytest.mark.parametrize("later", [("switch", "-q", "main"), ("revert", "--no-edit", "HEAD")], ids=" ".join)
-def test_what_the_user_has_committed_and_left_is_not_accused(
+def test_change_committed_and_left_by_the_user_gives_no_warning(
     repo: Path, memctl: Memctl, later: tuple[str, ...]
 ) -> None:
     change(memctl, "--no-commit")
@@ -267,9 +267,7 @@ def test_what_the_user_has_committed_and_left_is_not_accused(
 class TestAlone:
     """What has nothing to do with formatters and line ends."""
 
-    def test_a_rebase_that_goes_on_over_a_deleted_record_brings_it_back_and_that_is_said(
-        self, repo: Path, memctl: Memctl
-    ) -> None:
+    def test_record_deleted_during_a_rebase_returns_and_is_reported(self, repo: Path, memctl: Memctl) -> None:
         memctl("edit", DELETED, "--set", "importance=9")
         git(repo, "rebase", "main", check=False)
         memctl("delete", DELETED)
@@ -336,9 +334,7 @@ class TestAlone:
         assert TEXT in found
         assert "importance: 9" in found
 
-    def test_what_can_not_be_merged_is_shown_with_both_texts_and_nothing_is_written(
-        self, repo: Path, memctl: Memctl
-    ) -> None:
+    def test_unmergeable_change_is_refused_with_both_texts(self, repo: Path, memctl: Memctl) -> None:
         change(memctl, "--no-commit")
         git(repo, "stash", "-q")
         file = next((repo / ".memory" / "learnings").rglob(f"{EDITED}*"))
@@ -354,9 +350,7 @@ class TestAlone:
         memctl("commit", "--again", DELETED)
         assert undone(memctl) == ["edit"]
 
-    def test_a_deleted_record_that_somebody_changed_since_is_not_deleted_again(
-        self, repo: Path, memctl: Memctl
-    ) -> None:
+    def test_deleted_record_edited_since_is_not_deleted_again(self, repo: Path, memctl: Memctl) -> None:
         memctl("delete", DELETED, "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
         memctl("edit", DELETED, "--set", "lesson=Still needed")
@@ -495,7 +489,7 @@ class TestAlone:
         memctl("commit")
         assert memctl("status").code == 0
 
-    def test_what_waits_on_purpose_may_wait(self, repo: Path, memctl: Memctl) -> None:
+    def test_deliberately_pending_change_passes_the_check(self, repo: Path, memctl: Memctl) -> None:
         memctl("learn", "Waits", "--no-commit")
         age(repo)
         assert "pending:" in memctl("status").out

@@ -170,7 +170,7 @@ TAKEN_BACK: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("way", TAKEN_BACK)
-def test_what_git_takes_back_is_there_again_after_the_next_write(batched: Path, memctl: Memctl, way: str) -> None:
+def test_changes_reverted_by_git_are_restored_by_the_next_write(batched: Path, memctl: Memctl, way: str) -> None:
     kept = memctl("decide", "Kept", "--rationale", "First.").id
     memctl("commit")
     memctl("edit", kept, "--add", "tags=late")
@@ -196,7 +196,7 @@ def test_the_squash_has_the_documents_of_what_was_put_back_too(batched: Path, me
     assert "MEM308" not in memctl("check").out
 
 
-def test_a_branch_may_have_a_name_below_that_of_one_that_is_gone(batched: Path, memctl: Memctl) -> None:
+def test_branch_may_be_named_below_a_deleted_branch(batched: Path, memctl: Memctl) -> None:
     git(batched, "switch", "-q", "-c", "pay")
     memctl("learn", "Before the new name")
     git(batched, "branch", "-m", "pay/card")

@@ -146,7 +146,7 @@ def test_a_users_own_files_are_in_a_commit_only_if_the_user_puts_them_there(shop
         assert git(shop, "status", "--porcelain", "--ignored", "-uall") == status, args
 
 
-def test_what_was_edited_by_hand_is_left_alone_by_every_command(shop: Path, memctl: Memctl) -> None:
+def test_documents_edited_by_hand_are_left_alone_by_every_command(shop: Path, memctl: Memctl) -> None:
     (shop / ".memory" / "sections" / "2.3-going.md").write_text("---\nid: §2.3\ntitle: Going\n---\n")
     memctl("commit")
     edited = {name: f"{text}\nEdited by hand.\n" for name, text in texts(shop).items()}
@@ -372,7 +372,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", every(2, HOSTILE.values()), ids=HOSTILE)
-def test_a_template_at_fault_is_named_and_keeps_nobody_from_recording(shop: Path, memctl: Memctl, text: str) -> None:
+def test_faulty_template_is_named_and_the_record_is_still_made(shop: Path, memctl: Memctl, text: str) -> None:
     template(shop, "section.md.j2", "")
     file = shop / ".memory" / "templates" / "section.md.j2"
     file.write_bytes(text.encode(errors="surrogateescape"))
@@ -513,7 +513,7 @@ def test_documents_of_two_writers_at_once_are_those_of_both(shop: Path, memctl: 
     assert memctl("render", "--check").err == "all documents are up to date\n"
 
 
-def test_documents_that_can_not_be_written_keep_nobody_from_recording(shop: Path, memctl: Memctl) -> None:
+def test_unwritable_documents_give_a_warning_and_the_record_is_made(shop: Path, memctl: Memctl) -> None:
     shutil.rmtree(docs(shop))
     docs(shop).write_text("no folder")
     git(shop, "add", "-A")
@@ -524,9 +524,7 @@ def test_documents_that_can_not_be_written_keep_nobody_from_recording(shop: Path
     assert "warning: the documents are not rendered: " in made.err
 
 
-def test_whoever_writes_hears_of_documents_that_stay_behind_and_of_sections_that_are_not_there(
-    shop: Path, memctl: Memctl
-) -> None:
+def test_record_warns_of_documents_edited_by_hand_and_missing_sections(shop: Path, memctl: Memctl) -> None:
     (docs(shop) / "2.1-payment.md").write_text("mine\n")
     assert "warning" not in memctl("decide", "Elsewhere", "--section", "2.2").err
     said = memctl("decide", "Here", "--section", "2.1").err
@@ -607,7 +605,7 @@ def test_on_the_default_branch_alone_documents_make_no_conflicts_and_follow_the_
     assert "MEM309" in memctl("check", code=1).out
 
 
-def test_without_a_known_default_branch_no_document_is_rendered_and_that_is_said(shop: Path, memctl: Memctl) -> None:
+def test_unknown_default_branch_renders_no_document_and_gives_a_hint(shop: Path, memctl: Memctl) -> None:
     configure(shop, "docs: default-branch")
     memctl("commit")
     assert "`default_branch: NAME` in .memory/config.yaml" in memctl("decide", "Unseen").err

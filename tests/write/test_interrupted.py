@@ -30,7 +30,7 @@ def await_(file: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [("learn", "Slow"), HANDOFF])
-def test_a_write_that_is_interrupted_is_done_and_told(
+def test_interrupted_write_is_finished_and_reported(
     repo: Path, memctl: Memctl, tmp_path: Path, args: tuple[str, ...]
 ) -> None:
     memctl("section", "add", "Payment")

@@ -86,7 +86,7 @@ def test_records_of_all_ages_become_what_the_tables_say_and_twice_is_once(
         assert name in listed(memctl)
 
 
-def test_what_is_never_touched_stays_whatever_the_tables_say(memctl: Memctl, old: Memctl) -> None:
+def test_protected_records_are_kept_beyond_their_expiry(memctl: Memctl, old: Memctl) -> None:
     weighty = old("decide", "Weighty", "-i", "8", "--expires", "2024-01-01").id
     waiting = old("issue", "Still there", "--expires", "2024-01-01", "--severity", "low").id
     state = old("state", "Now", "--expires", "2024-01-01").id
@@ -129,9 +129,7 @@ def test_the_numbers_are_settings(repo: Path, memctl: Memctl, old: Memctl) -> No
     }
 
 
-def test_what_an_open_record_or_a_page_refers_to_is_archived_and_not_deleted(
-    repo: Path, memctl: Memctl, old: Memctl
-) -> None:
+def test_referenced_record_is_archived_and_not_deleted(repo: Path, memctl: Memctl, old: Memctl) -> None:
     linked, told, paged, free = (old("learn", title).id for title in ("Linked", "Told", "Paged", "Free"))
     issue = memctl("issue", "Open", "--relates-to", linked, "--description", f"As {told} says").id
     memctl("section", "add", "Payment", "--overview", f"See {paged}.")
@@ -220,7 +218,7 @@ def test_no_commit_leaves_it_to_commit_and_a_second_run_to_nothing(repo: Path, m
 
 
 @pytest.mark.parametrize("marker", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "rebase-merge"])
-def test_nothing_is_done_during_a_merge_or_rebase(repo: Path, memctl: Memctl, old: Memctl, marker: str) -> None:
+def test_maintenance_is_refused_during_a_merge_or_rebase(repo: Path, memctl: Memctl, old: Memctl, marker: str) -> None:
     made = old("learn", "Unread")
     memctl("show", old("learn", "Read").id)
     (repo / ".git" / marker).mkdir() if "rebase" in marker else (repo / ".git" / marker).touch()
@@ -248,7 +246,7 @@ def test_access_counts_move_into_the_records(repo: Path, memctl: Memctl, old: Me
     assert "access_count: 4\n" in (repo / made.out.split()[1]).read_text()
 
 
-def test_what_is_counted_while_counts_are_folded_is_kept(tmp_path: Path) -> None:
+def test_accesses_counted_during_folding_are_kept(tmp_path: Path) -> None:
     access.count(tmp_path, ["a", "b", "b"], NOW)
     assert access_folding.start(tmp_path, {"a": (1, 11), "b": (2, 2)})
     access.count(tmp_path, ["a", "c"], NOW)
@@ -334,9 +332,7 @@ def test_two_runs_at_once_are_one(repo: Path, memctl: Memctl, old: Memctl) -> No
     assert listed(memctl) == {}
 
 
-def test_what_lies_in_a_section_of_another_is_left_alone_and_the_rest_is_done(
-    memctl: Memctl, bob: Memctl, old: Memctl
-) -> None:
+def test_maintain_skips_records_in_sections_owned_by_another_agent(memctl: Memctl, bob: Memctl, old: Memctl) -> None:
     memctl("section", "add", "Payment")
     theirs, free, read = (
         old("learn", "Theirs", "--section", "2.1").id,

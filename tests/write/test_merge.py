@@ -77,7 +77,7 @@ def one_key(key: str, base: Any, ours: Any, theirs: Any) -> tuple[Any, ...]:
     return tuple(result.conflicts or read(result.text).get(key) for result in results)
 
 
-def test_what_each_side_changed_is_in_the_result() -> None:
+def test_changes_of_both_sides_are_merged() -> None:
     ours = state(BODY.replace("- two", "- two\n- three"), importance=8, section="§2.1")
     theirs = state(BODY.replace("What it is.", "What it really is."), title="Better", expires_at="2026-01-01T00:00:00Z")
     expected = state(
@@ -101,7 +101,7 @@ def test_what_each_side_changed_is_in_the_result() -> None:
         (None, ["a"], ["b", "a"], ["a", "b"]),
     ],
 )
-def test_of_lists_all_additions_and_all_removals_hold(base: Any, ours: Any, theirs: Any, found: Any) -> None:
+def test_merged_lists_have_all_additions_and_removals(base: Any, ours: Any, theirs: Any, found: Any) -> None:
     for name in ("tags", "unknown"):
         there, back = one_key(name, base, ours, theirs)
         assert there == found
@@ -167,7 +167,7 @@ def test_the_further_status_wins_and_the_lost_one_is_named(kind: Any) -> None:
         ("unknown", None, 7),
     ],
 )
-def test_what_cannot_both_hold_is_marked_and_refused_until_decided(key: str, ours: Any, theirs: Any) -> None:
+def test_conflicting_values_are_marked_and_refused_until_decided(key: str, ours: Any, theirs: Any) -> None:
     base = 5 if key in ("unknown", "importance") else None
     versions = [state(**({} if value is None else {key: value})) for value in (base, ours, theirs)]
     found = merge(*versions)
@@ -239,7 +239,7 @@ What it is.
 """
 
 
-def test_whatever_is_not_merged_stays_to_the_letter() -> None:
+def test_unmerged_text_is_kept_to_the_letter() -> None:
     ours = BY_HAND.replace("status: active", "status: done").replace("   text\n", "   text\n\n\n")
     theirs = BY_HAND.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
     expected = ours.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
@@ -272,7 +272,7 @@ def test_a_key_that_memctl_would_not_write_is_merged_or_marked() -> None:
     assert merged(base, ours, ours.replace("title: x", "title: y")) == ours.replace("title: x", "title: y")
 
 
-def test_keys_added_in_one_place_stand_in_the_order_of_records() -> None:
+def test_keys_added_by_both_sides_are_in_record_order() -> None:
     versions = state(relates_to=["DEC-2025-11-04-001"]), state(blocks=["ISS-2025-11-04-001"], x=1)
     expected = state(relates_to=["DEC-2025-11-04-001"], blocks=["ISS-2025-11-04-001"], x=1)
     assert merged(state(), *versions) == merged(state(), *versions[::-1]) == expected
@@ -367,7 +367,7 @@ def test_items_done_on_one_side_and_added_on_the_other() -> None:
         assert content["substeps_remaining"] == ["two", "three\nwith more\n\nand more"]
 
 
-def test_a_list_whose_items_are_all_gone_goes_too() -> None:
+def test_list_without_items_is_removed_with_its_heading() -> None:
     text = merged(state(), state(BODY.replace("- one\n", "")), state(BODY.replace("- two\n", "")))
     assert "## Remaining" not in text
     assert text.endswith("What it is.\n\n## Next actions\n\n- first\n- second\n")
@@ -430,7 +430,7 @@ def test_a_numbered_list_is_text() -> None:
     assert merge(base, ours, theirs).conflicts == ("steps",)
 
 
-def test_sections_of_one_name_are_told_apart() -> None:
+def test_sections_with_the_same_name_are_merged_separately() -> None:
     base = "## A\n\none\n\n## A\n\ntwo\n"
     text = merged(state(base), state(base.replace("one", "1")), state(base.replace("two", "2")))
     assert text.endswith("## A\n\n1\n\n## A\n\n2\n")
@@ -502,7 +502,7 @@ def records(draw: st.DrawFn, **fixed: Any) -> str:
 
 @QUICK
 @given(records(), records())
-def test_what_only_one_side_changed_is_the_result(base: str, changed: str) -> None:
+def test_change_of_one_side_is_the_result(base: str, changed: str) -> None:
     assert merged(base, changed, base) == changed
     assert merged(base, base, changed) == changed
     assert merged(base, changed, changed) == changed
@@ -595,7 +595,7 @@ def test_a_preferred_side_decides_and_what_gives_way_is_named(key: str, ours: An
     assert named_lost(other) == {key: told[::-1]}
 
 
-def test_of_a_text_only_the_lines_in_conflict_give_way() -> None:
+def test_preferred_side_replaces_only_the_conflicting_lines() -> None:
     prose = "## Task\n\none\n\ntwo\n\nthree\n"
     ours = state(prose.replace("one", "1").replace("three", "3"))
     theirs = state(prose.replace("one", "I"))
@@ -610,13 +610,13 @@ def test_a_section_taken_away_gives_way_or_takes_the_other_along_by_name() -> No
     assert named_lost(merge(state(), ours, theirs, prefer="ours")) == {"task": ("", "What it was.")}
 
 
-def test_of_two_records_in_one_path_the_preferred_one_stays_and_the_other_is_named_whole() -> None:
+def test_two_records_in_one_path_keep_the_preferred_and_name_the_other() -> None:
     other = state("## Task\n\nOther.\n", memory_id="019a4f3e-7b1c-7d2e-8f3a-000000000000")
     found = merge("", state(), other, prefer="theirs")
     assert (found.text, named_lost(found)) == (other, {"the text": (state(), other)})
 
 
-def test_a_version_that_can_be_read_is_preferred_to_one_that_cannot() -> None:
+def test_readable_version_is_preferred_to_an_unreadable_one() -> None:
     broken = state(title="Mine").replace("id:", "id", 1)
     for pair, side in (((broken, state(title="Yours")), "ours"), ((state(title="Yours"), broken), "theirs")):
         found = merge(state(), *pair, prefer=side)  # type: ignore[arg-type]
@@ -631,7 +631,7 @@ def test_a_status_that_gives_way_by_its_order_is_named_too() -> None:
 
 @SPAWNING
 @given(records(), records(), records(), st.sampled_from(PREFERENCES))
-def test_with_a_preferred_side_there_is_always_a_record_and_nothing_goes_unnamed(
+def test_merge_with_a_preference_gives_a_record_and_names_all_losses(
     base: str, ours: str, theirs: str, side: Any
 ) -> None:
     found, marked = merge(base, ours, theirs, prefer=side), merge(base, ours, theirs)
@@ -659,7 +659,7 @@ def prose(text: str) -> list[str]:
 
 @QUICK
 @given(records(), records(), st.sampled_from(PREFERENCES))
-def test_a_preference_changes_nothing_that_only_one_side_said(base: str, changed: str, side: Any) -> None:
+def test_preference_does_not_affect_changes_of_one_side(base: str, changed: str, side: Any) -> None:
     for versions in ((changed, base), (base, changed), (changed, changed)):
         found = merge(base, *versions, prefer=side)
         assert (found.text, found.lost) == (changed, ())

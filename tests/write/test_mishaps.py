@@ -24,7 +24,7 @@ def hook(repo: Path, name: str, script: str) -> None:
 
 
 @strides(14)
-def test_a_killed_delete_of_the_last_record_of_a_folder_blocks_nobody(
+def test_killed_delete_of_the_last_record_does_not_block_later_writes(
     repo: Path, memctl: Memctl, tmp_path: Path, stride: int
 ) -> None:
     made = memctl("learn", "Only one").id
@@ -83,7 +83,7 @@ def test_init_works_from_a_subfolder_with_a_relative_path(repo: Path) -> None:
     assert (repo / "other" / ".memory" / "README.md").exists()
 
 
-def test_what_git_ignores_stays_pending_and_is_said_each_time(repo: Path, memctl: Memctl) -> None:
+def test_record_ignored_by_git_stays_pending_and_commit_names_it(repo: Path, memctl: Memctl) -> None:
     (repo / ".git" / "info").mkdir(exist_ok=True)
     (repo / ".git" / "info" / "exclude").write_text(".memory/learnings/\n")
     memctl("learn", "Hidden")
@@ -187,7 +187,7 @@ def test_a_hook_of_our_own_commit_may_write_too(repo: Path, memctl: Memctl) -> N
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_what_a_hook_left_running_is_not_in_a_hook_for_ever(
+def test_process_left_running_by_a_hook_commits_after_the_hook(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = subprocess.Popen(["true"])
@@ -219,7 +219,7 @@ def test_commit_leaves_out_what_is_odd_and_commits_the_rest(repo: Path, memctl: 
     assert "secret.env" not in git(repo, "ls-files")
 
 
-def test_what_waited_and_is_gone_can_be_written_again(repo: Path, memctl: Memctl) -> None:
+def test_pending_record_removed_by_git_clean_can_be_written_again(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "Lost", "--no-commit")
     git(repo, "clean", "-fdq")
     assert "undone outside memctl" in memctl("commit", code=1).err

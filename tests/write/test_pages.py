@@ -146,7 +146,7 @@ def test_numbers_of_broken_pages_are_not_given_again_whatever_their_names(repo: 
     assert memctl("section", "add", "Last").id == "§2.8"
 
 
-def test_of_two_pages_with_one_number_none_is_chosen(repo: Path, memctl: Memctl) -> None:
+def test_number_of_two_pages_is_refused(repo: Path, memctl: Memctl) -> None:
     """Two branches may give out the same one."""
     memctl("section", "add", "One")
     file = repo / ".memory" / "sections" / "2.1-one.md"
@@ -273,7 +273,7 @@ def test_a_text_from_a_file_brings_its_title_and_keeps_its_headings(repo: Path, 
     assert (page(repo, "§3.1").title, page(repo, "§3.1").body) == ("Given", "Other.\n")
 
 
-def test_a_number_is_never_given_again_not_even_one_that_another_branch_has(repo: Path, memctl: Memctl) -> None:
+def test_page_numbers_of_removed_pages_and_other_branches_are_not_reused(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "One")
     memctl("detail", "add", "Here", "--section", "2.1")
     memctl("detail", "remove", "3.1")
@@ -317,7 +317,7 @@ def test_a_page_with_text_that_is_in_no_commit_is_not_removed_unless_one_says_so
     assert not file.exists()
 
 
-def test_what_is_wrong_is_refused_before_anything_is_written(repo: Path, memctl: Memctl) -> None:
+def test_invalid_page_arguments_are_refused_before_a_write(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Payment")
     memctl("detail", "add", "Tokens", "--section", "2.1")
     head = git(repo, "rev-parse", "HEAD")
@@ -421,7 +421,7 @@ def test_a_page_named_twice_is_reviewed_once(repo: Path, memctl: Memctl) -> None
     assert memctl("status", "--json").data["pending"] == []
 
 
-def test_pages_say_who_wrote_them_last_and_when(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_names_its_last_writer_and_time(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("section", "add", "Payment")
     monkeypatch.setenv("MEMCTL_NOW", "2025-12-01T00:00:00Z")
     monkeypatch.setenv("MEMCTL_AGENT", "codex")

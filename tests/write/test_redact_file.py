@@ -30,7 +30,7 @@ def test_a_page_keeps_its_random_id_and_nothing_else_that_is_random() -> None:
     assert x(32) not in text
 
 
-def test_what_is_readable_only_with_one_secret_loses_the_others_or_is_not_written() -> None:
+def test_page_unreadable_without_its_secrets_is_refused() -> None:
     """The model's name may have 1,000 characters; with marks for its passwords it has more."""
     write = page(f"Deploy with {TOKEN}", model=" ".join(f"pw=a{n}b2c3" for n in range(100, 180)))
     assert len(write.text) > 900

@@ -92,7 +92,7 @@ def test_each_step_tells_what_it_freed() -> None:
     assert made.cascade.steps[-1].after == made.conversation.tokens
 
 
-def test_eviction_spares_what_stands_nowhere_else() -> None:
+def test_cascade_eviction_keeps_facts_that_occur_once() -> None:
     before = Conversation.parse(generated.anthropic(4, 90), COUNTER)
     wanted = essentials.of_blocks(before.blocks)
     engine = EvictionEngine("hybrid", counter=COUNTER)
@@ -167,7 +167,7 @@ def test_a_strategy_alone_stops_where_the_target_is_reached(strategy: str) -> No
     assert conversation.tokens - made.conversation.tokens <= free + largest  # the last block may free more than needed
 
 
-def test_the_oldest_turns_are_told_shorter_first() -> None:
+def test_oldest_turns_are_summarized_first() -> None:
     conversation = Conversation.parse(long_talk(12).messages, COUNTER)
     step = CompressionEngine(COUNTER).progressive_summarize(conversation, free=1)
     everything = CompressionEngine(COUNTER).progressive_summarize(conversation)

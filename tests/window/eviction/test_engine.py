@@ -120,7 +120,7 @@ def test_the_older_of_two_alike_goes_first_and_says_what_only_it_says() -> None:
     assert found.similar_by == "word shingles"
 
 
-def test_what_is_not_answered_yet_stays() -> None:
+def test_unanswered_messages_are_not_evicted() -> None:
     conversation = Conversation.parse(session(), COUNTER)
     new, found = engine().evict_from(conversation, 10**9)
     assert new[7:] == session()[7:]
@@ -257,7 +257,7 @@ def test_long_sessions_are_halved_to_the_token(family: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("policy", EvictionPolicy)
-def test_a_system_prompt_never_goes_by_default(policy: EvictionPolicy) -> None:
+def test_system_prompt_is_protected_by_default(policy: EvictionPolicy) -> None:
     """See rules.md#window-eviction."""
     blocks = [
         ContentBlock("s", ContentType.SYSTEM_PROMPT, BIG, 2_000, 0),
@@ -269,7 +269,7 @@ def test_a_system_prompt_never_goes_by_default(policy: EvictionPolicy) -> None:
     assert [one.why for one in found.kept if one.block_id == "s"] == ["system_prompt is a protected type"]
 
 
-def test_a_policy_that_is_set_is_the_one_that_scores() -> None:
+def test_policy_set_later_scores_the_blocks() -> None:
     """Merging has a scorer, too: the one before would take b2 again."""
     chosen = engine("fifo")
     assert [block.block_id for block in chosen.evict(example_blocks(), 1, 8).blocks_evicted] == ["b2"]

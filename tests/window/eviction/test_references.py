@@ -48,7 +48,7 @@ def test_a_reference_is_found(held: str, said: str) -> None:
     assert turns(one("r", held, 2), one("a", said, 7, ANSWER))["r"] == 7
 
 
-def test_what_is_said_in_the_same_turn_is_no_reference() -> None:
+def test_mention_in_the_same_turn_is_no_reference() -> None:
     assert turns(one("r", "src/api.ts", 3), one("a", "src/api.ts", 3, ANSWER))["r"] == 0
 
 

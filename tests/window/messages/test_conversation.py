@@ -32,7 +32,7 @@ def test_nothing_replaced_is_what_was_given(given: Any) -> None:
 
 
 @pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
-def test_what_was_given_is_never_changed(given: Any) -> None:
+def test_given_messages_are_never_changed(given: Any) -> None:
     before = copy.deepcopy(given)
     conversation = parsed(given)
     loose = [block for block in conversation.blocks if not block.do_not_evict]
@@ -166,7 +166,7 @@ def test_marks_count_from_the_host_and_from_the_user_only() -> None:
 
 
 @pytest.mark.parametrize("given", [None, 1, "x", {}, {"messages": "x"}, {"messages": [1]}, [1], {"input": {}}])
-def test_what_is_no_conversation_is_refused(given: Any) -> None:
+def test_invalid_conversation_is_refused(given: Any) -> None:
     with pytest.raises(MemctlError, match="not a conversation"):
         parsed(given)
 
@@ -223,7 +223,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize(("fault", "given"), INVALID.items(), ids=list(INVALID))
-def test_what_breaks_validity_is_named(fault: str, given: list[dict[str, Any]]) -> None:
+def test_invalid_messages_are_reported_with_their_fault(fault: str, given: list[dict[str, Any]]) -> None:
     assert any(fault in one for one in validate(given)), validate(given)
 
 

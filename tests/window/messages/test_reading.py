@@ -39,6 +39,6 @@ def test_a_block_out_of_a_transcript_knows_its_line() -> None:
 @pytest.mark.parametrize(
     "text", ["", "x", "3", '{"a": 1}', "[1]", '{"role": "user"}\nx', '{"messages": 3}', "[" * 9000]
 )
-def test_what_is_no_conversation_is_named(text: str) -> None:
+def test_file_without_a_conversation_is_named_in_the_error(text: str) -> None:
     with pytest.raises(MemctlError, match=r"x\.json"):
         reading.load(text.splitlines(keepends=True), "x.json").parse(COUNTER)

@@ -79,7 +79,7 @@ def test_the_hooks_and_the_windows_tools_know_the_same_windows_and_zones() -> No
         assert hooks.ContextFill(tokens, 167_000).zone == zone.value
 
 
-def test_what_a_claude_held_is_a_window_of_claude() -> None:
+def test_seen_tokens_beyond_200000_mean_the_larger_claude_window() -> None:
     assert limit_of("claude-sonnet-4-5", NO_HOST, seen=300_000).window == 1_000_000
 
 

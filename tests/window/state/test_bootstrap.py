@@ -35,12 +35,12 @@ def test_with_less_room_what_matters_least_goes_and_is_counted() -> None:
     assert "LEFT OUT: " in made
 
 
-def test_where_there_is_no_room_at_all_nothing_is_said() -> None:
+def test_resume_text_without_room_is_empty() -> None:
     assert resume_within(STATE, 3, COUNTER) == ""
 
 
 @given(st.lists(st.text(alphabet="ab:- \n#é😀", min_size=1, max_size=200), max_size=40), st.integers(0, 3_000))
 @examples(50)
-def test_whatever_the_state_it_fits(lines: list[str], most: int) -> None:
+def test_resume_text_of_any_state_fits_its_limit(lines: list[str], most: int) -> None:
     made = resume_within(TaskState(goal="x", lessons=tuple(lines)), most, COUNTER)
     assert made == "" or (tokens(made) <= most and length(made) <= LIMIT)

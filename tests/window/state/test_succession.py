@@ -37,7 +37,7 @@ def left(manager: ContextWindowManager, bootstrap: str, *more: dict[str, Any], t
 
 
 @pytest.mark.parametrize("cross_window", [{}, FILES])
-def test_what_was_said_and_decided_passes_through_all_windows(tmp_path: Path, cross_window: dict[str, str]) -> None:
+def test_user_messages_and_decisions_pass_through_all_windows(tmp_path: Path, cross_window: dict[str, str]) -> None:
     manager = run(tmp_path, cross_window)
     bootstrap = left(manager, "", *FIRST)
     for number in range(4):

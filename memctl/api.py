@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
+from memctl.arguments import checked
 from memctl.errors import MemctlError
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class LearningFields(RecordFields, total=False):
     evidence: str
 
 
+@checked
 class Memory:
     """The open memory of one project. A program may open several, and other programs may write to it meanwhile.
 
@@ -423,7 +425,7 @@ class Memory:
 
             raise MemctlError(f"{name!r} is not a field of {indefinite(kind)}", f"fields are {', '.join(own)}")
         draft = create.Draft(kind=KINDS[kind], values={})
-        given = {name: value if isinstance(value, str | int) else tuple(value) for name, value in fields.items()}
+        given = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **given})
         self._wait()
         return self._outcome(create.add(self._memory, draft, WriteOptions(reason=reason, dry_run=dry_run)))

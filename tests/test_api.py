@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_type_hints
 
@@ -111,6 +112,40 @@ def test_what_is_wrong_is_an_error_with_a_hint_and_writes_nothing(repo: Path, me
     assert (made.commit, commits(repo)) == ("", before)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda memory: memory.issue(5), "title: 5 is not a text"),
+        (lambda memory: memory.get(5), "record_id: 5 is not a text"),
+        (lambda memory: memory.get("DEC-1", at=1), "at: 1 is not a text or None"),
+        (lambda memory: memory.pack(budget="x"), "budget: 'x' is not a whole number or None"),
+        (lambda memory: memory.pack(budget=True), "budget: True is not a whole number or None"),
+        (lambda memory: memory.decide("T", rationale=5), "rationale: 5 is not a text"),
+        (lambda memory: memory.decide("T", tags=["a", 1]), "tags: ['a', 1] is not a list of texts"),
+        (lambda memory: memory.decide("T", importance="high"), "importance: 'high' is not a whole number"),
+        (lambda memory: memory.resolve(None), "record_ids: None is not a text"),
+        (lambda memory: memory.records(5), "types: 5 is not a text"),
+        (lambda memory: memory.search("x", types="issue"), "types: 'issue' is not a list of texts"),
+        (lambda memory: memory.edit("DEC-1", ["a"]), "values: ['a'] is not a mapping of fields to values"),
+        (lambda memory: memory.sentence("DEC-1"), "record: 'DEC-1' is not a Record"),
+        (lambda memory: memory.hand_over("b", reason="r", sections="2.1"), "sections: '2.1' is not a list of texts"),
+        (lambda memory: memory.open(5), "where: 5 is not a text or a path or a Repo"),
+    ],
+)  # fmt: skip
+def test_an_argument_of_a_wrong_type_is_named_with_what_is_expected(
+    repo: Path, call: Callable[[Memory], object], message: str
+) -> None:
+    with Memory.open(repo) as memory, pytest.raises(MemctlError) as raised:
+        call(memory)
+    assert raised.value.message == message
+
+
+def test_what_is_left_open_may_be_none_or_read_once(repo: Path) -> None:
+    with Memory.open(repo) as memory:
+        written = memory.decide("Use it", rationale="r", section=None, tags=(one for one in ("a", "b")))  # type: ignore[typeddict-item]
+        assert memory.get(written.id).tags == ["a", "b"]
+
+
 def test_an_agent_is_named_in_the_record_and_the_commit(repo: Path, memctl: Memctl) -> None:
     memory = Memory.open(repo, agent="importer")
     made = memory.learn("Named")
@@ -122,7 +157,7 @@ def test_importing_memctl_loads_the_interface_only_when_it_is_asked_for() -> Non
     shown = "import sys, memctl; print([n for n in sys.modules if n.startswith('memctl.')]); memctl.Memory; "
     shown += "print(sorted(n for n in sys.modules if n.startswith('memctl.')))"
     process = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
-    assert process.stdout.split("\n")[:2] == ["[]", "['memctl.api', 'memctl.errors']"]
+    assert process.stdout.split("\n")[:2] == ["[]", "['memctl.api', 'memctl.arguments', 'memctl.errors']"]
 
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"

@@ -128,12 +128,12 @@ def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResul
     if format_ == "beads":
         from memctl.exchange import beads
 
-        return lambda target: beads.import_beads(target, text.split("\n"))
+        return lambda target: beads.import_beads(target, text)
     from memctl.exchange import markdown
 
     if markdown.is_markdown(source, text):
         return lambda target: markdown.import_text(target, text, source)
-    return lambda target: jsonl.import_lines(target, text.split("\n"))
+    return lambda target: jsonl.import_json(target, text)
 
 
 def _print_notes(label: str, lines: Sequence[str]) -> None:

@@ -35,7 +35,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
-from memctl.text import headings, timestamps
+from memctl.text import headings
 from memctl.text.credentials import describe, find, lines
 from memctl.text.phrases import quantity
 from memctl.write.create import Draft, complete_values, record_and_file
@@ -421,7 +421,7 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft
     values: dict[str, Any] = {
         "title": item.head.title_text,
         "status": SUPERSEDED if before else item.statement.status,
-        "timestamp": timestamps.parse(item.head.at(item.head.date)) if item.head.date else commit and commit.date,
+        "timestamp": adr_text.moment_of(item.head.at(item.head.date))[0] or (commit and commit.date),
         "agent_id": adr_text.deciders(item.origin.head) or (commit and commit.author),
         KEY: msgspec.to_builtins(origin),
     }

@@ -11,7 +11,7 @@ from memctl.exchange import adr_text
 from memctl.exchange.adr_text import STATUS_WORDS, AdrOrigin, Form, Head, Span, head_of, is_name, number_of
 from memctl.record import frontmatter
 from memctl.record.record import Record
-from memctl.text import headings, timestamps
+from memctl.text import headings
 
 SUPERSEDED = "superseded"
 UNSAID = "accepted"  # the status of a file that states none, as of new files of adr-tools
@@ -191,7 +191,7 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
     if " ".join(head.title_text.split()) != record.title:
         has_title = head.title[1] > head.title[0]
         changes.append((head.title, _quote(head, head.title, record.title) if has_title else f"# {record.title}\n\n"))
-    if head.date and timestamps.parse(head.at(head.date))[:10] != record.timestamp[:10]:
+    if head.date and adr_text.moment_of(head.at(head.date))[0][:10] != record.timestamp[:10]:
         changes.append((head.date, record.timestamp[:10]))
     return changes
 

@@ -199,6 +199,22 @@ _LONGEST_NAMES = 200  # characters
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?")
 
 
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_DAY, _MONTH, _YEAR = r"(?P<day>\d\d?)", r"(?P<month>[A-Za-z]{3,9})\.?", r"(?P<year>\d{4})\b"
+_DATES = tuple(
+    re.compile(form)
+    for form in (
+        r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)\b",
+        rf"{_DAY}\.(?P<month>\d\d?)\.{_YEAR}",
+        rf"{_DAY}(?:st|nd|rd|th)?[ -]{_MONTH},?[ -]{_YEAR}",
+        rf"{_MONTH} {_DAY}(?:st|nd|rd|th)?,? {_YEAR}",
+    )
+)
+
+
 _NO_TITLE = "there is no title (a line `# Title`) above the first section; `memctl import FILE` reads other templates"
 
 
@@ -436,12 +452,33 @@ def has_sections(text: str) -> bool:
 def _with_date(head: Head, span: Span | None) -> Head:
     if span is None:
         return head
-    found = _DATE.match(head.at(span))
-    try:
-        timestamps.parse(found[0] if found else "")
-    except ValueError:
+    _, length = moment_of(head.at(span))
+    if not length:
         return msgspec.structs.replace(head, invalid_date=head.at(span))
-    return msgspec.structs.replace(head, date=(span[0], span[0] + len(found[0] if found else "")))
+    return msgspec.structs.replace(head, date=(span[0], span[0] + length))
+
+
+def moment_of(text: str) -> tuple[str, int]:
+    """Return the time with which a text begins, in canonical form, and the length of its words; ("", 0) without one.
+
+    A date may be ISO 8601, `2024/03/05`, `5.3.2024`, `5 March 2024` or `Mar 5th, 2024`. `3/5/2024` is none, since its
+    month depends on the country.
+    """
+    found = _DATE.match(text)
+    words = found[0] if found else ""
+    if found is None and (found := next(filter(None, (form.match(text) for form in _DATES)), None)):
+        month = found["month"].casefold()
+        number = int(month) if month.isdigit() else _number_of_month(month)
+        words = f"{found['year']}-{number:02d}-{int(found['day']):02d}"
+    try:
+        return timestamps.parse(words), len(found[0]) if found else 0
+    except ValueError:
+        return "", 0
+
+
+def _number_of_month(word: str) -> int:
+    """Return the number of a month by its English name or the beginning of it; 0 if there is none."""
+    return next((number for number, name in enumerate(_MONTHS, start=1) if name.startswith(word)), 0)
 
 
 def _numbering(title: str, file: str) -> int:

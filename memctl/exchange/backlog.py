@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.exchange.adr_text import moment_of
 from memctl.exchange.relative_links import LinkRebase
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
 from memctl.exchange.rows import SOURCE_ID, Item
@@ -17,7 +18,7 @@ from memctl.record import strict_yaml
 from memctl.record.errors import FrontMatterError
 from memctl.record.parser import is_unsafe_path
 from memctl.record.record import TITLE_LIMIT
-from memctl.text import headings, timestamps
+from memctl.text import headings
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 
@@ -97,7 +98,7 @@ def _record(text: str) -> dict[str, Any]:
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
         "status": _STATUSES.get(str(task.get("status") or "").lower(), "open"),
         "severity": next((s for s in _SEVERITIES if s == str(task.get("priority") or "").lower()), "medium"),
-        "timestamp": _timestamp(task.get("created_date")),
+        "timestamp": moment_of(str(task.get("created_date") or "").strip())[0] or None,
         "agent_id": next(iter([*_items(task, "reporter"), *assignees]), "").lstrip("@") or None,
         "tags": _tags(task),
         "code_refs": paths,
@@ -122,6 +123,8 @@ def canonical(identifier: str) -> str:
 
 def _items(task: Mapping[str, Any], name: str) -> list[str]:
     value = task.get(name)
+    if isinstance(value, str) and name in ("labels", "dependencies"):
+        value = value.split(",")
     items = value if isinstance(value, list) else [value] if value else []
     return [one_line(str(item)) for item in items if str(item or "").strip()]
 
@@ -130,14 +133,6 @@ def _tags(task: Mapping[str, Any]) -> list[str]:
     kind = str(task.get("type") or "")
     labels = [label.replace(",", " ") for label in _items(task, "labels")]
     return list(dict.fromkeys(filter(None, [kind, *labels])))
-
-
-def _timestamp(value: Any) -> str | None:
-    """Return a time of a task in the format of records; None if it can't be parsed."""
-    for text in (str(value or ""), str(value or "")[:10]):
-        if timestamps.is_moment(text.replace(" ", "T", 1)):
-            return text.replace(" ", "T", 1)
-    return None
 
 
 def _body(text: str, references: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -62,14 +62,14 @@ class Issue(msgspec.Struct):
     dependencies: list[Dependency] | None = None
 
 
-def import_beads(target: ImportTarget, lines: Iterable[str]) -> ImportResult:
-    """Return the result of importing issues of beads from JSON Lines."""
-    return import_items(target, _items(lines), "name the issues of beads, such as .beads/issues.jsonl")
+def import_beads(target: ImportTarget, text: str) -> ImportResult:
+    """Return the result of importing issues of beads from JSON Lines, or from the JSON array of `bd list --json`."""
+    return import_items(target, _items(text), "name the issues of beads, such as .beads/issues.jsonl")
 
 
-def _items(lines: Iterable[str]) -> Iterator[Item]:
+def _items(text: str) -> Iterator[Item]:
     """Yield the issues as items, with places such as `line 3 (bd-1)`; deleted issues are left out."""
-    for place, values in json_objects(lines):
+    for place, values in json_objects(text):
         if isinstance(values, str):
             yield place, f"this is not an issue of beads: {values}"
             continue

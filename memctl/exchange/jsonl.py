@@ -29,13 +29,13 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
         yield msgspec.json.encode(line).decode()
 
 
-def import_lines(target: ImportTarget, lines: Iterable[str]) -> ImportResult:
-    """Return the result of adding the records of JSON Lines.
+def import_json(target: ImportTarget, text: str) -> ImportResult:
+    """Return the result of adding the records of JSON Lines, or of one JSON array.
 
     A line is skipped if the memory has its record already. With an id of memctl's, that is a record with this id, which
     must have the same text; otherwise one that has the same memory_id or `source_id`, or was imported from an equal
-    line. Raises MemctlError, naming lines and fields, if any line is wrong.
+    line.
     """
     return import_items(
-        target, json_objects(lines), "correct the lines, or leave out `id` and `memory_id` to get new ones"
+        target, json_objects(text), "correct the lines, or leave out `id` and `memory_id` to get new ones"
     )

@@ -37,6 +37,7 @@ _RELATIONS = {
     "related to": "relates_to", "relates to": "relates_to", "see also": "relates_to",
 }  # fmt: skip
 _LINK = lazy_regex(rf"(?i)[\s*_#>-]*({'|'.join(_RELATIONS)})[*_]*:[*_]*\s(.+)")
+_JSON = lazy_regex(r"\s*(?:\Z|\{|\[\s*[\[{\]])")  # the beginning of JSON, or of nothing
 _SURROGATES = lazy_regex("[\ud800-\udfff]")  # bytes that are not UTF-8, as `read` decodes them
 _NAME = lazy_regex(r"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*")  # DEC-7, BUG-12, DEC-2025-11-04-001
 _UNTAKEN = {labels.NUMBER: "the id (memctl assigns its own)"}
@@ -171,7 +172,7 @@ def is_markdown(source: str, text: str) -> bool:
     """
     if source.lower().endswith((".md", ".markdown")):
         return True
-    return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")
+    return not source.lower().endswith((".json", ".jsonl")) and not _JSON.match(text)
 
 
 def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:

@@ -134,21 +134,20 @@ def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tup
 
 def _unique(target: ImportTarget, found: Iterable[Row], noted: Problems) -> Iterator[Row]:
     """Yield each row once, with a memory_id, and with the existing record that it equals."""
-    seen: dict[str, str] = {}
+    seen: dict[str, Row] = {}
     by_id = {record.id: record for record in target.snapshot.records}
     by_memory_id = {record.memory_id: record for record in target.snapshot.records}
     for one in found:
         values = one.values
-        is_given = "memory_id" in values
         values.setdefault("memory_id", target.memory.imported_memory_id(one.identity))
         repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in seen), None)
-        if repeated and (one.has_id or is_given):
-            noted.refused.append(f"{one.place}: {repeated} is already on {seen[repeated]}")
+        if repeated is not None and seen[repeated].draft == one.draft:
+            noted.notes.append(f"{one.place} is skipped: it repeats {seen[repeated].place}")
             continue
-        if repeated:
-            noted.notes.append(f"{one.place} is skipped: it repeats {seen[repeated]}")
+        if repeated is not None:
+            noted.refused.append(f"{one.place}: {seen[repeated].place} has another item with this id")
             continue
-        seen[values["memory_id"]] = seen[values.get("id") or values["memory_id"]] = one.place
+        seen[values["memory_id"]] = seen[values.get("id") or values["memory_id"]] = one
         one.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
         if one.record is not None and not one.has_id:
             values["id"] = one.record.id

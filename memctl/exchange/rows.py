@@ -24,6 +24,8 @@ SOURCE_ID = "source_id"  # the key of the front matter for a record's id in anot
 UNRESOLVED = "unresolved_links"  # the key of the front matter for links to records that were not imported
 _KEYS = ("body", "path", "content", "extra", "author", "parent")  # keys of an object beside those of a front matter
 
+_NO_OBJECT = "this is not a JSON object"
+
 Item = tuple[str, dict[str, Any] | str]
 
 
@@ -62,18 +64,43 @@ class Problems:
             self.notes.append(f"{text}: left out")
 
 
-def json_objects(lines: Iterable[str]) -> Iterator[Item]:
-    """Yield the objects of JSON Lines as items. Bytes that are not UTF-8 are surrogates in `lines`."""
+def json_objects(text: str) -> Iterator[Item]:
+    """Yield the objects of JSON Lines as items, or those of one JSON value: an array, an answer of `export --json`, or
+    an object over several lines.
+
+    Bytes that are not UTF-8 are surrogates in `text`.
+    """
+    lines = text.split("\n")
+    first = _decode(next((line for line in lines if line.strip()), ""))
+    if not isinstance(first, dict) or _exported(first):
+        whole = _decode(text)
+        found = _exported(whole) or ([whole] if isinstance(whole, dict) else whole)
+        if isinstance(found, list):
+            for number, values in enumerate(found, start=1):
+                yield f"item {number}", values if isinstance(values, dict) else _NO_OBJECT
+            return
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            values = msgspec.json.decode(line.encode())
-            yield f"line {number}", values if isinstance(values, dict) else "this is not a JSON object"
-        except UnicodeEncodeError:
-            yield f"line {number}", "this is not UTF-8 text"
-        except (msgspec.MsgspecError, RecursionError) as error:
-            yield f"line {number}", str(error)
+        if line.strip():
+            values = _decode(line)
+            reason = str(values) if isinstance(values, Exception) else _NO_OBJECT
+            yield f"line {number}", values if isinstance(values, dict) else reason
+
+
+def _exported(value: object) -> list[Any] | None:
+    """Return the records in an answer of `memctl export --json`; None for another value."""
+    if isinstance(value, dict) and value.get("kind") == "export" and isinstance(data := value.get("data"), dict):
+        return data.get("records") if isinstance(data.get("records"), list) else None
+    return None
+
+
+def _decode(text: str) -> Any:
+    """Return the value of a JSON text, or the error that says why it has none."""
+    try:
+        return msgspec.json.decode(text.encode())
+    except UnicodeEncodeError:
+        return ValueError("this is not UTF-8 text")
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return error
 
 
 def rows(memory: Memory, items: Iterable[Item], problems: Problems) -> Iterator[Row]:

@@ -77,7 +77,9 @@ def test_the_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
     failed = memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Other", "id": made.id}), code=1)
     assert f"another record with the id {made.id}" in failed.err
     twice = lines(*[{"memory_type": "decision", "title": "Twice", "id": "DEC-2024-05-01-007"}] * 2)
-    assert "is already on line 1" in memctl("import", "-", "--strict", stdin=twice, code=1).err
+    assert "line 2 is skipped: it repeats line 1" in memctl("import", "-", "-n", stdin=twice).err
+    other = twice + lines({"memory_type": "decision", "title": "Third", "id": "DEC-2024-05-01-007"})
+    assert "line 3: line 1 has another item with this id" in memctl("import", "-", "--strict", stdin=other, code=1).err
 
 
 @pytest.mark.parametrize(
@@ -187,3 +189,16 @@ def test_a_misspelt_field_is_named_with_the_nearest(memctl: Memctl) -> None:
     assert "line 1: unknown field 'sevrity'; did you mean severity?" in told
     memctl("import", "-", stdin=lines({"memory_type": "issue", "title": "Slow", "extra": {"sevrity": "high"}}))
     memctl("import", "-", stdin=lines({"memory_type": "issue", "title": "Slow", "team": "payments"}))
+
+
+def test_an_array_an_answer_and_an_object_over_lines_are_read(memctl: Memctl) -> None:
+    made = memctl("import", "-", "--json", stdin='[{"memory_type": "issue", "title": "A"}, 5]').data
+    assert (len(made["ids"]), made["refused"]) == (1, ["item 2: this is not a JSON object"])
+    memctl("import", "-", stdin='{\n  "memory_type": "issue",\n  "title": "B"\n}\n')
+    whole, lines = memctl("export", "--json").out, memctl("export").out
+    for record in memctl("list", "--json").data["records"]:
+        memctl("delete", record["id"])
+    memctl("import", "-", stdin=whole)
+    assert memctl("export").out == lines
+    beads = '[{"id": "x-1", "title": "C", "dependencies": []}]'
+    assert "import 1 record" in memctl("import", "beads", "-", stdin=beads).out

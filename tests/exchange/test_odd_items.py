@@ -63,6 +63,7 @@ def _sources(folder: Path) -> dict[str, tuple[list[str], int]]:
             "task-5.md": "---\nid: task-5\n  title: [\n---\n",
             "task-6.md": "",
             "task-7.md": "---\nid: [1]\ntitle: {a: b\n---\n",
+            "task-8.md": TASK.format(1, "Another with this id", "x"),
         },
     )
     decisions = _files(
@@ -84,7 +85,7 @@ def _sources(folder: Path) -> dict[str, tuple[list[str], int]]:
     return {
         "beads": (["beads", str(lines / "beads.jsonl")], len(odd)),
         "lines": ([str(lines / "records.jsonl")], len(odd) + len(only_lines)),
-        "backlog": (["backlog", str(tasks)], 6),
+        "backlog": (["backlog", str(tasks)], 7),
         "adr": (["adr", str(decisions)], 8),
         "markdown": ([str(folder / "text.md")], 2),
     }

@@ -18,7 +18,7 @@ import pytest
 
 from memctl.record.kinds import KINDS
 from memctl.record.source import CHECKPOINT, PAGE, SESSION
-from memctl.store import load, search_index
+from memctl.store import cache, load, search_index
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, Once, git, slow
 
@@ -55,7 +55,7 @@ def in_memory(repo: Path, query: str) -> Hits:
     if file.exists():
         file.rename(aside)
     found = hits(repo, query)
-    search_index.discard(file)
+    cache.discard(file)
     if aside.exists():
         aside.rename(file)
     return found
@@ -224,7 +224,7 @@ def test_a_clone_of_somebody_else_with_a_damaged_index_is_searched(
 def test_while_another_process_writes_the_index_is_searched_as_it_was(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     before = hits(shop, "zebra")
     memctl("learn", "Zebras sleep", "--lesson", "standing")
     other = sqlite3.connect(file_of(shop), isolation_level=None)
@@ -245,7 +245,7 @@ def test_while_another_process_writes_the_index_is_searched_as_it_was(
 def test_what_was_found_before_the_index_is_locked_is_not_taken_for_something_else(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     hits(shop, "zebra")
     memctl("decide", "Two queues", "--rationale", "one for each zebra")  # an index made anew numbers it before others
     texts = load.disk(opened(shop)).texts
@@ -315,7 +315,7 @@ def test_two_builders_at_once_make_one_index(shop: Path) -> None:
 def test_who_meets_a_missing_index_waits_for_the_one_that_builds_it(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     search_index.SearchIndex.open(opened(shop)).database.close()  # tables, and no view yet
     builder = sqlite3.connect(file_of(shop), isolation_level=None, check_same_thread=False)
     builder.execute("BEGIN IMMEDIATE")

@@ -7,21 +7,25 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 from tests.conftest import Memctl, commits, git
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 LIST_TOKENS = 1500  # of the list of tools, which every request of a client carries
 
 
 def with_client(folder: Path, do: Callable[[Client], Awaitable[None]], **environ: str) -> None:
     """Start the server as a client's settings do, and let it be asked."""
+    import anyio  # each worker reads all modules of tests, and one of them needs this
+    from mcp import Client, StdioServerParameters, stdio_client
+
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "memctl", "-C", str(folder), "mcp"],
@@ -98,6 +102,8 @@ def test_refused_tool_call_gives_a_reason_and_writes_nothing(repo: Path, memctl:
         )
         assert (await call(client, "recall", query="DEC-1999-01-01-001")).startswith("ERROR")
         assert (await call(client, "update", id="DEC-1999-01-01-001", values={"importance": 3})).startswith("ERROR")
+        from mcp import MCPError
+
         with pytest.raises(MCPError):
             await client.read_resource("memctl://record/DEC-1999-01-01-001")
 
@@ -144,6 +150,9 @@ def test_the_list_of_tools_is_short_and_says_which_only_read(repo: Path, memctl:
 
 
 def test_two_servers_at_once_lose_nothing(repo: Path, memctl: Memctl) -> None:
+    import anyio
+    from mcp import Client, StdioServerParameters, stdio_client
+
     before, each = commits(repo), 5
 
     async def run() -> None:

@@ -65,7 +65,7 @@ def in_conflict(repository: Repository) -> tuple[str, ...]:
 
 
 def all_without(name: str) -> list[str]:
-    """Return pathspecs of everything but the contents of folders with a name, for git at the worktree's top."""
+    """Return the pathspecs of all files but those below folders called `name`, for git at the worktree's top."""
     return ["--", f":(exclude,glob)**/{name}/**"]
 
 

@@ -71,10 +71,10 @@ class DroppedUnit(msgspec.Struct, frozen=True):
 
 
 class ContextSummary(msgspec.Struct, frozen=True):
-    """A finished summary: its decision, its text, and its size and budget in tokens.
+    """A finished summary: its text, and its size and budget in tokens.
 
-    `kept` and `dropped` are the sentences and blocks of the original text that it has and leaves out, and `paths` are
-    the paths added at its end.
+    `decision` is the word with which the text begins: PROCEED, STOP or CLARIFY. `kept` and `dropped` are the sentences
+    and blocks of the original text that the summary has and leaves out, and `paths` are the paths added at its end.
     """
 
     decision: str

@@ -101,7 +101,10 @@ def leaves_repository(path: str) -> bool:
 
 
 def is_outside(path: str) -> bool:
-    """Return whether a path begins with `/` or `~/` and has neither a `..` nor a NUL character."""
+    """Return whether a path is that of a file outside the repository, absolute or in the home folder.
+
+    A path with a `..` or a NUL character gives False: a checkpoint must not name it.
+    """
     return path.startswith(("/", "~/")) and ".." not in path.split("/") and "\0" not in path
 
 

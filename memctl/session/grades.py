@@ -99,9 +99,10 @@ def exact_replies(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
 
 
 def judged_replies(replies: Sequence[Reply], summary: str, judge: Provider) -> list[Reply]:
-    """Return the replies with the judge's verdicts, except for probes about files; raises ProviderFailed.
+    """Return the replies with the judge's verdicts in place of their own; raises ProviderFailed.
 
-    `summary` is the text that the judge answers from.
+    The judge answers each reply's probe (a question) from the text `summary`, and compares that with the probe's fact.
+    Replies to probes about files, and those after the first MOST_JUDGED, stay as they are.
     """
     places = [number for number, reply in enumerate(replies) if reply.probe.kind != ARTIFACT][:MOST_JUDGED]
     made = list(replies)
@@ -252,7 +253,10 @@ TRANSCRIPT, KEPT, GIT = "the transcript", "probes kept when it was summed up", "
 
 
 class ProbeFacts(msgspec.Struct, frozen=True):
-    """The probes of a session, and their source: TRANSCRIPT, KEPT (stored earlier) or GIT (files only)."""
+    """The probes of a session (questions, each with the fact that answers it), and the source of the facts.
+
+    `source` is TRANSCRIPT, KEPT (the probes were stored earlier) or GIT (probes about files only).
+    """
 
     probes: tuple[Probe, ...]
     source: str

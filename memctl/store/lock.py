@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +15,6 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import git, private
-from memctl.store import agent_env
 
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
@@ -52,6 +50,10 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
 
 def _hint_of_closed(file: Path) -> str:
     """Return the hint for a lock that can't be written: Codex has a sandbox, others lack the right."""
+    import shlex
+
+    from memctl.store import agent_env  # most locks can be written
+
     if agent_env.shell_of(os.environ) is agent_env.CODEX:
         return (
             "memctl writes in Git's folder, which an agent's sandbox may forbid. After `memctl install codex` it may"

@@ -122,7 +122,8 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
     """Return a checkpoint with all that decides whether to resume from it, and the text to resume from.
 
     The checkpoint is the one that `reference` names; if `reference` is "", it is the newest of the workflow, and only
-    then are its `twins` looked for. Raises MemctlError if there is no such checkpoint, or if it can't be read.
+    then are its twins looked for: checkpoints that other clones saved with the same version. Raises MemctlError if
+    there is no such checkpoint, or if it can't be read.
     """
     saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)

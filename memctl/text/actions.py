@@ -1,4 +1,4 @@
-"""Names for what was done to a file, for the states of tasks, the pages of sessions and the answers of hooks."""
+"""What can be done to a file, by the words that states of tasks, pages of sessions and answers of hooks use for it."""
 
 from __future__ import annotations
 

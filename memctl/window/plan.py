@@ -57,10 +57,11 @@ def make_plan(
 ) -> Plan | None:
     """Return the plan for a conversation at a pressure reading, None if nothing is to be freed.
 
-    A plan frees at least `clear_at_least` tokens. Turns until red are judged by the present velocity, which follows a
-    sudden rise at once. The target is usually 60 % of the window. If results that the model has not read fill more
-    than the room between 60 % and the orange zone, the target is their tokens and 60 % of the rest of the window: with
-    39,000 unread tokens in 64,000, nothing else would stay otherwise.
+    The plan's target is the size that the conversation shall have after it: usually 60 % of the window, and at least
+    `clear_at_least` tokens less than now. If results that the model has not read fill more than the room between 60 %
+    and the orange zone, the target is their tokens and 60 % of the rest of the window: with 39,000 unread tokens in
+    64,000, nothing else would stay otherwise. Whether the yellow zone is near to red is judged by the reading's
+    velocity (tokens a turn), which shows a sudden rise at once.
     """
     utilization = reading.current_tokens / reading.max_tokens
     managed = token_budget.managed_window(conversation, utilization, budgets)

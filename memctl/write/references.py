@@ -97,7 +97,9 @@ class Rewriting:
         return near
 
     def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
-        """Yield each changed file, the Holder that renames the file (or None), and its new text."""
+        """Yield each file with its new text, and the record or page (as a Holder) whose new name gives the file a new
+        path; None if the path stays.
+        """
         for file in self._files:
             moving = self._moving.get((file.path, file.mark))
             yield file, moving, self._rewritten(file, moving)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from memctl.git import status
 from tests.cli.test_find import run_on_terminal
-from tests.conftest import Memctl
+from tests.conftest import Memctl, git
 
 
 def fill(memctl: Memctl) -> None:
@@ -64,3 +67,28 @@ def test_long_output_goes_through_gits_pager_only_on_a_terminal(repo: Path, memc
     assert "paged" not in run_on_terminal(repo, "list", "--limit", "3", TERM="xterm", GIT_PAGER=pager)
     assert "paged" not in run_on_terminal(repo, "list", TERM="xterm", GIT_PAGER=pager, CLAUDECODE="1")
     assert "\x1b[" not in run_on_terminal(repo, "list", TERM="xterm", GIT_PAGER=pager, NO_COLOR="1")
+
+
+def test_cached_figures_of_pages_follow_pages_and_code(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each answer is asked for twice, so that the second one is the cached one."""
+
+    monkeypatch.setattr(status, "RACY", 0)
+
+    def shown() -> tuple[object, ...]:
+        data = [memctl("status", "--json").data for _ in range(2)]
+        assert data[0] == data[1]
+        return [(one["id"], one["completion"]) for one in data[0]["sections"]], data[0]["stale_pages"]
+
+    (repo / "a.py").write_text("x = 1\n")
+    git(repo, "add", "a.py")
+    git(repo, "commit", "-qm", "x")
+    memctl("section", "add", "Payment", "--completion", "40", "--path", "a.py")
+    memctl("detail", "add", "Cards", "--section", "2.1", "--code", "a.py")
+    memctl("review", "2.1")
+    assert shown() == ([("§2.1", 40)], [])
+    memctl("section", "add", "Orders")
+    assert shown() == ([("§2.1", 40), ("§2.2", None)], [])
+    (repo / "a.py").write_text("x = 22\n")
+    assert shown()[1] == [{"id": "§3.1", "files": ["a.py"]}]

@@ -18,7 +18,7 @@ import pytest
 
 from memctl.record.kinds import KINDS
 from memctl.record.source import CHECKPOINT, PAGE, SESSION
-from memctl.store import load, search_index
+from memctl.store import cache, load, search_index
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, Once, git, slow
 
@@ -55,7 +55,7 @@ def in_memory(repo: Path, query: str) -> Hits:
     if file.exists():
         file.rename(aside)
     found = hits(repo, query)
-    search_index.discard(file)
+    cache.discard(file)
     if aside.exists():
         aside.rename(file)
     return found
@@ -224,7 +224,7 @@ def test_damaged_index_of_another_users_clone_is_searched_around(
 def test_search_during_a_write_uses_the_index_as_it_was(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     before = hits(shop, "zebra")
     memctl("learn", "Zebras sleep", "--lesson", "standing")
     other = sqlite3.connect(file_of(shop), isolation_level=None)
@@ -245,7 +245,7 @@ def test_search_during_a_write_uses_the_index_as_it_was(
 def test_hits_found_before_a_lock_keep_their_records(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     hits(shop, "zebra")
     memctl("decide", "Two queues", "--rationale", "one for each zebra")  # an index made anew numbers it before others
     texts = load.disk(opened(shop)).texts
@@ -315,7 +315,7 @@ def test_two_builders_at_once_make_one_index(shop: Path) -> None:
 def test_search_without_an_index_waits_for_the_process_that_builds_it(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     search_index.SearchIndex.open(opened(shop)).database.close()  # tables, and no view yet
     builder = sqlite3.connect(file_of(shop), isolation_level=None, check_same_thread=False)
     builder.execute("BEGIN IMMEDIATE")

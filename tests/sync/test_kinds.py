@@ -81,6 +81,8 @@ def test_handoffs_with_the_same_id_are_renumbered_with_their_packages(
     assert bob("handoff", "show", renamed, where=one).out == kept
     assert f"`memctl handoff accept {first.data['id']}`" in bob("handoff", "show", first.data["id"], where=one).out
     assert owners(memctl, one) == {"§2.1": "bob", "§2.2": "bob"}
+    reasons = [row["lock_reason"] for row in memctl("own", "list", "--json", where=two).data["sections"]]
+    assert reasons == [f"Handoff {first.data['id']} from claude", f"Handoff {renamed} from claude"]
     bob("handoff", "decline", renamed, where=one)
     assert owners(memctl, one) == {"§2.1": "bob"}
     bob("handoff", "accept", first.data["id"], where=one)

@@ -83,11 +83,7 @@ def _plain(text: str) -> str:
 
 def _event(block: ContentBlock) -> Event | None:
     if block.is_call:
-        try:
-            arguments = msgspec.json.decode(block.content, type=dict)
-        except (msgspec.MsgspecError, RecursionError):
-            arguments = {}
-        return Event(CALL, tool=block.tool_name, arguments=arguments, call=block.call_id)
+        return Event(CALL, tool=block.tool_name, arguments=block.arguments, call=block.call_id)
     kinds = {
         ContentType.USER_MESSAGE: PROMPT,
         ContentType.ASSISTANT_RESPONSE: ANSWER,

@@ -76,7 +76,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Turns(msgspec.Struct, frozen=True):
-    """A forecast in turns: the likely number, and a range that holds in four of five cases."""
+    """In how many turns a window is expected to reach the red zone: the likely number, and a range that holds in four
+    of five cases.
+    """
 
     least: float
     likely: float

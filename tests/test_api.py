@@ -140,7 +140,7 @@ def test_an_argument_of_a_wrong_type_is_named_with_what_is_expected(
     assert raised.value.message == message
 
 
-def test_what_is_left_open_may_be_none_or_read_once(repo: Path) -> None:
+def test_optional_argument_may_be_none_or_a_generator(repo: Path) -> None:
     with Memory.open(repo) as memory:
         written = memory.decide("Use it", rationale="r", section=None, tags=(one for one in ("a", "b")))  # type: ignore[typeddict-item]
         assert memory.get(written.id).tags == ["a", "b"]

@@ -149,7 +149,7 @@ def test_the_rooms_of_a_window_import_only_from_those_before() -> None:
                 assert name.split(".")[2] in allowed, f"{name} is not before {path.parent.name} ({path.name})"
 
 
-def test_the_wing_has_one_door() -> None:
+def test_window_package_is_imported_only_by_cli_and_hooks() -> None:
     public = set(memctl.window.__all__)
     for path in [path for path in NAMES.values() if room(path) != "window"]:
         for node in [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]:
@@ -161,7 +161,7 @@ def test_the_wing_has_one_door() -> None:
         assert all(name.split(".")[2] in public for name in plain), path
 
 
-def test_the_world_is_touched_in_its_own_rooms_only() -> None:
+def test_click_subprocess_and_sqlite_are_imported_only_in_their_packages() -> None:
     for path in MODULES:
         names = {name.split(".")[0] for name in imports(path)}
         assert room(path) == "cli" or "click" not in names, path
@@ -173,11 +173,11 @@ def test_the_world_is_touched_in_its_own_rooms_only() -> None:
         assert "os.system" not in text, path
 
 
-def test_every_room_has_a_floor() -> None:
+def test_every_package_has_a_level() -> None:
     assert {room(path) for path in NAMES.values()} == {*FLOORS, ENTRY}
 
 
-def test_no_module_is_named_for_what_it_is_not() -> None:
+def test_modules_have_no_vague_names() -> None:
     bad = {"utils", "helpers", "common", "core", "manager", "base", "misc"}
     assert not {path.stem for path in MODULES} & bad
 

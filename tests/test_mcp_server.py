@@ -174,7 +174,7 @@ def test_two_servers_at_once_lose_nothing(repo: Path, memctl: Memctl) -> None:
     assert memctl("check").code == 0
 
 
-def test_the_settings_that_start_it_are_printed(repo: Path, memctl: Memctl) -> None:
+def test_install_mcp_prints_the_server_settings(repo: Path, memctl: Memctl) -> None:
     cursor = json.loads(memctl("install", "mcp", "--for", "cursor").out)["mcpServers"]["memctl"]
     assert cursor["args"] == ["-C", "${workspaceFolder}", "mcp"]
     assert json.loads(memctl("install", "mcp", "--for", "vscode").out)["servers"]["memctl"]["type"] == "stdio"

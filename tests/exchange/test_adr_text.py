@@ -34,7 +34,7 @@ from tests.conftest import examples
         ("brewing", "proposed"),
     ],
 )
-def test_a_status_is_one_of_memctls(said: str, status: str) -> None:
+def test_status_text_is_mapped_to_a_memctl_status(said: str, status: str) -> None:
     origin, body = adr_text.parse_file("0001-a.md", f"# T\n\n## Status\n\n{said}\n")
     statement = statement_of(origin, body)
     assert statement.status == status

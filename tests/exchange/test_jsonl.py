@@ -72,7 +72,7 @@ def test_ids_are_kept_or_assigned(memctl: Memctl) -> None:
     ]
 
 
-def test_the_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
+def test_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
     made = memctl("decide", "Mine")
     failed = memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Other", "id": made.id}), code=1)
     assert f"another record with the id {made.id}" in failed.err
@@ -155,7 +155,7 @@ def test_links_get_both_ends_by_any_id_and_check_is_clean(repo: Path, memctl: Me
     assert "nothing to change" in memctl("import", "-", stdin=memctl("export", "--all").out).err
 
 
-def test_the_same_lines_add_nothing_a_second_time(repo: Path, memctl: Memctl) -> None:
+def test_second_import_of_the_same_lines_adds_nothing(repo: Path, memctl: Memctl) -> None:
     line = {"memory_type": "learning", "title": "Pool", "lesson": "Retries hide an exhausted pool"}
     assert "line 2 is skipped: it repeats line 1" in memctl("import", "-", stdin=lines(line, line)).err
     before = commits(repo)

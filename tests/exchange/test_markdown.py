@@ -34,7 +34,7 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     memctl("check")
 
 
-def test_options_win_over_the_file(memctl: Memctl, tmp_path: Path) -> None:
+def test_options_override_the_file(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "dec.md").write_text(TEMPLATE)
     made = memctl("decide", "Keep sales in one file", "--file", str(tmp_path / "dec.md"), "-i", "6", "--agent", "Ada")
     data = shown(memctl, made.id)
@@ -55,7 +55,7 @@ def test_text_that_fits_no_field_is_reported_and_kept(memctl: Memctl, tmp_path: 
     assert shown(memctl, made.id)["content"] == WANTED
 
 
-def test_no_word_of_a_file_is_lost_where_a_line_begins_another_record(memctl: Memctl) -> None:
+def test_lines_of_another_record_type_keep_the_text_of_the_file(memctl: Memctl) -> None:
     text = (
         "# ADR: Use the depot\n\n- Issue: #12\n- Status: Proposed\n\n## Context\n\nVans are late.\n\n## Decision\n\n"
         "We load at the depot.\n\nNote: the gate closes at six\nException: market days\n"
@@ -68,7 +68,7 @@ def test_no_word_of_a_file_is_lost_where_a_line_begins_another_record(memctl: Me
     assert "did you mean" not in made.err
 
 
-def test_a_heading_of_a_field_is_not_called_unknown(memctl: Memctl) -> None:
+def test_heading_of_a_known_field_gives_no_warning(memctl: Memctl) -> None:
     made = memctl("decide", "Load at the depot", "--file", "-", stdin="## Rationale\n\nVans are late.\n")
     assert shown(memctl, made.id)["content"]["rationale"] == "Vans are late."  # type: ignore[index]
     assert made.err == ""

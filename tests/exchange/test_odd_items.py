@@ -110,7 +110,7 @@ def test_odd_items_are_named_and_the_rest_is_imported(repo: Path, memctl: Memctl
     assert commits(repo) == before + 1
 
 
-def test_the_odd_alone_are_an_error_with_a_hint(memctl: Memctl, tmp_path: Path) -> None:
+def test_import_of_odd_items_only_is_an_error_with_a_hint(memctl: Memctl, tmp_path: Path) -> None:
     tasks = _files(tmp_path / "backlog", {"README.md": "# Tasks\n"})
     assert "hint: name the folder with files such as" in memctl("import", "backlog", str(tasks), code=1).err
     lines = _files(tmp_path / "lines", {"x.jsonl": b"5\n"})

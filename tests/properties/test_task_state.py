@@ -137,7 +137,7 @@ for number in range(1000):
 
 
 @pytest.mark.parametrize("kills", [2, *slow(12)])
-def test_with_kills_at_any_moment_every_step_that_was_saved_is_there(tmp_path: Path, kills: int) -> None:
+def test_saved_steps_survive_kills_at_any_moment(tmp_path: Path, kills: int) -> None:
     saved: set[str] = set()
     for number in range(kills):
         running = [

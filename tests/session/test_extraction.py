@@ -106,7 +106,7 @@ def test_a_list_of_decisions_without_reasons_is_one_and_a_table_is_read_by_its_r
     assert text.startswith("Lock: one for each shop; Part till: stays in the till service; Part stock: ")
 
 
-def test_a_yes_to_several_questions_is_an_assent_to_none_of_them() -> None:
+def test_yes_to_several_questions_assents_to_none() -> None:
     def chosen(asked: str) -> list[str]:
         return [one.text for one in extraction.of_events([Event(ANSWER, asked), Event(PROMPT, "yes"), EDIT])]
 
@@ -115,7 +115,7 @@ def test_a_yes_to_several_questions_is_an_assent_to_none_of_them() -> None:
     assert chosen("Should I cache the prices of each shop? Should we drop the old table of prices?") == []
 
 
-def test_a_sentence_that_points_back_takes_the_one_before_it() -> None:
+def test_sentence_that_refers_back_includes_the_one_before_it() -> None:
     asked = Event(PROMPT, "go through the mailer")
     text = "The limit of `send_all` is not read anywhere. But that is a pre-existing issue and out of scope here."
     assert [one.text for one in extraction.of_events([asked, Event(ANSWER, text)])] == [text]

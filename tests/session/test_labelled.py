@@ -134,7 +134,7 @@ def test_a_bug_that_is_resolved_is_no_open_issue(tmp_path: Any) -> None:
     assert proposed("Problem: it hung\nSolution: a larger pool", tmp_path=tmp_path) == []
 
 
-def test_one_list_that_does_not_end_makes_no_decisions(tmp_path: Any) -> None:
+def test_list_after_key_decisions_adds_no_further_decisions(tmp_path: Any) -> None:
     text = "3. What was done:\n   - Key decisions:\n     - Keep one writer\n"
     text += "   - All tests passed\n   - **Commit and PR**:\n"
     assert [one.title for one in proposed(text, tmp_path=tmp_path)] == ["Keep one writer"]

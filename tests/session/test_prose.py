@@ -102,7 +102,7 @@ def test_a_long_session_is_sent_from_its_beginning_and_its_end(repo: Path, memct
         ("{" * 10_000 + "}", "is not the requested JSON"),
     ],
 )
-def test_without_a_usable_answer_the_summary_is_as_without_a_model(
+def test_unusable_answer_gives_the_summary_without_a_model(
     repo: Path, memctl: Memctl, asked: Asked, answer: str | None, why: str
 ) -> None:
     asked.answers(answer)
@@ -138,14 +138,14 @@ def test_a_cloned_repository_runs_no_program(repo: Path, memctl: Memctl, tmp_pat
     assert made.prompts == []
 
 
-def test_wrong_settings_stop_no_summary(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_invalid_model_settings_do_not_stop_a_summary(repo: Path, memctl: Memctl, asked: Asked) -> None:
     git(repo, "config", "memctl.llm.provider", "robot")
     result, page = summarized(memctl, repo, session(repo))
     assert "warning: the language model wrote no prose: memctl.llm.provider: Invalid enum value 'robot'" in result.err
     assert "Put refunds into a queue" in page
 
 
-def test_a_model_that_puts_it_otherwise_doubles_no_decision(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_reworded_reason_of_a_model_does_not_duplicate_a_decision(repo: Path, memctl: Memctl, asked: Asked) -> None:
     asked.answers(ANSWER, {**ANSWER, "state": "All done.", "reasons": {"1": "Bursts would stop the shop."}})
     summarized(memctl, repo, session(repo))
     _, page = summarized(memctl, repo, session(repo))
@@ -157,7 +157,7 @@ def test_a_model_that_puts_it_otherwise_doubles_no_decision(repo: Path, memctl: 
 
 
 @pytest.mark.parametrize("more", ["", " — Instead of: MongoDB", " (as said)", " (by the user)"])
-def test_the_reason_that_a_model_reads_makes_no_other_decision(more: str) -> None:
+def test_reason_read_by_a_model_does_not_change_the_decision_key(more: str) -> None:
     first, second = (f"Use Redis — {page_builder.READ_INTO}{why}{more}" for why in ("it (a cache) is fast.", "so."))
     assert merge._key(first) == merge._key(second) == merge._key(f"Use Redis{more}")
 

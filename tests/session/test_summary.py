@@ -96,7 +96,7 @@ def test_last_step_of_a_failed_shell_call_counts_as_not_done(command: str, files
     assert [entry.path for entry in summed_up(made).trail.entries] == files
 
 
-def test_tasks_are_as_their_last_word_says() -> None:
+def test_tasks_have_their_last_status() -> None:
     made = Transcript()
     made.prompt("Work.")
     made.call(

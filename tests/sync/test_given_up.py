@@ -116,7 +116,7 @@ def edited(one: Path, two: Path, memctl: Memctl) -> str:
     return shared
 
 
-def test_an_edit_that_gave_way_in_a_sync_and_that_sync_are_in_the_log(one: Path, two: Path, memctl: Memctl) -> None:
+def test_log_shows_an_edit_lost_in_a_sync_and_the_sync(one: Path, two: Path, memctl: Memctl) -> None:
     shared = edited(one, two, memctl)
     for args in ((shared,), (), ("--limit", "0"), ("--type", "learning")):
         out = memctl("log", *args, where=two).out
@@ -125,7 +125,7 @@ def test_an_edit_that_gave_way_in_a_sync_and_that_sync_are_in_the_log(one: Path,
     assert "lost: importance: '3' was replaced by '8'" in memctl("log", shared, where=two).out
 
 
-def test_a_merge_of_a_side_that_did_nothing_to_the_memory_is_not_in_the_log(one: Path, memctl: Memctl) -> None:
+def test_log_leaves_out_a_merge_without_memory_changes_of_its_own(one: Path, memctl: Memctl) -> None:
     git(one, "checkout", "-qb", "side")
     made = memctl("decide", "Aside", where=one).id
     git(one, "checkout", "-q", "main")
@@ -137,9 +137,7 @@ def test_a_merge_of_a_side_that_did_nothing_to_the_memory_is_not_in_the_log(one:
         assert "a plain merge" not in out
 
 
-def test_undo_of_a_record_that_has_another_id_now_names_that(
-    two: Path, memctl: Memctl, renumbered: tuple[str, str]
-) -> None:
+def test_undo_of_a_renumbered_record_names_its_new_id(two: Path, memctl: Memctl, renumbered: tuple[str, str]) -> None:
     taken, new = renumbered
     refused = memctl("undo", where=two, code=1).err
     assert f"{taken} is {new} now" in refused

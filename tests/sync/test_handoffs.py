@@ -123,7 +123,7 @@ def test_a_sync_reports_settled_ownership(memctl: Memctl, bob: Memctl, given: st
     assert "ownership" not in memctl("sync", where=one).out
 
 
-def test_without_a_push_it_is_settled_here_and_pushed_later(
+def test_handoff_settled_without_a_push_is_pushed_later(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     memctl("handoff", "withdraw", given, where=one)
@@ -135,7 +135,7 @@ def test_without_a_push_it_is_settled_here_and_pushed_later(
     assert owners(memctl, two) == OWNERS["accepted"]
 
 
-def test_a_section_that_was_given_on_meanwhile_is_left_and_reported(
+def test_section_transferred_meanwhile_is_left_and_reported(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     bob("handoff", "accept", given, where=two)
@@ -164,7 +164,7 @@ def test_sections_released_by_the_taker_are_not_given_back_to_it(
     assert at_work(memctl, one) == {}
 
 
-def test_a_section_declined_with_the_answer_that_won_goes_back(
+def test_section_declined_by_the_winning_answer_is_returned(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     bob("handoff", "accept", given, where=one)
@@ -199,7 +199,7 @@ def test_a_merge_by_git_is_found_by_check_and_settled_by_recover(
     assert owners(memctl, two) == OWNERS[wins]
 
 
-def test_a_sync_killed_between_branch_and_ownership_is_made_good_by_the_next(
+def test_sync_killed_before_settling_ownership_is_finished_by_the_next(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memctl.git.refs._PATIENCE", 0.2)

@@ -65,7 +65,7 @@ def text(values: dict[str, Any], body: dict[str, str]) -> str:
 
 @examples(30)
 @given(edits, bodies, edits, bodies)
-def test_every_merge_is_a_record_and_names_what_gave_way(
+def test_merge_gives_a_valid_record_and_names_its_losses(
     mine: dict[str, Any], my_body: dict[str, str], yours: dict[str, Any], your_body: dict[str, str]
 ) -> None:
     base, ours, theirs = text({}, {}), text(mine, my_body), text(yours, your_body)

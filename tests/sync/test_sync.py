@@ -117,9 +117,7 @@ def test_a_text_that_both_changed_is_the_remotes_and_the_other_one_is_named(
     assert errors(memctl, two) == []
 
 
-def test_an_id_given_twice_stays_with_the_published_record_and_references_follow(
-    memctl: Memctl, one: Path, two: Path
-) -> None:
+def test_duplicate_id_stays_with_the_published_record(memctl: Memctl, one: Path, two: Path) -> None:
     first = memctl("decide", "By one", where=one).id
     second = memctl("decide", "By two", where=two).id
     assert first == second
@@ -248,7 +246,7 @@ def test_unrelated_staged_or_dirty_files_are_kept(memctl: Memctl, one: Path, two
 
 
 @pytest.mark.parametrize("how", ["dirty", "staged", "untracked", "ignored"])
-def test_files_in_the_way_stop_the_sync(memctl: Memctl, one: Path, two: Path, how: str) -> None:
+def test_sync_is_refused_for_files_in_the_way(memctl: Memctl, one: Path, two: Path, how: str) -> None:
     name = "app.py" if how in ("dirty", "staged") else "new.py"
     write(one, name, "by one\n")
     memctl("sync", where=one)
@@ -265,7 +263,7 @@ def test_files_in_the_way_stop_the_sync(memctl: Memctl, one: Path, two: Path, ho
     assert git(one, "ls-remote", "origin") == there
 
 
-def test_a_file_that_was_only_touched_is_not_in_the_way(memctl: Memctl, one: Path, two: Path) -> None:
+def test_touched_file_does_not_stop_a_sync(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, "app.py", "by one\n")
     memctl("sync", where=one)
     os.utime(two / "app.py", (1, 1))
@@ -309,9 +307,7 @@ def test_no_push_merges_here_only(memctl: Memctl, one: Path, two: Path) -> None:
     assert git(one, "ls-remote", "origin") == there
 
 
-def test_the_coordination_state_comes_along_and_what_gives_way_is_named(
-    memctl: Memctl, bob: Memctl, one: Path, two: Path
-) -> None:
+def test_sync_merges_the_coordination_state_and_names_losses(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
     memctl("own", "acquire", "2.1", where=one)
     bob("own", "acquire", "2.1", where=two)
     bob("coordination", "share", "staging", "bob's", where=two)
@@ -324,7 +320,7 @@ def test_the_coordination_state_comes_along_and_what_gives_way_is_named(
         assert state["shared_resources"] == {"staging": "bob's"}
 
 
-def test_clones_that_push_at_once_each_get_through(memctl: Memctl, clone: Clone) -> None:
+def test_concurrent_pushes_of_clones_all_succeed(memctl: Memctl, clone: Clone) -> None:
     clones = [clone(f"racer{number}") for number in range(3)]
     for number, folder in enumerate(clones):
         memctl("decide", f"By {number}", where=folder)

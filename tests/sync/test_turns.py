@@ -94,7 +94,7 @@ def test_turn_with_a_lost_answer_belongs_to_its_taker(one: Path, bare: Path) -> 
     assert git(bare, "for-each-ref", TURN) == ""
 
 
-def test_a_remote_that_takes_no_such_ref_has_no_turns(one: Path, bare: Path) -> None:
+def test_remote_that_refuses_the_turn_ref_grants_turns_without_one(one: Path, bare: Path) -> None:
     hook(bare, "update", 'case $1 in refs/memctl/turns/*) echo "no such refs" >&2; exit 1 ;; esac')
     _, _, first = turn(one)
     assert first.take("claude")
@@ -102,7 +102,7 @@ def test_a_remote_that_takes_no_such_ref_has_no_turns(one: Path, bare: Path) -> 
     first.give_back()
 
 
-def test_a_sync_waits_for_anothers_turn(memctl: Memctl, one: Path, two: Path) -> None:
+def test_sync_waits_for_the_turn_of_another_clone(memctl: Memctl, one: Path, two: Path) -> None:
     _, _, first = turn(one)
     assert first.take("claude")
     memctl("learn", "By two", where=two)
@@ -123,7 +123,7 @@ def test_sync_without_changes_to_push_waits_for_no_turn(
     assert memctl("sync", where=two).out.startswith("fetched 1 commit of origin/main\n")
 
 
-def test_a_lock_that_a_killed_fetch_left_keeps_no_turn_from_view(one: Path, two: Path) -> None:
+def test_lock_left_by_a_killed_fetch_does_not_hide_a_turn(one: Path, two: Path) -> None:
     repository, upstream, second = turn(two)
     lock = repository.common_dir / f"{upstream.turn_tracking_ref}.lock"
     lock.parent.mkdir(parents=True)
@@ -134,7 +134,9 @@ def test_a_lock_that_a_killed_fetch_left_keeps_no_turn_from_view(one: Path, two:
     assert second.is_anothers
 
 
-def test_a_remote_that_lets_no_ref_go_has_turns_that_are_over(memctl: Memctl, one: Path, two: Path, bare: Path) -> None:
+def test_ended_turn_is_recognized_at_a_remote_that_deletes_no_refs(
+    memctl: Memctl, one: Path, two: Path, bare: Path
+) -> None:
     hook(bare, "update", 'case $3 in *[!0]*) ;; *) echo "nothing is deleted here" >&2; exit 1 ;; esac')
     _, _, first = turn(one)
     repository, upstream, second = turn(two)

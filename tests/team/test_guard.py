@@ -78,7 +78,7 @@ def test_ownership_types_decide_who_may_write(memctl: Memctl, bob: Memctl, owned
     assert "(read-only)" in bob("decide", "Pay in francs", "--section", "§2.1", code=1).err
 
 
-def test_details_with_an_owner_of_their_own_are_that_ones(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+def test_details_are_guarded_by_their_own_owner(memctl: Memctl, bob: Memctl, owned: Path) -> None:
     bob("own", "acquire", "3.1")
     bob("own", "transfer", "3.1", "--to", "claude")
     memctl("detail", "edit", "3.1", "--title", "Cards of all kinds")
@@ -86,7 +86,7 @@ def test_details_with_an_owner_of_their_own_are_that_ones(memctl: Memctl, bob: M
     assert "§3.1 is owned by claude" in bob("detail", "edit", "3.1", "--title", "Mine", code=1).err
 
 
-def test_a_write_all_the_same_needs_a_reason_and_is_recorded(memctl: Memctl, owned: Path) -> None:
+def test_forced_write_needs_a_reason_and_is_recorded(memctl: Memctl, owned: Path) -> None:
     args = ("decide", "Pay in euros", "--section", "§2.1", "--allow-owned")
     assert "needs --reason" in memctl(*args, code=2).err
     memctl(*args, "--reason", "the bank asks for it")

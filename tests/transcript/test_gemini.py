@@ -80,7 +80,7 @@ def test_a_call_that_was_denied_or_ended_with_a_code_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_chat_of_before_is_one_document(indent: int | None) -> None:
+def test_chat_in_the_older_single_document_form_is_read(indent: int | None) -> None:
     document = {**HEAD, "messages": [said(1, "user", "Hello"), said(2, "info", "Updated"), said(3, "gemini", "Hi")]}
     session = reader.read(json.dumps(document, indent=indent).encode())
     assert [event.text for event in session.events] == ["Hello", "Hi"]

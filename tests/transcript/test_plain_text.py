@@ -77,7 +77,7 @@ def test_a_file_that_is_only_mentioned_is_not_touched(said: str) -> None:
     assert touched(f"Assistant: {said}\n") == []
 
 
-def test_changes_that_the_user_made_are_not_the_sessions() -> None:
+def test_changes_made_by_the_user_are_not_touched_files() -> None:
     assert touched("User: I modified src/a.py myself.\nAssistant: I see.\n") == []
 
 
@@ -114,7 +114,7 @@ def test_speakers_are_distinguished_and_counted() -> None:
     "unit",
     ["a", "a/", "a.", "`", "a.b ", "$ ", "I read ", "created a.py, ", "\n", " \n", "$ a\n\n", "If I read a.py and "],
 )
-def test_a_long_text_of_anything_is_read_in_no_time(unit: str) -> None:
+def test_long_text_of_any_pattern_is_read_quickly(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
     reader.read((unit * (150_000 // len(unit))).encode())
 
@@ -171,7 +171,7 @@ def test_copied_terminal_text_yields_prompts_answers_and_files() -> None:
     assert touched(TERMINAL) == [("src/a.py", "modified")]
 
 
-def test_a_quotation_in_an_account_of_work_is_no_prompt() -> None:
+def test_quotation_in_an_account_of_work_is_no_prompt() -> None:
     session = reader.read(b"Created src/a.py.\n\n> as the ticket says\n\nDone.\n")
     assert [event.text for event in session.events if event.kind == PROMPT] == []
 

@@ -86,7 +86,7 @@ def test_the_log_is_bounded_and_the_oldest_goes(tmp_path: Path) -> None:
     assert len(turns) > 15
 
 
-def test_one_file_is_enough(tmp_path: Path) -> None:
+def test_log_of_one_file_keeps_the_latest_decisions(tmp_path: Path) -> None:
     audit = log(tmp_path, most_bytes=300, most_files=1)
     for turn in range(20):
         audit.record("eviction", "evict", turn=turn)

@@ -118,7 +118,7 @@ def test_the_cascade_has_numbers_for_keys_and_begins_with_its_first_step() -> No
     assert steps_at(1.0, own.cascade) == ["progressive", "sub_agent"]
 
 
-def test_a_key_twice_is_refused_however_it_is_written() -> None:
+def test_duplicate_key_in_another_notation_is_refused() -> None:
     error = complaint("compression:\n  cascade:\n    0.5: progressive\n    0.50: sub_agent\n")
     assert error.message.startswith("window.yaml:4: ")
 

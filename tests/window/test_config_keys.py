@@ -178,13 +178,13 @@ def made(tmp_path: Path) -> Callable[[dict[str, Any]], Manager]:
     return make
 
 
-def test_all_keys_are_gone_through() -> None:
+def test_every_settings_key_has_a_case() -> None:
     pairs = {key for one, other, _ in PAIRS for key in (one, other)}
     assert set(CASES) | pairs == set(keys(yaml.safe_load(SETTINGS)))
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_a_key_does_what_it_says(key: str, made: Callable[[dict[str, Any]], Manager]) -> None:
+def test_settings_key_has_an_effect(key: str, made: Callable[[dict[str, Any]], Manager]) -> None:
     value, look = CASES[key]
     assert look(made(changed(key, value))) != look(made(yaml.safe_load(SETTINGS)))
 
@@ -218,7 +218,7 @@ def test_settings_without_a_folder_may_not_name_files() -> None:
             ContextWindowManager.from_config({key: yaml.safe_load(SETTINGS)[key]}, COUNTER)
 
 
-def test_a_progress_file_alone_tells_a_state_that_nothing_keeps(tmp_path: Path) -> None:
+def test_progress_file_without_a_state_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MemctlError, match="no saved state to describe"):
         ContextWindowManager.from_config({"cross_window": {"progress_file": "p.md"}}, COUNTER, folder=tmp_path)
 

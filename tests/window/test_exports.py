@@ -11,7 +11,7 @@ import pytest
 import memctl.window
 
 
-def test_each_public_name_is_what_it_says() -> None:
+def test_public_names_match_their_objects() -> None:
     for name in memctl.window.__all__:
         found = getattr(memctl.window, name)
         if isinstance(found, ModuleType):

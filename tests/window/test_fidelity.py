@@ -271,7 +271,7 @@ def test_questions_ask_for_constraints_and_messages_of_the_user() -> None:
 
 
 @given(st.text(max_size=500))
-def test_a_context_keeps_all_of_itself(text: str) -> None:
+def test_context_is_fully_faithful_to_itself(text: str) -> None:
     session = reader.read(text.encode())
     whole = "\n".join(event.text for event in session.events)
     found = evaluate(whole, whole, fidelity.generate_questions(session))
@@ -321,7 +321,7 @@ def test_a_broken_file_is_named(text: str, message: str) -> None:
     assert message in caught.value.message
 
 
-def test_six_of_ten_words_are_the_sentence_still() -> None:
+def test_sentence_is_kept_with_six_of_ten_words() -> None:
     words = ["alpha", "bravo", "charlie", "delta", "echoes", "foxtrot", "golfer", "hotel", "india", "juliet"]
     question = Question("What was decided?", said=" ".join(words))
     for kept, score in ((6, 1), (5, 0)):

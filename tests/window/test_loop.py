@@ -298,7 +298,7 @@ def test_a_function_that_takes_no_decisions_is_refused() -> None:
         ContextWindowManager("claude", audit=5)  # type: ignore[arg-type]
 
 
-def test_tools_and_last_results_that_are_to_stay_do() -> None:
+def test_excluded_tools_and_the_last_results_are_kept() -> None:
     talk = Talk("Port the shop.")
     for number in range(30):
         tool = "secret" if number == 3 else "Read"
@@ -312,7 +312,7 @@ def test_tools_and_last_results_that_are_to_stay_do() -> None:
     assert all(f"part {number} line of a file\\npart {number} line" in text for number in range(25, 30))
 
 
-def test_nothing_goes_if_too_little_would() -> None:
+def test_eviction_below_clear_at_least_is_skipped() -> None:
     messages = long_talk(24).messages
     tokens = Conversation.parse(messages, COUNTER).tokens
     config = {"eviction": {"clear_at_least": tokens}}

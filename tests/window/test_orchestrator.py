@@ -278,7 +278,7 @@ def stubborn() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("left", "action"), [(0.931, Action.CROSS_WINDOW_SAVE), (0.929, Action.EMERGENCY_COMPACTION)])
-def test_a_window_is_left_that_an_emergency_leaves_above_93_percent(left: float, action: Action) -> None:
+def test_window_above_93_percent_after_an_emergency_is_left(left: float, action: Action) -> None:
     """What counts is the utilisation after the compaction."""
     given = stubborn()
     freed = manager(WINDOW).on_turn_start(given, model_reported_tokens=960_000)

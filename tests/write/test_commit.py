@@ -57,7 +57,7 @@ def test_refused_change_does_not_block_other_changes(repo: Path, memctl: Memctl,
     assert commits(repo) == before + 1
 
 
-def test_a_commit_on_no_branch_is_warned_of_once(repo: Path, memctl: Memctl) -> None:
+def test_commit_on_a_detached_head_gives_one_warning(repo: Path, memctl: Memctl) -> None:
     assert memctl("learn", "On a branch").err == ""
     git(repo, "switch", "-q", "--detach")
     result = memctl("learn", "On none", "--json")
@@ -78,9 +78,7 @@ def test_change_committed_with_git_is_no_longer_pending(repo: Path, memctl: Memc
 
 
 @pytest.mark.parametrize("mark", ["assume-unchanged", "skip-worktree"])
-def test_an_edit_of_a_file_that_git_takes_for_unchanged_waits_and_says_so(
-    repo: Path, memctl: Memctl, mark: str
-) -> None:
+def test_edit_of_an_assume_unchanged_file_stays_pending_with_a_reason(repo: Path, memctl: Memctl, mark: str) -> None:
     """The mark is the user's: neither is it taken away, nor is the edit taken for one that HEAD has."""
     made = memctl("learn", "Clocks drift", "--lesson", "x")
     path = f".memory/{made.out.split()[1].removeprefix('.memory/')}"

@@ -258,7 +258,7 @@ def test_handoff_is_refused_during_a_merge(shop: Path, memctl: Memctl) -> None:
     assert git(shop, "status", "--porcelain", check=False) == ""
 
 
-def test_a_remote_that_is_away_changes_nothing(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_unreachable_remote_leaves_the_handoff_unchanged(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
     shutil.move(tmp_path / "hub.git", tmp_path / "away.git")
     memctl(*OFFER, "--remote", "hub", code=1)
     assert owner(memctl, shared) == "claude"
@@ -267,7 +267,7 @@ def test_a_remote_that_is_away_changes_nothing(shared: Path, memctl: Memctl, tmp
     assert not agree(memctl, shared, "away")
 
 
-def test_a_record_edited_between_is_merged_not_overwritten(shop: Path, memctl: Memctl, bob: Memctl) -> None:
+def test_record_edited_before_the_answer_is_merged_not_overwritten(shop: Path, memctl: Memctl, bob: Memctl) -> None:
     made = memctl(*OFFER, "--json").data["id"]
     memctl("edit", made, "--add", "tags=urgent")
     bob("handoff", "accept", made)

@@ -60,7 +60,7 @@ def test_a_hint_names_the_nearest_file_and_a_line_that_is_not_there(repo: Path, 
     assert "did you mean pool.py?" in memctl("issue", "Slow", "--code", "pol.py").err
 
 
-def test_an_edit_gets_hints_for_what_it_brings_alone(memctl: Memctl) -> None:
+def test_edit_gets_hints_only_for_what_it_adds(memctl: Memctl) -> None:
     made = memctl("decide", "Use a queue").id
     assert memctl("edit", made, "--set", "importance=9").err == ""
     assert "nope.py" in memctl("edit", made, "--add", "code_refs=nope.py").err
@@ -89,7 +89,7 @@ def test_json_output_has_the_hints(memctl: Memctl) -> None:
     assert "nothing says why" in memctl("decide", "Use a queue", "--json").data["advice"][0]
 
 
-def test_a_record_deleted_by_hand_is_called_deleted(repo: Path, memctl: Memctl) -> None:
+def test_record_deleted_by_hand_is_committed_as_deleted(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool")
     (repo / made.out.split()[1]).unlink()
     assert f"{made.id} deleted by hand" in memctl("commit").out

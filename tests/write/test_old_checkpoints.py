@@ -75,7 +75,7 @@ def test_setting_delete_false_keeps_all_checkpoints(repo: Path, memctl: Memctl) 
 
 
 @pytest.mark.parametrize("value", ["keep_checkpoints: 0", "delete_checkpoint_days: -1", "keep_checkpoints: many"])
-def test_settings_that_make_no_sense_are_refused(repo: Path, memctl: Memctl, value: str) -> None:
+def test_invalid_checkpoint_settings_are_refused(repo: Path, memctl: Memctl, value: str) -> None:
     settings(repo, value)
     assert value.partition(":")[0] in memctl("maintain", code=1).err
 
@@ -93,7 +93,7 @@ def test_finished_task_keeps_only_its_newest_checkpoint(
     assert memctl("checkpoint", "save", "--task", "Returns", "--next", "Look").id.startswith("main-w1-v3-")
 
 
-def test_two_of_the_newest_version_both_stay(repo: Path, memctl: Memctl) -> None:
+def test_two_checkpoints_of_the_newest_version_are_both_kept(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, OLD), (2, OLD, "0a0a0a"), (2, OLD, "0b0b0b"))
     settings(repo, "keep_checkpoints: 1")
     memctl("maintain")
@@ -120,7 +120,7 @@ def test_unreadable_checkpoint_is_kept_and_counts_as_a_version(repo: Path, memct
     assert [deed["id"] for deed in memctl("maintain", "--json").data["deeds"]] == ["main-w1-v1-0a0a0a"]
 
 
-def test_a_deleted_one_is_listed_and_comes_back_whole(repo: Path, memctl: Memctl) -> None:
+def test_deleted_checkpoint_is_listed_and_restored_whole(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, OLD), (2, OLD))
     settings(repo, "keep_checkpoints: 1")
     before = {file.name: file.read_text() for file in (repo / ".memory/checkpoints/main").iterdir()}
@@ -138,7 +138,7 @@ def test_a_deleted_one_is_listed_and_comes_back_whole(repo: Path, memctl: Memctl
     memctl("restore", "main-w9-v9-0a0a0a", code=1)
 
 
-def test_a_day_that_is_on_no_calendar_is_a_fault_and_no_bug(repo: Path, memctl: Memctl) -> None:
+def test_impossible_date_is_a_check_finding(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, "2025-02-31T00:00:00Z"), (2, OLD))
     settings(repo, "keep_checkpoints: 1")
     assert memctl("maintain").out == "nothing to change\n"

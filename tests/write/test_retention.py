@@ -104,7 +104,7 @@ def test_expired_record_is_archived_at_its_expiry() -> None:
     assert due(made("decision", 1, archived=0, expires_at=NOW)) == ""
 
 
-def test_the_latest_state_is_the_latest_and_the_latest_that_is_open() -> None:
+def test_latest_states_are_the_latest_and_the_latest_open_one() -> None:
     def state(number: int, **changes: Any) -> Record:
         text = frontmatter.compose(values_of(KINDS["state"], number, changes), "")
         return parse(text, f"states/2025-11/STA-2025-11-04-{number:03d}-x.md")[0]

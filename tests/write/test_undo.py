@@ -22,7 +22,7 @@ def test_changes_are_undone_from_the_last_one_back(repo: Path, memctl: Memctl) -
     assert "checkout" not in (repo / ".memory" / "docs" / "INDEX.md").read_text()
 
 
-def test_an_undo_is_undone_by_its_commit_and_the_next_goes_on_behind_it(repo: Path, memctl: Memctl) -> None:
+def test_undo_can_be_undone_by_its_commit_and_repeated(repo: Path, memctl: Memctl) -> None:
     first = memctl("learn", "One", "--lesson", "x").id
     second = memctl("learn", "Two", "--lesson", "x").id
     memctl("undo")

@@ -139,7 +139,7 @@ def test_after_a_compaction_what_is_left_has_its_lines() -> None:
 
 @pytest.mark.parametrize("depth", [600, 5_000])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_arguments_may_be_nested_deeper_than_anybody_reads(strategy: str, depth: int) -> None:
+def test_deeply_nested_arguments_do_not_stop_a_reduction(strategy: str, depth: int) -> None:
     """In OpenAI's shapes they are a text, which no reader of messages has looked into."""
     arguments = '{"path": "a.py", "more": ' + "[" * depth + "]" * depth + "}"
     given: list[dict[str, Any]] = [{"role": "user", "content": "Mend a.py"}]

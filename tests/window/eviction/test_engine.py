@@ -163,7 +163,7 @@ def test_a_call_loses_its_long_arguments_and_keeps_its_path() -> None:
     assert call == use("t3", "Edit", file_path="src/api.ts", content=f"[Evicted: {len(big('new')):,} characters]")
 
 
-def test_little_more_goes_than_is_asked() -> None:
+def test_eviction_frees_little_more_than_asked() -> None:
     """Taken in their order, many small blocks would go, and then a large one that alone is enough."""
     blocks = [ContentBlock(f"r{n}", ContentType.TOOL_RESULT, BIG, 100, 1 + n) for n in range(9)]
     blocks.append(ContentBlock("large", ContentType.TOOL_RESULT, BIG, 5_000, 10))
@@ -206,7 +206,7 @@ def test_a_host_can_say_where_it_keeps_what_goes() -> None:
     assert "Whole: archive/2.0.txt" in new[2]["content"][0]["content"]
 
 
-def test_the_thinking_of_a_message_goes_as_a_whole() -> None:
+def test_thinking_of_a_message_is_evicted_as_a_whole() -> None:
     given = [
         user(text(texts.TASK)),
         assistant(thinking("Search first. " * 40), thinking("Then read."), use("t1", "Read", file_path="a.py")),
@@ -228,7 +228,7 @@ def test_a_placeholder_is_not_evicted_again() -> None:
     assert "it was evicted before" in found.held
 
 
-def test_nothing_wanted_is_nothing_done() -> None:
+def test_eviction_of_no_tokens_changes_nothing() -> None:
     new, found = freed("hybrid", 0)
     assert new == session()
     assert (found.blocks_evicted, found.is_reached) == ([], True)

@@ -33,7 +33,7 @@ def paragraphs(number: int, size: int, first: int = 0) -> str:
     return "\n\n".join(words(size, first + size * place) for place in range(number))
 
 
-def test_the_targets_are_those_of_the_rules() -> None:
+def test_quality_targets_match_the_rules() -> None:
     found = {item.name: item.target for item in quality.metrics(measured("Text.", task="text"))}
     assert (found["relevance"], found["redundancy"], found["staleness"]) == (0.80, 0.15, 0.10)
     assert (found["density"], found["health"], found["block size"], found["placement"]) == (0.75, 0.80, 150, 0.25)

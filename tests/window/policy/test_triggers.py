@@ -198,6 +198,6 @@ def test_only_a_loss_goes_to_the_user() -> None:
     assert [(item.name, "which VAT rate" in item.help) for item in found] == [("user", True)]
 
 
-def test_the_tiers_are_those_of_the_rules() -> None:
+def test_summary_tiers_match_the_rules() -> None:
     assert contexts.TIERS == (("micro", 50), ("phase", 300), ("macro", 800))
     assert contexts.REDUCTION == 0.12

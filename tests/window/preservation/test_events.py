@@ -61,7 +61,7 @@ def test_digest_pasted_by_a_user_counts_as_a_user_message(said: str, is_last: bo
         assert any("Redis 7" in text for text in (*said_on.prompts, *said_on.said))
 
 
-def test_a_digest_that_a_model_worded_is_known_again_by_whatever_name_it_has() -> None:
+def test_digest_worded_by_any_model_is_recognized() -> None:
     text = f"{events.head_by('a] model' + chr(10) + 'of mine')}\n\nDecisions:\n- use a queue"
     assert events.is_digest(text)
     assert not events.is_digest(BEGINS)

@@ -151,7 +151,7 @@ def test_the_largest_results_are_named_without_credentials() -> None:
     assert key[:12] not in found.largest[0].about
 
 
-def test_the_reserve_for_the_answer_is_eaten_last() -> None:
+def test_answer_reserve_is_used_last() -> None:
     lines = [prompt(TASK), answer("m1", 165_000)]
     _, found = judged(lines)
     (reserve,) = [part for part in found.parts if part.components == (BudgetComponent.OUTPUT_RESERVED,)]

@@ -37,7 +37,7 @@ def test_ten_counts_pass_through_all_four_zones() -> None:
     assert found[0].turns_until_red is None
 
 
-def test_the_second_count_has_a_velocity_already() -> None:
+def test_second_count_has_a_velocity() -> None:
     assert readings(COUNTS[:2])[1].velocity_tokens_per_turn == 3_000
 
 
@@ -119,7 +119,7 @@ def test_a_compaction_leaves_the_velocity_alone() -> None:
     assert reading.turns_until_red is not None
 
 
-def test_the_models_count_goes_before_the_clients() -> None:
+def test_count_of_the_model_overrides_the_clients_estimate() -> None:
     monitor = ContextPressureMonitor(100_000)
     reading = monitor.measure(80_000, model_reported_tokens=92_000)
     assert (reading.current_tokens, reading.source, reading.zone) == (92_000, MODEL_REPORTED, RED)
@@ -128,7 +128,7 @@ def test_the_models_count_goes_before_the_clients() -> None:
     assert (reading.source, reading.disagreement) == (CLIENT_ESTIMATED, None)
 
 
-def test_a_report_of_nothing_is_a_report() -> None:
+def test_reported_count_of_zero_is_used() -> None:
     assert ContextPressureMonitor().measure(500, model_reported_tokens=0).current_tokens == 0
 
 
@@ -157,7 +157,7 @@ def test_turns_until_red_use_the_last_twenty_steps() -> None:
     assert reading.turns_until_red.likely == pytest.approx((900_000 - tokens) / 1_000, abs=0.1)
 
 
-def test_a_window_that_does_not_grow_never_gets_there() -> None:
+def test_window_without_growth_has_no_turns_until_red() -> None:
     assert readings([5_000, 5_000, 5_000])[-1].turns_until_red is None
 
 

@@ -24,11 +24,11 @@ def tokens(text: str) -> int:
     return count(text, ContentType.USER_MESSAGE, COUNTER)
 
 
-def test_with_room_it_is_the_text_that_any_resume_has() -> None:
+def test_resume_with_room_is_the_full_text() -> None:
     assert resume_within(STATE, 1_000_000, COUNTER) == resume_text.write(STATE).text
 
 
-def test_with_less_room_what_matters_least_goes_and_is_counted() -> None:
+def test_resume_with_less_room_names_what_it_leaves_out() -> None:
     made = resume_within(STATE, 400, COUNTER)
     assert tokens(made) <= 400
     assert "NEXT:\n- Write the test\n" in made

@@ -45,7 +45,7 @@ def manager(memory: Memory) -> CrossWindowStateManager:
     return CrossWindowStateManager(memory, "axios")
 
 
-def test_the_example_comes_back_whole(memory: Memory) -> None:
+def test_saved_example_is_loaded_whole(memory: Memory) -> None:
     keeper: StateKeeper = manager(memory)
     assert keeper.load() is None
     assert keeper.bootstrap_prompt() == ""
@@ -104,7 +104,7 @@ def test_a_stale_state_is_refused_and_what_is_newer_stays(memory: Memory) -> Non
     assert found.done == EXAMPLE.done
 
 
-def test_a_writer_that_never_loaded_and_lacks_steps_is_refused_and_a_merge_keeps_what_either_has(
+def test_save_without_a_load_is_refused_and_a_merge_keeps_all_steps(
     memory: Memory,
 ) -> None:
     first, second = manager(memory), manager(memory)

@@ -26,7 +26,7 @@ def kept(folder: Path, progress: str = "agent_progress.md") -> StateFiles:
     return StateFiles(folder, "agent_state.json", progress, now=lambda: NOW)
 
 
-def test_the_example_comes_back_whole(tmp_path: Path) -> None:
+def test_saved_example_is_loaded_whole(tmp_path: Path) -> None:
     keeper: StateKeeper = kept(tmp_path)
     assert (keeper.load(), keeper.bootstrap_prompt()) == (None, "")
     assert keeper.save(EXAMPLE) == "w1-v1"
@@ -92,7 +92,7 @@ def test_a_state_without_a_task_is_not_kept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_link_is_written_through(tmp_path: Path) -> None:
+def test_state_is_not_written_through_a_link(tmp_path: Path) -> None:
     folder, outside = tmp_path / "project", tmp_path / "outside.json"
     folder.mkdir()
     outside.write_text("theirs")
@@ -138,7 +138,7 @@ def test_state_of_an_older_memctl_is_read_and_continued(tmp_path: Path) -> None:
     assert kept(tmp_path).load() == msgspec.structs.replace(found, version=6)
 
 
-def test_a_writer_that_never_loaded_and_lacks_steps_is_refused_and_may_merge(tmp_path: Path) -> None:
+def test_save_without_a_load_is_refused_with_a_hint_to_merge(tmp_path: Path) -> None:
     first, second = kept(tmp_path), kept(tmp_path)
     first.save(msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "two"), in_progress=("three",))))
     mine = msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "four"), in_progress=("two",)))

@@ -27,7 +27,7 @@ def table(seeds: int) -> None:
     cases: list[dict[EvictionPolicy, Replay]] = []
     for calls, seed in product(_CALLS, range(seeds)):
         loaded = reading.load(generated.transcript(seed, calls), "session", whole=True)
-        simulation = Simulation(loaded.parse(counter).conversation.blocks, counter)
+        simulation = Simulation(loaded.parse(counter).blocks, counter)
         cases += [{policy: simulation.replay(policy, budget) for policy in EvictionPolicy} for budget in _BUDGETS]
     told = [case for case in cases if case[_BASELINE].evictions]
     print(f"\nEviction policies, {len(_CALLS) * seeds} sessions of {_CALLS} calls at budgets of {_BUDGETS} tokens")

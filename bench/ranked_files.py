@@ -31,7 +31,11 @@ def main() -> None:
         subprocess.run(["git", "checkout", "-q", "-f", "--detach", task["parent"]], cwd=clone, check=True)
         memory = open_memory(clone, {**os.environ, "MEMCTL_NOW": timestamps.from_epoch(task["moment"])})
         counter = token_counter.counter(token_counter.model_of("", memory), memory)
-        found = priorities(memory, load.disk(memory), FileRequest(task["subject"]), _ROOM, counter)
+        # An earlier checkout lists all files anyway.
+        wish = FileRequest(
+            task["subject"], **{name: True for name in FileRequest.__struct_fields__ if name == "lists_all"}
+        )
+        found = priorities(memory, load.disk(memory), wish, _ROOM, counter)
         print(json.dumps([file.path for file in found.files if file.score.score > 0][:1_000]), flush=True)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench import pages, records
 from bench.world import MEMCTL, NOW, World
-from memctl.exchange.jsonl import draft_of
+from memctl.exchange.rows import draft_of
 from memctl.store.memory import Memory, open_memory
 from memctl.text import timestamps
 from memctl.write import create

@@ -81,7 +81,7 @@ def sessions(archive: Path, most: int | None = None) -> Iterator[tuple[str, Conv
             assert stream is not None
             lines = (line.decode(errors="replace") for line in stream)
             try:
-                yield member.name, reading.read(lines, member.name, counter).conversation
+                yield member.name, reading.load(lines, member.name).parse(counter)
             except MemctlError:
                 continue
 

@@ -17,6 +17,13 @@ def run() -> None:
         from memctl.errors import INTERRUPTED
 
         os._exit(INTERRUPTED)
+    except ModuleNotFoundError as raised:  # before `main`, which handles all others
+        from memctl.errors import REFUSED, incomplete_installation
+
+        if (error := incomplete_installation(raised)) is None:
+            raise
+        print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr, flush=True)
+        os._exit(REFUSED)
 
 
 def _run() -> None:

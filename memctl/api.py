@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
+from memctl.arguments import checked
 from memctl.errors import MemctlError
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class LearningFields(RecordFields, total=False):
     evidence: str
 
 
+@checked
 class Memory:
     """The open memory of one project. A program may open several, and other programs may write to it meanwhile.
 
@@ -334,7 +336,9 @@ class Memory:
 
         _require("form", form, (*budget_fill.FORMATS, budget_fill.AUTO))
         if budget is not None and budget < 1:
-            raise MemctlError(f"a budget of {budget} tokens is too small", "give 1 or more")
+            from memctl.text.phrases import quantity
+
+            raise MemctlError(f"a budget of {quantity(budget, 'token')} is too small", "give 1 or more")
         memory, snapshot = self._memory, self._read(at)
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
@@ -417,9 +421,11 @@ class Memory:
             raise MemctlError("a title is missing")
         own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
         for name in fields.keys() - {*own, *RecordFields.__annotations__}:
-            raise MemctlError(f"{name!r} is not a field of a {kind}", f"fields are {', '.join(own)}")
+            from memctl.text.phrases import indefinite
+
+            raise MemctlError(f"{name!r} is not a field of {indefinite(kind)}", f"fields are {', '.join(own)}")
         draft = create.Draft(kind=KINDS[kind], values={})
-        given = {name: value if isinstance(value, str | int) else tuple(value) for name, value in fields.items()}
+        given = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **given})
         self._wait()
         return self._outcome(create.add(self._memory, draft, WriteOptions(reason=reason, dry_run=dry_run)))

@@ -10,6 +10,13 @@ UNANSWERED = 4  # it is written, and the answer could not be printed
 INTERRUPTED = 130
 
 
+# The package of each module that memctl can't do without (`dependencies` of pyproject.toml).
+_PACKAGES = {name: name for name in ("click", "jinja2", "msgspec")} | {
+    "frontmatter": "python-frontmatter",
+    "git": "gitpython",
+    "markdown_it": "markdown-it-py",
+    "yaml": "pyyaml",
+}
 _KINDS = {USAGE: "usage", BUG: "bug", UNANSWERED: "unanswered", INTERRUPTED: "interrupted"}
 
 
@@ -39,6 +46,20 @@ class MemctlError(Exception):
     def with_hint(self) -> str:
         """The message and the hint on one line: "message (hint)"."""
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+def incomplete_installation(error: ModuleNotFoundError) -> MemctlError | None:
+    """Return the error for a required package that is not installed; None if the missing module is not one's."""
+    import sys
+
+    name = (error.name or "").partition(".")[0]
+    if (package := _PACKAGES.get(name)) is None:
+        return None
+    return MemctlError(
+        f"memctl's installation is incomplete: the package {package} is missing",
+        f"`{sys.executable} -m pip install {package}` adds it, or install memctl again",
+        kind="installation",
+    )
 
 
 class CredentialFound(MemctlError):

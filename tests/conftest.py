@@ -68,26 +68,21 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-@pytest.fixture(autouse=True)
-def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def own_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A home of its own, a Git that reads no configuration of this machine, a fixed clock and agent."""
     home = tmp_path_factory.getbasetemp() / "home"
-    home.mkdir(exist_ok=True)
-    for name in list(os.environ):
-        if name.startswith(("GIT_", "MEMCTL_", "_MEMCTL", "CLAUDE", "CODEX_", "GEMINI_")) or name in (
-            "NO_COLOR",
-            "EDITOR",
-            "VISUAL",
-            "EMAIL",
-        ):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    for name, value in WORLD.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MEMCTL_NOW", NOW)
-    monkeypatch.setenv("MEMCTL_AGENT", "claude")
-    monkeypatch.setenv("MEMCTL_HOOK_SECONDS", "60")  # a machine that runs tests is slow
+    home.mkdir()
+    foreign = ("GIT_", "MEMCTL_", "_MEMCTL", "CLAUDE", "CODEX_", "GEMINI_", "NO_COLOR", "EDITOR", "VISUAL", "EMAIL")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(foreign)]:
+            patch.delenv(name)
+        own = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), **WORLD}
+        # A machine that runs tests is slow, and hooks get their time.
+        own |= {"MEMCTL_NOW": NOW, "MEMCTL_AGENT": "claude", "MEMCTL_HOOK_SECONDS": "60"}
+        for name, value in own.items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture(autouse=True)

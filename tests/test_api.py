@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_type_hints
 
@@ -24,7 +25,7 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("kind", "fields"), FIELDS, ids=lambda one: getattr(one, "name", ""))
-def test_what_a_record_may_be_given_is_what_its_type_has(kind: Kind, fields: type) -> None:
+def test_api_fields_of_a_record_are_those_of_its_type(kind: Kind, fields: type) -> None:
     own = set(get_type_hints(fields)) - set(get_type_hints(api.RecordFields))
     assert own == {field.name for field in kind.fields} | set(kind.defaults)
 
@@ -68,7 +69,7 @@ def test_a_memory_is_written_and_read(repo: Path, memctl: Memctl) -> None:
         assert [finding.code for finding in memory.check()] == ["MEM203"]  # queue.py is not there
 
 
-def test_what_is_recorded_is_found_packed_and_explained(repo: Path, memctl: Memctl) -> None:
+def test_recorded_decision_is_found_packed_and_explained(repo: Path, memctl: Memctl) -> None:
     (repo / "queue.py").write_text("JOBS = []\n")
     git(repo, "add", "queue.py")
     git(repo, "commit", "-qm", "feat: a queue")
@@ -87,7 +88,7 @@ def test_what_is_recorded_is_found_packed_and_explained(repo: Path, memctl: Memc
     assert memory.history(limit=1)[0].commit.hexsha == git(repo, "rev-parse", "HEAD").strip()
 
 
-def test_what_is_wrong_is_an_error_with_a_hint_and_writes_nothing(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     memory = Memory.open(repo)
     before = commits(repo)
     for wrong in (
@@ -111,6 +112,40 @@ def test_what_is_wrong_is_an_error_with_a_hint_and_writes_nothing(repo: Path, me
     assert (made.commit, commits(repo)) == ("", before)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda memory: memory.issue(5), "title: 5 is not a text"),
+        (lambda memory: memory.get(5), "record_id: 5 is not a text"),
+        (lambda memory: memory.get("DEC-1", at=1), "at: 1 is not a text or None"),
+        (lambda memory: memory.pack(budget="x"), "budget: 'x' is not a whole number or None"),
+        (lambda memory: memory.pack(budget=True), "budget: True is not a whole number or None"),
+        (lambda memory: memory.decide("T", rationale=5), "rationale: 5 is not a text"),
+        (lambda memory: memory.decide("T", tags=["a", 1]), "tags: ['a', 1] is not a list of texts"),
+        (lambda memory: memory.decide("T", importance="high"), "importance: 'high' is not a whole number"),
+        (lambda memory: memory.resolve(None), "record_ids: None is not a text"),
+        (lambda memory: memory.records(5), "types: 5 is not a text"),
+        (lambda memory: memory.search("x", types="issue"), "types: 'issue' is not a list of texts"),
+        (lambda memory: memory.edit("DEC-1", ["a"]), "values: ['a'] is not a mapping of fields to values"),
+        (lambda memory: memory.sentence("DEC-1"), "record: 'DEC-1' is not a Record"),
+        (lambda memory: memory.hand_over("b", reason="r", sections="2.1"), "sections: '2.1' is not a list of texts"),
+        (lambda memory: memory.open(5), "where: 5 is not a text or a path or a Repo"),
+    ],
+)  # fmt: skip
+def test_an_argument_of_a_wrong_type_is_named_with_what_is_expected(
+    repo: Path, call: Callable[[Memory], object], message: str
+) -> None:
+    with Memory.open(repo) as memory, pytest.raises(MemctlError) as raised:
+        call(memory)
+    assert raised.value.message == message
+
+
+def test_optional_argument_may_be_none_or_a_generator(repo: Path) -> None:
+    with Memory.open(repo) as memory:
+        written = memory.decide("Use it", rationale="r", section=None, tags=(one for one in ("a", "b")))  # type: ignore[typeddict-item]
+        assert memory.get(written.id).tags == ["a", "b"]
+
+
 def test_an_agent_is_named_in_the_record_and_the_commit(repo: Path, memctl: Memctl) -> None:
     memory = Memory.open(repo, agent="importer")
     made = memory.learn("Named")
@@ -122,7 +157,7 @@ def test_importing_memctl_loads_the_interface_only_when_it_is_asked_for() -> Non
     shown = "import sys, memctl; print([n for n in sys.modules if n.startswith('memctl.')]); memctl.Memory; "
     shown += "print(sorted(n for n in sys.modules if n.startswith('memctl.')))"
     process = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
-    assert process.stdout.split("\n")[:2] == ["[]", "['memctl.api', 'memctl.errors']"]
+    assert process.stdout.split("\n")[:2] == ["[]", "['memctl.api', 'memctl.arguments', 'memctl.errors']"]
 
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
@@ -147,6 +182,10 @@ def test_the_examples_of_the_documentation_run(repo: Path, memctl: Memctl, tmp_p
 
     made = memctl("decide", "Queue in PostgreSQL", "--rationale", "One service fewer to run")
     assert made.id in example(repo, "who_decides")
+
+    for name in ("record_and_search", "import_csv", "ask_a_model"):
+        alone = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], cwd=repo, capture_output=True, text=True)
+        assert (alone.returncode, f"`python {name}.py " in alone.stderr) == (1, True)
 
     with serving((200, b'{"choices": [{"message": {"content": "Because."}}]}', {})) as server:
         assert example(repo, "ask_a_model", server.address, "any", "why a queue in PostgreSQL?") == "Because.\n"

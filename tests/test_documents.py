@@ -35,7 +35,7 @@ def test_the_outputs_in_a_document_are_real(document: Path, tmp_path: Path) -> N
     assert regenerate(text, tmp_path) == text, "run `make docs` and look at the difference"
 
 
-def test_a_session_of_thirty_commands_is_told() -> None:
+def test_a_document_shows_a_session_of_thirty_commands() -> None:
     assert max(len(commands(document.read_text())) for document in DOCUMENTS) >= 30
 
 
@@ -54,11 +54,11 @@ def test_the_list_of_pages_for_models_is_that_of_the_readme() -> None:
     assert listed == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
 
 
-def test_the_picture_shows_what_is_printed() -> None:
+def test_picture_shows_the_printed_status() -> None:
     assert picture.PICTURE.read_text() == picture.draw(picture.status()), "run `make docs`"
 
 
-def test_the_readme_can_be_read_in_one_go() -> None:
+def test_readme_has_at_most_250_lines() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 250
 
 
@@ -73,7 +73,7 @@ def test_links_between_documents_lead_to_files_and_headings() -> None:
                 assert heading in _anchors(target), heading
 
 
-def test_the_map_names_modules_that_are_there() -> None:
+def test_contributing_names_existing_modules() -> None:
     named = re.findall(r"`([a-z_]+/(?:[a-z_]+/)*(?:[a-z_]+\.(?:py|txt))?)`", (ROOT / "CONTRIBUTING.md").read_text())
     assert len(named) > 40
     assert [name for name in named if not any((folder / name).exists() for folder in (ROOT, ROOT / "memctl"))] == []
@@ -112,7 +112,7 @@ def test_every_setting_of_a_project_is_documented_with_its_default() -> None:
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-def test_every_command_has_examples_that_stand_first_and_parse(name: str) -> None:
+def test_every_command_help_begins_with_examples_that_parse(name: str) -> None:
     found = RUNNABLE[name]
     assert isinstance(found, Command)
     assert found.examples
@@ -126,7 +126,7 @@ def test_every_command_has_examples_that_stand_first_and_parse(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", OVERVIEW)
-def test_the_overview_says_what_the_command_says(name: str) -> None:
+def test_command_list_agrees_with_the_help_of_each_command(name: str) -> None:
     line = next(group[name] for group in all_commands().values() if name in group)
     found = cli.get_command(click.Context(cli), name)
     assert found is not None
@@ -147,7 +147,7 @@ def test_nothing_in_the_project_names_a_machine() -> None:
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
-def test_the_projects_own_memory_is_whole() -> None:
+def test_project_memory_has_no_faults() -> None:
     snapshot = load.disk(open_memory(ROOT, os.environ))
     assert snapshot.faults == ()
     assert len(snapshot.records) > 15

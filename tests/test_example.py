@@ -91,7 +91,7 @@ def headings(page: Path) -> dict[str, str]:
     return found
 
 
-def test_the_pages_are_what_is_rendered(shop: Path, memctl: Memctl) -> None:
+def test_example_pages_are_up_to_date(shop: Path, memctl: Memctl) -> None:
     shutil.rmtree(shop / ".memory" / "docs")
     memctl("render", where=shop)
     assert bytes_in(shop / ".memory" / "docs") == bytes_in(MEMORY / "docs"), "run `python -m tests.example`"
@@ -131,7 +131,7 @@ def test_an_edit_of_a_page_by_hand_is_found_and_kept(shop: Path, memctl: Memctl)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_link_leads_somewhere(shop: Path, name: str) -> None:
+def test_every_link_of_a_page_has_a_target(shop: Path, name: str) -> None:
     page = shop / ".memory" / "docs" / name
     links = {target for _, target in spans(page) if target}
     assert links
@@ -147,7 +147,7 @@ def test_every_link_leads_somewhere(shop: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_marker_that_is_shown_is_a_link_to_what_it_names(shop: Path, name: str) -> None:
+def test_every_shown_marker_links_to_its_place(shop: Path, name: str) -> None:
     page = shop / ".memory" / "docs" / name
     for text, link in spans(page):
         for match in SHOWN.finditer(text):
@@ -182,7 +182,7 @@ def test_pages_and_records_refer_to_files_that_are_there(memory: Memory) -> None
             assert not line or int(line) <= len((SHOP / path).read_text().splitlines()), f"{record.id}: {reference}"
 
 
-def test_the_declared_status_is_what_the_sections_make_it(memory: Memory) -> None:
+def test_declared_completion_agrees_with_the_sections(memory: Memory) -> None:
     outline = load.disk(memory).outline
     made = outline.mean_percentage
     assert outline.project is not None
@@ -204,7 +204,7 @@ def test_every_section_has_details_and_files(memory: Memory) -> None:
     assert {record.section for record in snapshot.records} <= {page.id for page in snapshot.outline.pages}
 
 
-def test_code_is_shown_from_level_3_on_and_is_the_shops() -> None:
+def test_code_excerpts_appear_from_level_3_and_come_from_the_shop() -> None:
     files = [path.read_text() for path in SHOP.rglob("*") if path.is_file() and path.suffix in (".py", ".sql")]
     for name in ("project.md", "sections/*.md", "details/*.md"):
         for page in MEMORY.glob(name):
@@ -214,7 +214,7 @@ def test_code_is_shown_from_level_3_on_and_is_the_shops() -> None:
                 assert any(excerpt in text for text in files), f"{page.name}: {excerpt}"
 
 
-def test_the_largest_file_has_markers_to_go_on_by() -> None:
+def test_largest_file_lists_its_definitions() -> None:
     text = (MEMORY / "docs" / "4-sources.md").read_text()
     assert "Inside `src/lantern/checkout/shipping.py`: `class NoOffer`, `class Parcel`" in text
     assert "and 1 more (`memctl summarize`)" in text

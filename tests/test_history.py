@@ -98,7 +98,7 @@ def test_gitpython_reads_what_each_lane_commits(repo: Path, memctl: Memctl, lane
     assert [one.commit for one in history.entries(opened, made.id)] == [commit]
 
 
-def test_a_sha256_repository_is_refused_with_what_works(tmp_path: Path, memctl: Memctl) -> None:
+def test_sha256_repository_is_refused_with_a_hint(tmp_path: Path, memctl: Memctl) -> None:
     git(tmp_path, "init", "-q", "--object-format=sha256")
     memctl("init", where=tmp_path)
     with pytest.raises(MemctlError, match="SHA-256") as refused:

@@ -80,7 +80,7 @@ def test_open_knowledge_is_given_to_a_model_and_other_records_are_not(memctl: Me
 
 
 @WITH_COMMAND
-def test_a_status_becomes_what_may_follow_it_and_nothing_else(memctl: Memctl, kind: Kind) -> None:
+def test_status_changes_only_to_allowed_successors(memctl: Memctl, kind: Kind) -> None:
     ways = [(step, other) for step in kind.steps for other in step.following or (step.name,)]
     titles = [f"From {step.name} to {other}" for step, other in ways]
     lines = [
@@ -99,7 +99,7 @@ def test_a_status_becomes_what_may_follow_it_and_nothing_else(memctl: Memctl, ki
 
 
 @WITH_COMMAND
-def test_a_type_is_resolved_if_it_says_so(memctl: Memctl, kind: Kind) -> None:
+def test_resolve_works_only_for_types_with_a_resolved_status(memctl: Memctl, kind: Kind) -> None:
     identifier = make(memctl, kind)
     result = memctl("resolve", identifier, code=None)
     assert (result.code == 0) == bool(kind.resolved)
@@ -155,7 +155,7 @@ def test_help_names_the_command_of_every_type_that_has_one(memctl: Memctl) -> No
             assert meaning in helped
 
 
-def test_one_entry_makes_a_sixth_type_that_does_all_of_this() -> None:
+def test_added_kind_entry_makes_a_complete_sixth_type() -> None:
     command = [
         sys.executable,
         "-m",
@@ -178,7 +178,7 @@ def test_agents_may_record_every_type_that_comes_with_memctl_without_asking() ->
     assert list(agent_env.COMMANDS[agent_env.RECORD][: len(verbs)]) == verbs
 
 
-def test_ids_begin_with_three_capitals_of_their_own() -> None:
+def test_id_prefixes_are_three_capitals_and_unique() -> None:
     prefixes: list[Any] = [kind.prefix for kind in KINDS.values()]
     assert all(re.fullmatch("[A-Z]{3}", prefix) for prefix in prefixes)
     assert len({*prefixes}) == len(prefixes)

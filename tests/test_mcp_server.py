@@ -7,21 +7,25 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 from tests.conftest import Memctl, commits, git
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 LIST_TOKENS = 1500  # of the list of tools, which every request of a client carries
 
 
 def with_client(folder: Path, do: Callable[[Client], Awaitable[None]], **environ: str) -> None:
     """Start the server as a client's settings do, and let it be asked."""
+    import anyio  # each worker reads all modules of tests, and one of them needs this
+    from mcp import Client, StdioServerParameters, stdio_client
+
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "memctl", "-C", str(folder), "mcp"],
@@ -75,7 +79,7 @@ def test_a_client_records_finds_changes_and_hands_over(repo: Path, memctl: Memct
     assert memctl("show", "ISS-2025-11-04-001", "--json").data["records"][0]["status"] == "resolved"
 
 
-def test_what_is_refused_says_why_and_writes_nothing(repo: Path, memctl: Memctl) -> None:
+def test_refused_tool_call_gives_a_reason_and_writes_nothing(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
 
     async def ask(client: Client) -> None:
@@ -98,6 +102,8 @@ def test_what_is_refused_says_why_and_writes_nothing(repo: Path, memctl: Memctl)
         )
         assert (await call(client, "recall", query="DEC-1999-01-01-001")).startswith("ERROR")
         assert (await call(client, "update", id="DEC-1999-01-01-001", values={"importance": 3})).startswith("ERROR")
+        from mcp import MCPError
+
         with pytest.raises(MCPError):
             await client.read_resource("memctl://record/DEC-1999-01-01-001")
 
@@ -144,6 +150,9 @@ def test_the_list_of_tools_is_short_and_says_which_only_read(repo: Path, memctl:
 
 
 def test_two_servers_at_once_lose_nothing(repo: Path, memctl: Memctl) -> None:
+    import anyio
+    from mcp import Client, StdioServerParameters, stdio_client
+
     before, each = commits(repo), 5
 
     async def run() -> None:
@@ -165,7 +174,7 @@ def test_two_servers_at_once_lose_nothing(repo: Path, memctl: Memctl) -> None:
     assert memctl("check").code == 0
 
 
-def test_the_settings_that_start_it_are_printed(repo: Path, memctl: Memctl) -> None:
+def test_install_mcp_prints_the_server_settings(repo: Path, memctl: Memctl) -> None:
     cursor = json.loads(memctl("install", "mcp", "--for", "cursor").out)["mcpServers"]["memctl"]
     assert cursor["args"] == ["-C", "${workspaceFolder}", "mcp"]
     assert json.loads(memctl("install", "mcp", "--for", "vscode").out)["servers"]["memctl"]["type"] == "stdio"

@@ -35,7 +35,7 @@ def test_the_wheel_has_the_package_its_templates_and_both_scripts(wheel: Path) -
     assert "git-memctl = memctl.__main__:run" in scripts
 
 
-def test_it_works_from_the_wheel_alone_without_extras(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_works_without_extras(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     shop = tmp_path / "shop"  # beside what is installed, whose files would be ranked, too

@@ -35,14 +35,14 @@ def test_the_files_are_current() -> None:
     assert there == {name for name in FILES if name.startswith("plugin/")}
 
 
-def test_its_hooks_are_those_that_install_writes() -> None:
+def test_plugin_hooks_equal_the_installed_hooks() -> None:
     text = settings.add_hooks(
         "", CLAUDE_CODE, settings.hook_call(CLAUDE_CODE, "", is_own=False, windows=False), "settings.json"
     )
     assert json.loads(FILES["plugin/hooks/hooks.json"])["hooks"] == json.loads(text)["hooks"]
 
 
-def test_the_registry_entry_has_what_its_schema_and_the_registry_ask_for() -> None:
+def test_registry_entry_meets_the_requirements_of_the_registry() -> None:
     """By the published schema of 2025-12-11 and the registry's page of requirements."""
     server: Any = plugin.server(NAME)
     assert all(1 <= len(server[name]) <= 100 for name in ("title", "description"))
@@ -58,7 +58,7 @@ def test_the_registry_entry_has_what_its_schema_and_the_registry_ask_for() -> No
 
 
 @pytest.mark.skipif(not SCHEMA.exists(), reason="the registry's schema is not on this machine (.ci/run fetches it)")
-def test_the_registry_entry_is_valid_by_the_registrys_schema() -> None:
+def test_registry_entry_is_valid_by_the_published_schema() -> None:
     schema = json.loads(SCHEMA.read_text())
     jsonschema.validate(plugin.server(NAME), schema)
     with pytest.raises(jsonschema.ValidationError):
@@ -103,7 +103,7 @@ def test_the_skill_has_the_form_of_agent_skills() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".md")])
-def test_the_commands_that_are_named_are_there(name: str) -> None:
+def test_commands_named_in_the_plugin_exist(name: str) -> None:
     text = frontmatter.loads(FILES[name]).content
     named = re.findall(r"(?:`|^    )memctl ([^`\n]+)", text, re.MULTILINE)
     assert named

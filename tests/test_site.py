@@ -48,7 +48,7 @@ def sources(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_site_builds_strictly_and_every_link_leads_somewhere(sources: Path) -> None:
+def test_site_builds_strictly_and_every_link_has_a_target(sources: Path) -> None:
     built = build(sources)
     assert built.returncode == 0, built.stdout + built.stderr
     site = sources / "site"

@@ -19,4 +19,6 @@ def ask(url: str, model: str, question: str) -> str:
 
 
 if __name__ == "__main__":
-    print(ask(*sys.argv[1:4]))
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    print(ask(*sys.argv[1:]))

@@ -16,7 +16,9 @@ def main(title: str, why: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     try:
-        main(*sys.argv[1:3])
+        main(*sys.argv[1:])
     except MemctlError as error:
         sys.exit(f"error: {error.with_hint}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.pages import freshness
+from memctl.pages import MANY_RECORDS, freshness
 
 
 def expiry(subject: Subject) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def overview(subject: Subject) -> Iterator[Finding]:
     """Report the project's page if many records were added since it was written or reviewed."""
     project = subject.snapshot.outline.project
     number = freshness.records_since_overview(subject.snapshot)
-    if project is not None and number >= freshness.MANY_RECORDS:
+    if project is not None and number >= MANY_RECORDS:
         line = subject.line_of(project.path, "timestamp")
         message = f"§1.0 was last written or reviewed at {project.timestamp}, {number:,} records ago"
         yield Finding("MEM408", project.path, line, message, "correct it if need be, then `memctl review §1.0`")

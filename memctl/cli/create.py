@@ -26,10 +26,8 @@ def command(kind: Kind) -> Command:
         run(kind, click.get_current_context(), given)
 
     function: Callable[..., Any] = writing(strict_option(callback))
-    made = Command(kind.verb, callback=function, help=kind.help, examples=kind.examples)
-    shared = list(reversed(getattr(function, "__click_params__", [])))
-    made.params = [*_params(kind), *shared]
-    return made
+    params = [*_params(kind), *reversed(getattr(function, "__click_params__", []))]
+    return Command(kind.verb, callback=function, params=params, help=kind.help, examples=kind.examples)
 
 
 _UPDATES = ("update", "checkpoint", "completion_percentage")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from memctl.write import transaction
 if TYPE_CHECKING:
     from memctl.exchange.adr_folder import AdrImport, ExportedFile
     from memctl.exchange.adr_text import Form
-    from memctl.exchange.row_import import ImportResult
+    from memctl.exchange.row_import import ImportResult, ImportTarget
     from memctl.record.change import Change
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _FORMATS = ("adr", "jsonl")
 _TRACKERS = ("beads", "backlog")  # formats of `import` alone
 _SHOWN = 10  # names to print on one line
+_INDEX = re.compile("readme|index|toc|summary|contributing", re.IGNORECASE)  # names of files about the others
 _NOTED = 20  # notes to print, of possibly thousands
 
 
@@ -50,7 +52,7 @@ _NOTED = 20  # notes to print, of possibly thousands
 @click.option(
     "--strict",
     is_flag=True,
-    help="With `adr`, `beads` or `backlog`: import nothing if a file or link can't be imported.",
+    help="Import nothing if any item or link can't be imported.",
 )
 @writing
 @click.pass_context
@@ -58,74 +60,100 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     """Import records from a file or another tool, in one commit; what was imported before is skipped.
 
     A line of JSON needs `memory_type` and `title`; everything else that an export has is optional. The `id` of another
-    tool is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may use it. All lines
-    are imported or none.
+    tool is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may use it.
+
+    Items that can't be read, and links to what is not imported, are named and left out; --strict refuses them.
 
     From Markdown, what is stated under labels becomes records, with the fields of a filled template: `## DECISION: …`,
     `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`. The rest is named.
 
     `adr` turns each file such as 0001-title.md or adr-001-title.md into a decision, in MADR's or Nygard's form, as well
     as files of other names that state a status or have a decision's sections. `memctl export adr` writes them out
-    unchanged. Decisions that supersede each other are linked. A file that can't be read is named and skipped; a file
-    imported before is skipped, even if it has changed since.
+    unchanged. Decisions that supersede each other are linked. A file imported before is skipped, even if it has changed
+    since; so are templates.
 
     `beads` (its issues.jsonl) and `backlog` (its folder) turn issues and tasks into issues with their ids, links,
-    severity, labels and dates. What can't be read, and links to what is not imported, are named and skipped.
+    severity, labels and dates.
     """
     format_, source = _format_and_place("import", first, second, (*_FORMATS, *_TRACKERS))
     if source is None:
         raise MemctlError("the file or folder to import is missing", "`memctl import -h` shows how", USAGE)
     memory = memory_access.memory(ctx)
-    if format_ == "adr":
-        _import_adr(memory, Path(source), flags, is_strict=strict)
-        return
-    if strict and format_ not in _TRACKERS:
-        raise MemctlError(
-            "--strict needs adr, beads or backlog", "JSON Lines and Markdown are always imported all or none", USAGE
-        )
-    if format_ != "backlog" and Path(source).is_dir():
-        hint = f"name its format: `memctl import adr {source}`, or `memctl import backlog {source}`"
-        raise MemctlError(f"{source} is a folder", hint, USAGE)
-    text = "" if format_ == "backlog" else read(source)
-
-    def bring(sequence: IdSequence, snapshot: Snapshot) -> ImportResult:
-        if format_ in _TRACKERS:
-            from memctl.exchange import trackers
-
-            if format_ == "backlog":
-                return trackers.import_backlog(memory, sequence, snapshot, Path(source), is_strict=strict)
-            return trackers.import_beads(memory, sequence, snapshot, text.split("\n"), is_strict=strict)
-        from memctl.exchange import markdown
-
-        if markdown.is_markdown(source, text):
-            return markdown.import_text(memory, sequence, snapshot, text, source)
-        return jsonl.import_lines(memory, sequence, snapshot, text.split("\n"))
-
-    _run_import(memory, bring, flags)
-
-
-def _run_import(memory: Memory, bring: Callable[[IdSequence, Snapshot], ImportResult], flags: dict[str, Any]) -> None:
-    """Run an import and report what was imported, what was skipped, and what was altered."""
+    bring = _importer(format_, source)
     found: list[ImportResult] = []
 
     def plan(sequence: IdSequence) -> Change:
-        found.append(bring(sequence, load.disk(memory)))
+        from memctl.exchange.row_import import ImportTarget
+
+        options = {"is_strict": strict, "allow_secret": flags["allow_secret"]}
+        found.append(bring(ImportTarget(memory, sequence, load.disk(memory), **options)))
         return found[-1].change
 
     with report.working("importing"):
         result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[-1]
+    files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
-        output.json("change", {**data, "known": list(imported.known), "notes": list(imported.notes)})
+        data |= {name: list(getattr(imported, name)) for name in ("known", "notes", "refused")}
+        if files is not None:
+            data |= {"files": files.added, "changed": files.changed, "templates": files.templates}
+            data["passed_over"] = [output.name(name) for name in (*files.skipped, *files.templates)]
+        output.json("change", data)
         return
-    report.outcome(memory, result, flags)
-    for line in imported.notes[:_NOTED]:
-        output.note(output.plain(f"note: {line}"))
-    if len(imported.notes) > _NOTED:
-        output.note(f"… and {len(imported.notes) - _NOTED:,} more notes: --json has all")
+    lines = [f"{identifier} {file}" for file, identifier in files.added.items()] if files else ()
+    report.outcome(memory, result, flags, lines)
+    _print_notes("warning: not imported", imported.refused)
+    _print_notes("note", imported.notes)
+    if files is not None:
+        _print_skipped(files)
     if imported.known:
-        output.note(f"already imported: {_few(list(imported.known))}")
+        output.note(f"already imported: {_few(imported.known)}")
+
+
+def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResult]:
+    """Return the function that imports a source of a format; raises MemctlError if the source can't be read."""
+    if format_ == "adr":
+        from memctl.exchange import adr_folder
+
+        return lambda target: adr_folder.import_folder(target, Path(source))
+    if format_ == "backlog":
+        from memctl.exchange import backlog
+
+        return lambda target: backlog.import_backlog(target, Path(source))
+    if Path(source).is_dir():
+        hint = f"name its format: `memctl import adr {source}`, or `memctl import backlog {source}`"
+        raise MemctlError(f"{source} is a folder", hint, USAGE)
+    text = read(source, errors="surrogateescape")  # a line that is not UTF-8 leaves the others as they are
+    if format_ == "beads":
+        from memctl.exchange import beads
+
+        return lambda target: beads.import_beads(target, text)
+    from memctl.exchange import markdown
+
+    if markdown.is_markdown(source, text):
+        return lambda target: markdown.import_text(target, text, source)
+    return lambda target: jsonl.import_json(target, text)
+
+
+def _print_notes(label: str, lines: Sequence[str]) -> None:
+    output.note(*(output.plain(f"{label}: {line}") for line in lines[:_NOTED]))
+    if len(lines) > _NOTED:
+        output.note(f"… and {len(lines) - _NOTED:,} more: --json has all")
+
+
+def _print_skipped(files: AdrImport) -> None:
+    """Print on stderr which files of a folder are not imported, and what to do about them."""
+    if files.templates:
+        output.note(f"skipped, because they are templates: {_few(files.templates)}")
+    if files.skipped:
+        output.note(f"skipped, because they are not decisions: {_few(files.skipped)}")
+    if any(name.endswith(".md") and not _INDEX.match(name) for name in files.skipped):
+        output.note("hint: a decision has a name such as 0001-title.md, or states its status below the title")
+    if files.changed:
+        names = [f"{file} ({identifier})" for file, identifier in files.changed.items()]
+        output.note(f"skipped, because the file differs from its decision: {_few(names)}")
+        output.note("hint: `memctl edit ID` changes the decision, `memctl export adr DIR --force` overwrites the file")
 
 
 @command(
@@ -202,51 +230,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
             output.json_text(line)
 
 
-def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_strict: bool) -> None:
-    from memctl.exchange import adr_folder
-
-    found: list[AdrImport] = []
-
-    def plan(sequence: Any) -> Any:
-        snapshot = load.disk(memory)
-        allow_secret = flags["allow_secret"]
-        found.append(
-            adr_folder.import_folder(memory, sequence, snapshot, folder, allow_secret=allow_secret, is_strict=is_strict)
-        )
-        return found[0].change
-
-    with report.working("importing"):
-        result = transaction.carry_out(memory, plan, write_options(flags))
-    imported = found[0]
-    if flags["as_json"]:
-        data = report.change_data(memory, result, flags["dry_run"])
-        data["files"] = imported.added
-        data["known"], data["changed"] = imported.known, imported.changed
-        data["refused"] = imported.refused
-        data["passed_over"], data["notes"] = [output.name(name) for name in imported.skipped], imported.notes
-        output.json("change", data)
-        return
-    lines = [f"{identifier} {file}" for file, identifier in imported.added.items()]
-    report.outcome(memory, result, flags, lines)
-    _print_notes(imported)
-
-
-def _print_notes(imported: AdrImport) -> None:
-    """Print on stderr what an import skipped, and which files could be read in several ways."""
-    output.warnings(output.plain(f"not imported: {line}") for line in imported.refused)
-    for line in imported.notes:
-        output.note(f"note: {line}")
-    if imported.skipped:
-        output.note(f"skipped, because the name is not that of a record: {_few(imported.skipped)}")
-    if imported.known:
-        output.note(f"already imported: {_few(imported.known)}")
-    if imported.changed:
-        names = [f"{file} ({identifier})" for file, identifier in imported.changed.items()]
-        output.note(f"skipped, because the file differs from its decision: {_few(names)}")
-        output.note("hint: `memctl edit ID` changes the decision, `memctl export adr DIR --force` overwrites the file")
-
-
-def _few(names: list[str]) -> str:
+def _few(names: Sequence[str]) -> str:
     return output.name(some(names, _SHOWN))
 
 

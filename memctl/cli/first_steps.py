@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from memctl.exchange import adr_text
+from memctl.exchange import adr_folder
 from memctl.git import git
 from memctl.hooks.hosts import HOSTS
 from memctl.record.config import DEFAULT_BRANCH
@@ -50,7 +50,7 @@ class FirstStep(NamedTuple):
 def propose(memory: Memory) -> list[FirstStep]:
     """Return at least three next commands: first those for what the repository contains, then general ones."""
     tracked = _tracked(memory)
-    found = [*_imports(tracked), *_agents(memory, tracked)]
+    found = [*_imports(memory.folder.parent, tracked), *_agents(memory, tracked)]
     found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
     if memory.repository.remotes() and memory.config.docs is True:
         words = ("init", "--docs", DEFAULT_BRANCH)
@@ -68,14 +68,11 @@ def _tracked(memory: Memory) -> list[str]:
     return [os.fsdecode(name) for name in git.read(args, memory.folder.parent).split(b"\0") if name]
 
 
-def _imports(tracked: Sequence[str]) -> Iterator[FirstStep]:
-    folders = Counter(
-        folder
-        for folder, _, name in (path.rpartition("/") for path in tracked if path.endswith(".md"))
-        if _DECISIONS.search(folder) and adr_text.number_of(name) and not folder.startswith(".memory")
-    )
-    for folder, number in sorted(folders.items()):
-        yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')}")
+def _imports(top: Path, tracked: Sequence[str]) -> Iterator[FirstStep]:
+    folders = {path.rpartition("/")[0] for path in tracked if path.endswith(".md")}
+    for folder in sorted(one for one in folders if _DECISIONS.search(one) and not one.startswith(".memory")):
+        if number := len(adr_folder.read_folder(top / folder).decisions):
+            yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')}")
     if ".beads/issues.jsonl" in tracked:
         yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "import the issues of beads")
     if any(path.startswith("backlog/tasks/") for path in tracked):

@@ -15,7 +15,7 @@ from memctl import __version__
 from memctl.cli import terminal
 from memctl.cli.command_list import MODULES, SYNONYMS, all_commands, of_kinds, write_help
 from memctl.cli.start import Start
-from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError
+from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError, incomplete_installation
 
 # Commands with output to read, which goes through Git's pager if it is longer than the terminal.
 _PAGED = (
@@ -143,6 +143,8 @@ def _error(raised: Exception, written: list[str], given: list[str]) -> MemctlErr
         return MemctlError(raised.format_message(), exit_code=raised.exit_code)
     if isinstance(raised, OSError):
         return _explain(raised, written)
+    if isinstance(raised, ModuleNotFoundError) and (error := incomplete_installation(raised)):
+        return error
     return _bug()
 
 
@@ -169,10 +171,10 @@ def _complain(error: MemctlError, *, is_json: bool) -> None:
     if not is_json:
         terminal.complain(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
         return
-    import msgspec
+    import json  # which is there even if the installation is incomplete
 
     data = {"code": error.kind_name, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}
-    text = msgspec.json.encode({"schema": 1, "kind": "error", "data": data}).decode(errors="replace")
+    text = json.dumps({"schema": 1, "kind": "error", "data": data}, ensure_ascii=False, separators=(",", ":"))
     terminal.complain(terminal.json(text, getattr(sys.stderr, "encoding", "") or "ascii"))
 
 

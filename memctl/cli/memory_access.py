@@ -50,7 +50,7 @@ def memory(ctx: click.Context) -> Memory:
     if ctx.info_name in _WARN_IF_UNTRUSTED and not opened.is_trusted:
         opened.remarks.append(f"these records are from a clone that is not trusted (`{trust.COMMAND}` trusts it)")
 
-    if ctx.info_name not in _READS:
+    if ctx.info_name not in (*_READS, "status"):
         _announce_locks(ctx)
     ctx.call_on_close(opened.repository.close)
     ctx.call_on_close(lambda: output.note(*opened.remarks))

@@ -29,9 +29,9 @@ _SHOWN = 3  # pieces of others' work to name
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
     """Show what to work on next: unblocked work, best first.
 
-    Issues and states are work. The order: what you are working on or were assigned; critical issues; what continues the
-    work of the last day; then importance, severity, and how much other work waits for it. Work that others own, work on
-    or were assigned is left out. MEMCTL_AGENT says who you are.
+    Issues and states are work. The order: what you are working on or were assigned; critical issues; what nobody has
+    begun; what continues the work of the last day; then importance, severity, and how much other work waits for it.
+    Work that others own, work on or were assigned is left out. MEMCTL_AGENT says who you are.
     """
     memory, snapshot = memory_access.read(ctx, at)
     found = next_work.choose(memory, snapshot, limit, is_now=at is None)

@@ -142,9 +142,8 @@ def _command(
         run(click.get_current_context(), given)
 
     function: Callable[..., Any] = writing(callback)
-    made = Command(name, callback=function, help=text, examples=examples)
-    made.params = [*params, *reversed(getattr(function, "__click_params__", []))]
-    return made
+    params = [*params, *reversed(getattr(function, "__click_params__", []))]
+    return Command(name, callback=function, params=params, help=text, examples=examples)
 
 
 def _options(kind: PageKind, *names: str) -> list[click.Parameter]:

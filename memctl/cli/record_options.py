@@ -59,7 +59,11 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             help="The section that it belongs to, such as 2.1, or its name.",
         ),
         click.Option(
-            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="A file that it is about. Repeatable."
+            ["--code", "code_refs"],
+            multiple=True,
+            type=click.Path(),
+            metavar="PATH[:LINE]",
+            help="A file that it is about. Repeatable.",
         ),
         click.Option(["--expires", "expires_at"], metavar="TIME", help="When it expires: a date, or 90d from now."),
         click.Option(["--timestamp"], metavar="TIME", help="When it happened."),

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from memctl.write.create import Draft
 
 
-def read(source: str) -> str:
-    """Return the text of a file, or of standard input for `-`; raises MemctlError if it can't be read as UTF-8."""
+def read(source: str, errors: str = "strict") -> str:
+    """Return the text of a file, or of standard input for `-`; raises MemctlError if it can't be read.
+
+    With `errors` as "strict" that is so for a text that is not UTF-8, too; other values are those of `bytes.decode`.
+    """
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        return frontmatter.clean_newlines(data.decode())
+        return frontmatter.clean_newlines(data.decode(errors=errors))
     except OSError as error:
         raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
     except UnicodeDecodeError as error:
@@ -52,7 +55,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     """
     import msgspec
 
-    from memctl.exchange.jsonl import draft_of
+    from memctl.exchange import markdown
     from memctl.record.errors import FrontMatterError
 
     text = read(source)
@@ -62,7 +65,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
         try:
             given = msgspec.json.decode(text, type=dict[str, Any])
             given.pop("path", None)  # an export has a path, which belongs to the exported record
-            return draft_of(given, kind), []
+            return markdown.draft_of_values(given, kind)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise MemctlError(f"{source} is not a JSON object: {error}") from None
     values: dict[str, Any] = {}
@@ -72,29 +75,13 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
         except FrontMatterError as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
     values.pop("path", None)
-    _refuse_template(source, text)
-    from memctl.exchange import markdown
-
+    if headings.is_unfilled(text):
+        hint = "write the title and a text under the headings, or give the fields as options"
+        raise MemctlError(f"{source} is a template that nobody has filled in", hint, USAGE)
     return markdown.draft_of(text, kind, values)
 
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-
-
-_BLANK = re.compile(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # a comment or a stand-in of a template
-
-
-def _refuse_template(source: str, text: str) -> None:
-    """Raise MemctlError if a text has headings and, but for comments and `{stand-ins}`, nothing under them."""
-    title, body = headings.take_title(text)
-    parts = headings.split(body)
-    is_empty = len(parts) > 1 and not any(_BLANK.sub("", part.body) for part in parts)
-    if is_empty or (title and not _BLANK.sub("", title)):
-        raise MemctlError(
-            f"{source} is a template that nobody has filled in",
-            "write the title and a text under the headings, or give the fields as options",
-            USAGE,
-        )
 
 
 class EditedPage(NamedTuple):

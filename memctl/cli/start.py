@@ -43,14 +43,14 @@ class Start:
         while rest[:1] == ["-C"] and rest[1:]:
             self.folder, rest = Path(rest[1]), rest[2:]
         if rest and not rest[0].startswith("-") and rest[0] not in _NOT_ASKING and _WITHOUT.isdisjoint(rest):
-            self._ask()
+            self._ask(settings=rest[0] == "status")
 
-    def _ask(self) -> None:
+    def _ask(self, *, settings: bool) -> None:
         """Start Git's comparison of the memory's files with HEAD."""
         from memctl.store import place
 
         with suppress(MemctlError, OSError):  # the command meets the same error and reports it
-            self.asked = place.ask(self.folder)
+            self.asked = place.ask(self.folder, settings=settings)
 
     def work_in(self, folder: Path | None) -> None:
         """Set the command's folder: the one of option -C, else MEMCTL_DIR or the current one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -14,15 +14,17 @@ from memctl.cli import memory_access, output, status_figures
 from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
-from memctl.git import history, hook_commits, locks, trust
+from memctl.git import hook_commits, locks, trust
 from memctl.git.status import StatusProcess
-from memctl.pages import freshness
+from memctl.pages import MANY_RECORDS
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, commit_message, entry_state, files, journal, settings
+from memctl.store import batches, files, place, settings
 from memctl.store.memory import Memory
-from memctl.text import timestamps
 from memctl.text.phrases import quantity, some
+
+if TYPE_CHECKING:
+    from memctl.git.history import Commit
 
 _FEW_PAGES = 3  # stale pages to name
 
@@ -45,7 +47,8 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     (--no-commit), or for a merge or rebase under way, do not count.
     """
     memory = memory_access.memory(ctx)
-    asked = memory.asked = memory.ask() if at is None else None  # used below, and to read the memory
+    asked = memory.asked = memory.ask(settings=True) if at is None else None  # used below, and to read the memory
+    memory.repository.traced = asked.settings if asked else None
     snapshot = memory_access.snapshot(memory, at)
     data = _data(memory, snapshot, at, asked)
     if as_json:
@@ -61,10 +64,8 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         "project": memory.config.project,
         "folder": str(memory.folder),
         "last_change": _last_change(memory, snapshot, at),
-        "records_since_overview": freshness.records_since_overview(snapshot),
-        "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
     }
-    data |= status_figures.of(memory, snapshot)
+    data |= status_figures.of(memory, snapshot, is_now=at is None)
     if asked is not None:
         repository = memory.repository
         data["at_work"] = status_figures.at_work(memory)
@@ -73,22 +74,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         with suppress(hook_commits.UnknownValue):
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
         data["fault_of_settings"] = "; ".join(f"{one.message}; {one.hint}" for one in faults) or None
-        waiting = entry_state.open_entries(memory)
-        overdue = entry_state.overdue(memory, waiting)
-        data["pending"] = [
-            {
-                "stage": e.stage,
-                "op": e.change.op,
-                "title": e.change.title,
-                "ids": list(e.change.ids),
-                "why": entry_state.reason(memory, e) or None,
-                "undone": e.undone,
-                "overdue": e in overdue,
-                "since": timestamps.from_epoch(int(e.began)),
-            }
-            for e in waiting
-        ]
-        covered = {path for entry in waiting for path in entry.change.paths}
+        data["pending"], covered = _pending(memory) if memory_access.has_pending(memory) else ([], set())
         rest = [path for path in _differing(memory, asked) if path not in covered]
         untracked = [path[len(memory.prefix) + 1 :] for path in asked.differing()]
         rest += files.leftovers(memory.folder, untracked)
@@ -104,8 +90,31 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         found = locks.existing(repository.git_dir, repository.common_dir, repository.branch()[0])
         data["locks"] = ["; ".join(locks.describe(lock)) for lock in found]
         data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
-        data["upstream"] = _upstream(memory, asked)
+        data["upstream"] = _upstream(memory, snapshot, asked)
     return data
+
+
+def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
+    """Return the pending changes, and the paths of their files."""
+    from memctl.store import entry_state  # mostly none is pending
+    from memctl.text import timestamps
+
+    waiting = entry_state.open_entries(memory)
+    overdue = entry_state.overdue(memory, waiting)
+    found = [
+        {
+            "stage": e.stage,
+            "op": e.change.op,
+            "title": e.change.title,
+            "ids": list(e.change.ids),
+            "why": entry_state.reason(memory, e) or None,
+            "undone": e.undone,
+            "overdue": e in overdue,
+            "since": timestamps.from_epoch(int(e.began)),
+        }
+        for e in waiting
+    ]
+    return found, {path for entry in waiting for path in entry.change.paths}
 
 
 def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
@@ -128,7 +137,7 @@ def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
 def _interrupted(memory: Memory) -> list[str]:
     """Return, in words, the operations that were begun and not finished; modules are imported only if there may be
     one."""
-    places = memory.private / journal.STEPS, memory.repository.private / journal.MOVE
+    places = memory.private / place.STEPS, memory.repository.private / place.MOVE
     if not any(map(os.path.lexists, places)):
         return []
     from memctl.write import checkout_log, two_phase
@@ -151,7 +160,9 @@ def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str
     return data
 
 
-def _change_data(commit: history.Commit) -> dict[str, Any]:
+def _change_data(commit: Commit) -> dict[str, Any]:
+    from memctl.store import commit_message  # the answer is mostly cached
+
     return {
         "commit": commit.commit,
         "date": commit.date,
@@ -160,11 +171,26 @@ def _change_data(commit: history.Commit) -> dict[str, Any]:
     }
 
 
-def _upstream(memory: Memory, asked: StatusProcess) -> dict[str, Any] | None:
-    """Return the branch that HEAD follows, as last fetched; how far away it is, Git counts only if it is elsewhere."""
+def _upstream(memory: Memory, snapshot: Snapshot, asked: StatusProcess) -> dict[str, Any] | None:
+    """Return the branch that HEAD follows, as last fetched, and how far away it is.
+
+    Git counts that only if it is elsewhere, and once for a pair of commits.
+    """
     name, is_level = asked.upstream()
-    found = (name, 0, 0) if is_level else history.distance(memory.repository) if name else None
-    return dict(zip(("name", "ahead", "behind"), found, strict=True)) if found else None
+    if not name or is_level:
+        return {"name": name, "ahead": 0, "behind": 0} if name else None
+    there = memory.repository.tip(f"refs/remotes/{name}")  # "" for a branch of this clone
+    key = f"distance: {asked.commit()} {there}".encode()
+    if there and (kept := snapshot.catalogue.recall(key)) is not None:
+        ahead, behind = msgspec.json.decode(kept, type=tuple[int, int])
+        return {"name": name, "ahead": ahead, "behind": behind}
+    from memctl.git import history
+
+    if (found := history.distance(memory.repository)) is None:
+        return None
+    if there:
+        snapshot.catalogue.keep(key, msgspec.json.encode(found[1:]))
+    return dict(zip(("name", "ahead", "behind"), found, strict=True))
 
 
 def _print(data: dict[str, Any], bars: Bars) -> None:
@@ -189,7 +215,7 @@ def _wrong(data: dict[str, Any]) -> Iterator[str]:
         yield f"{identifier} is the id of {len(found)} records: {', '.join(found)}"
     if stale := data["stale_pages"]:
         yield _stale_line(stale)
-    if (number := data["records_since_overview"]) >= freshness.MANY_RECORDS:
+    if (number := data["records_since_overview"]) >= MANY_RECORDS:
         yield f"{number:,} records since §1.0 was last written or reviewed: `memctl review §1.0`, once it is right"
     for entry in data.get("pending", ()):
         late = f" since {entry['since']}" if entry["overdue"] else ""

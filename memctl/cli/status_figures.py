@@ -6,25 +6,28 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
 
 from memctl.cli import output, terminal
 from memctl.errors import MemctlError
+from memctl.git.status import marks
 from memctl.record.kinds import KINDS, SESSIONS, SEVERITIES
-from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
+
+if TYPE_CHECKING:
+    from memctl.record.pages import Page
 
 SEVERITY_COLOURS = {"critical": "red", "high": "yellow", "medium": "cyan", "low": "white"}
 _PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # least percentage, colour
 _AGENTS = 5  # agents to name
 # Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
-_FIGURES = b"figures of records"  # the key under which they are cached
+_FIGURES, _OF_PAGES = b"figures of records 2", b"figures of pages"  # the keys under which they are cached
 
 
 class Bars(NamedTuple):
@@ -53,14 +56,17 @@ class Bars(NamedTuple):
         return text if len(text) <= width else f"{text[: max(width - 3, 1)]}..."
 
 
-def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
-    """Return the figures of a snapshot as `memctl status --json` prints them."""
+def of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, Any]:
+    """Return the figures of a snapshot, which is of now or of a revision, as `memctl status --json` prints them."""
     found = _of_records(memory, snapshot)
+    pages = (_cached_pages(memory, snapshot) if is_now else None) or _of_pages(memory, snapshot, is_now=is_now)
     return {
+        "records_since_overview": pages.records_since_overview,
+        "stale_pages": pages.stale,
         "records": found.records,
         "duplicate_ids": found.duplicates,
-        "completion": snapshot.outline.percentage,
-        "sections": [_section(snapshot, page) for page in snapshot.outline.sections],
+        "completion": pages.completion,
+        "sections": pages.sections,
         "open_issues": found.severities,
         "work": found.work,
         "last_session": _last_session(snapshot),
@@ -69,6 +75,70 @@ def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
             "budget": memory.config.rehydrate_budget,
         },
     }
+
+
+class PageFigures(msgspec.Struct, frozen=True):
+    """Numbers about the pages of a snapshot, which the cache holds until a record, a page or a reviewed file changes.
+
+    `paths` are the pages' files below `.memory/`: the project's, then all those in `folders`; `reviewed` are the files
+    of the repository that pages were reviewed with. `mark` is a stamp of all these files and of Git's index.
+    """
+
+    mark: bytes
+    folders: list[str]
+    paths: list[str]
+    reviewed: list[str]
+    completion: int | None
+    sections: list[dict[str, Any]]
+    stale: list[dict[str, Any]]
+    records_since_overview: int
+
+
+def _cached_pages(memory: Memory, snapshot: Snapshot) -> PageFigures | None:
+    """Return the cached figures of the pages; None if there are none, or a file has changed since."""
+    if (stored := snapshot.catalogue.recall(_OF_PAGES)) is None:
+        return None
+    kept = msgspec.msgpack.decode(stored, type=PageFigures)
+    is_same = kept.paths[1:] == _listed(snapshot, kept.folders) and kept.mark == _mark(
+        memory, kept.paths, kept.reviewed
+    )
+    return kept if is_same else None
+
+
+def _listed(snapshot: Snapshot, folders: list[str]) -> list[str]:
+    return [name for folder in folders for name in snapshot.names(folder)]
+
+
+def _mark(memory: Memory, paths: list[str], reviewed: list[str]) -> bytes:
+    repository = memory.repository
+    files = [*(memory.folder / path for path in paths), *(repository.top / path for path in reviewed)]
+    return marks([repository.git_dir / "index", *files])
+
+
+def _of_pages(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> PageFigures:
+    """Return the figures of the pages of a snapshot, and cache those of now."""
+    from memctl.pages import freshness
+    from memctl.record import pages
+
+    folders = [pages.SECTION.folder, pages.DETAIL.folder]
+    paths = [pages.PROJECT_PATH, *_listed(snapshot, folders)]
+    before = _mark(memory, paths, []) if is_now else b""
+    outline = snapshot.outline
+    reviewed = sorted({path for page in outline.pages for path in page.stamps})
+    mark = _mark(memory, paths, reviewed) if before else b""
+    found = PageFigures(
+        mark,
+        folders,
+        paths,
+        reviewed,
+        outline.percentage,
+        [_section(snapshot, page) for page in outline.sections],
+        [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
+        freshness.records_since_overview(snapshot),
+    )
+    if mark and not outline.faults:
+        snapshot.catalogue.keep(_OF_PAGES, msgspec.msgpack.encode(found))
+    return found
 
 
 def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
@@ -109,9 +179,9 @@ class RecordFigures(msgspec.Struct, frozen=True):
     """Numbers about the records of a snapshot, which the cache holds until a record changes.
 
     `records` is the number of records by type and status, `severities` the number of open issues by severity, and
-    `work` the number of ready, blocked and begun pieces of work. `duplicates` maps each id that several records have to
-    the memory_ids of these. `size` is the sum of open records in bytes, from which the tokens of a pack are estimated,
-    since counting them is slow.
+    `work` the number of pieces of open work that are ready, blocked, `in_parts` (their parts come first), and begun.
+    `duplicates` maps each id that several records have to the memory_ids of these. `size` is the sum of open records in
+    bytes, from which the tokens of a pack are estimated, since counting them is slow.
     """
 
     records: dict[str, dict[str, int]]
@@ -142,7 +212,8 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> RecordFigures:
         if memory_type == "issue" and severity in severities and status not in closed:
             severities[severity] += number
     twins = {name: [one.memory_id for one in catalogue.with_id(name)] for name in catalogue.shared_ids()}
-    numbers = {"ready": len(work.ready), "blocked": len(work.blocked), "begun": begun}
+    ready, blocked = len(work.ready), len(work.blocked)
+    numbers = {"ready": ready, "blocked": blocked, "in_parts": len(work.all) - ready - blocked, "begun": begun}
     found = RecordFigures(counts, twins, severities, numbers, size)
     catalogue.keep(_FIGURES, msgspec.msgpack.encode(found))
     return found
@@ -180,7 +251,9 @@ def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
         worst = data["open_issues"].items()
         yield "issues", ", ".join(_severe(f"{number:,} {name}", name) for name, number in worst if number)
     if any((work := data["work"]).values()):
-        yield "work", f"{work['ready']:,} ready, {work['blocked']:,} blocked, {work['begun']:,} begun: `memctl next`"
+        parts = f"{work['in_parts']:,} in parts that are open, " if work["in_parts"] else ""
+        numbers = f"{work['ready']:,} ready, {work['blocked']:,} blocked, {parts}{work['begun']:,} begun"
+        yield "work", f"{numbers}: `memctl next`"
     if agents := data.get("at_work"):
         named = [one["agent"] + (f" ({one['task']})" if one["task"] else "") for one in agents[:_AGENTS]]
         more = f" and {len(agents) - _AGENTS:,} more" if len(agents) > _AGENTS else ""

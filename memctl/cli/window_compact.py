@@ -17,7 +17,7 @@ from memctl.window import CASCADE, KEPT_TURNS, STRATEGIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
-    from memctl.window import EvictionResult, Opened, Reduction, SeenConversation, Step
+    from memctl.window import EvictionResult, Reduction, SeenConversation, Step
 
 
 _BOLD = 0.5  # the share of a context from which compacting it is too much; rules.md#compaction
@@ -82,21 +82,21 @@ def compact_command(
 
     memory = memory_access.memory_if_any(ctx)
     seen = messages.read(source, memory, **to)
-    opened, counter = seen.opened, seen.counter
+    counter = seen.counter
     if free is not None:
-        target = max(opened.conversation.tokens - free, 0)
+        target = max(seen.conversation.tokens - free, 0)
     elif target is None:
         target = _target(seen, to["model"], window, memory)
     provider = material.provider_if_any(memory, no_llm=no_llm)
     engine = CompressionEngine(counter, provider=provider, kept_turns=keep_turns)
     merge = engine.model.merge_texts if engine.model else None
     evictor = messages.evictor(policy, counter, memory, merge=merge)
-    found = cascade.reduce(opened.conversation, target, engine, evictor, STRATEGIES[strategy])
+    found = cascade.reduce(seen.conversation, target, engine, evictor, STRATEGIES[strategy])
     messages.write(found.conversation.given, to["target_file"])
     if to["as_json"]:
-        output.json("compaction", _data(opened, found, counter))
+        output.json("compaction", _data(seen, found, counter))
     else:
-        _report(opened, found, counter)
+        _report(seen, found, counter)
     ctx.exit(OK if found.cascade.is_reached and not found.missed else REFUSED)
 
 
@@ -107,13 +107,13 @@ def _target(seen: SeenConversation, model: str | None, window: int | None, memor
     _, usable = window_limit.settings(None, memory)
     limit = window_limit.of_conversation(seen, usable, memory, model=model, window=window)
     window_limit.warn_of(limit)
-    transcript = seen.opened.transcript
-    frame = max(transcript.reported - seen.opened.conversation.tokens, 0) if transcript else 0
+    transcript = seen.transcript
+    frame = max(transcript.reported - seen.conversation.tokens, 0) if transcript else 0
     return max(int(model_windows.TARGET * limit.usable) - frame, 1)
 
 
-def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
-    before, after = opened.conversation.tokens, found.conversation.tokens
+def _data(seen: SeenConversation, found: Reduction, counter: Counter) -> dict[str, Any]:
+    before, after = seen.conversation.tokens, found.conversation.tokens
     return {
         "reached": found.cascade.is_reached,
         "model": counter.family.name,
@@ -126,7 +126,7 @@ def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
         "lost": [msgspec.to_builtins(one) for one in found.lost],
         "checked": len(found.listed),
         "missing": [msgspec.to_builtins(one) for one in found.missed],
-        **messages.rest(opened),
+        **messages.rest(seen),
     }
 
 
@@ -137,8 +137,8 @@ def _step_data(step: Step) -> dict[str, Any]:
     return data
 
 
-def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
-    before, after = opened.conversation.tokens, found.conversation.tokens
+def _report(seen: SeenConversation, found: Reduction, counter: Counter) -> None:
+    before, after = seen.conversation.tokens, found.conversation.tokens
     share = f" ({1 - after / before:.0%} less)" if before else ""
     output.note(f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; {found.cascade.target:,} wanted")
     for step in found.cascade.steps:
@@ -152,7 +152,7 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
         output.note(f"missing: {entry.kind} {entry.text[:80]!r}")
     if found.listed and not found.missed:
         output.note(f"checked by an independent list: all {len(found.listed):,} of its things are there")
-    messages.tell_rest(opened)
+    messages.tell_rest(seen)
     if after < before * (1 - _BOLD):
         output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, or compacting earlier, keeps more")
     if not found.cascade.is_reached:
@@ -206,22 +206,22 @@ def evict_command(
         raise MemctlError("the number of tokens to free is missing", "give either --free or --target", USAGE)
     memory = memory_access.memory_if_any(ctx)
     seen = messages.read(source, memory, **to)
-    opened, counter = seen.opened, seen.counter
-    conversation = opened.conversation
+    counter = seen.counter
+    conversation = seen.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))
     engine = messages.evictor(policy, counter, memory, placeholder_max_tokens=placeholder)
     given, result = engine.evict_from(conversation, need, task=task)
     messages.write(given, to["target_file"])
-    data = _evict_data(opened, result, counter)
+    data = _evict_data(seen, result, counter)
     if to["as_json"]:
         output.json("eviction", data)
     else:
-        _evict_report(opened, result, data)
+        _evict_report(seen, result, data)
     ctx.exit(OK if result.is_reached else REFUSED)
 
 
-def _evict_data(opened: Opened, result: EvictionResult, counter: Counter) -> dict[str, Any]:
-    conversation = opened.conversation
+def _evict_data(seen: SeenConversation, result: EvictionResult, counter: Counter) -> dict[str, Any]:
+    conversation = seen.conversation
     return {
         "reached": result.is_reached,
         "policy": result.policy_used.value,
@@ -235,11 +235,11 @@ def _evict_data(opened: Opened, result: EvictionResult, counter: Counter) -> dic
         "evicted": [msgspec.to_builtins(one) for one in result.evictions],
         "kept": [msgspec.to_builtins(one) for one in result.kept],
         "held": result.held,
-        **messages.rest(opened),
+        **messages.rest(seen),
     }
 
 
-def _evict_report(opened: Opened, result: EvictionResult, data: dict[str, Any]) -> None:
+def _evict_report(seen: SeenConversation, result: EvictionResult, data: dict[str, Any]) -> None:
     number = len(result.evictions)
     output.note(
         f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens of {data['model']}: "
@@ -251,7 +251,7 @@ def _evict_report(opened: Opened, result: EvictionResult, data: dict[str, Any]) 
         output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (worth {one.score:.2f})")
     if number > 12:
         output.note(f"  and {number - 12:,} more: --json lists all")
-    messages.tell_rest(opened)
+    messages.tell_rest(seen)
     if not result.is_reached:
         output.note(
             f"the target is out of reach by {result.target_free_tokens - result.tokens_freed:,} tokens; not evictable:"

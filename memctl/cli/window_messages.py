@@ -21,7 +21,7 @@ from memctl.window import POLICIES
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.transcript.window import Window
-    from memctl.window import EvictionEngine, Opened, SeenConversation
+    from memctl.window import EvictionEngine, SeenConversation
 
 
 # What both commands that make a conversation smaller are given.
@@ -101,16 +101,16 @@ def write(given: Any, target_file: str | None) -> None:
         named_file.write(Path(target_file), text + "\n")
 
 
-def rest(opened: Opened) -> dict[str, Any]:
+def rest(seen: SeenConversation) -> dict[str, Any]:
     """Return which parts of an opened file are neither counted nor written, for a JSON report.
 
     `uncounted` are parts that the conversation does not count, `left_out` counts those that a transcript leaves out,
     and `broken_lines` counts unreadable lines.
     """
     return {
-        "uncounted": opened.conversation.uncounted,
-        "left_out": opened.transcript.left_out if opened.transcript else 0,
-        "broken_lines": broken_in(opened.transcript),
+        "uncounted": seen.conversation.uncounted,
+        "left_out": seen.transcript.left_out if seen.transcript else 0,
+        "broken_lines": broken_in(seen.transcript),
     }
 
 
@@ -129,9 +129,9 @@ def tell_broken(number: int, name: str = "") -> None:
         output.note(f"warning: {quantity(number, 'line')}{of} can't be read")
 
 
-def tell_rest(opened: Opened) -> None:
+def tell_rest(seen: SeenConversation) -> None:
     """Print on stderr which parts of a file are neither counted nor written."""
-    found = rest(opened)
+    found = rest(seen)
     if found["uncounted"]:
         shown = ", ".join(f"{name} ({count})" for name, count in sorted(found["uncounted"].items()))
         output.note(f"not counted, since it has no text: {shown}")

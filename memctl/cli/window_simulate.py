@@ -71,7 +71,7 @@ def simulate_command(
         loaded = reading.load(found, source, whole=True)
     counter = token_counter.counter_for(model, loaded.model, memory_access.memory_if_any(ctx))
     broken = messages.broken_in(loaded.transcript)
-    simulation = Simulation(loaded.parse(counter).conversation.blocks, counter)
+    simulation = Simulation(loaded.parse(counter).blocks, counter)
     if not simulation.curve:
         raise MemctlError(f"{source} has no answer of a model", "give a transcript with answers of a model")
     replays = [simulation.replay(policy, budget, trigger=trigger, target=target) for policy in policies]

@@ -107,7 +107,7 @@ class WindowSource:
     def warn(self, seen: SeenConversation, limit: Limit) -> None:
         """Warn that a window's size is uncertain, and about parts of the file that were not read."""
         window_limit.warn_of(limit)
-        messages.tell_rest(seen.opened)
+        messages.tell_rest(seen)
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
@@ -289,8 +289,8 @@ def _data(source: WindowSource, seen: SeenConversation, limit: Limit, found: Sta
         "largest_results": plain(found.largest),
         "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
         "suited_thresholds": plain(Thresholds.suited_to(limit.window)),
-        "not_counted": seen.opened.conversation.uncounted,
-        "broken_lines": messages.broken_in(seen.opened.transcript),
+        "not_counted": seen.conversation.uncounted,
+        "broken_lines": messages.broken_in(seen.transcript),
     }
 
 
@@ -332,8 +332,8 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         plain = msgspec.to_builtins
         data = {"file": output.name(source.file), "snapshot": plain(last), "alerts": plain(alerts)}
         data["begun"] = [{"turn": turn, **plain(alert)} for turn, alert in begun]
-        data["broken_lines"] = messages.broken_in(seen.opened.transcript)
-        data["performance"] = plain(performance.measure(seen.opened.transcript)) if seen.opened.transcript else None
+        data["broken_lines"] = messages.broken_in(seen.transcript)
+        data["performance"] = plain(performance.measure(seen.transcript)) if seen.transcript else None
         output.json("window_health", {**data, "watch": plain(_watched(last, alerts)), "trends": plain(trends)})
     else:
         output.text(output.name(source.file))
@@ -346,8 +346,8 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         if not alerts:
             output.text("\nnothing alarms")
         _print_past(begun, {alert.metric for alert in alerts})
-        if seen.opened.transcript:
-            print_performance(performance.measure(seen.opened.transcript))
+        if seen.transcript:
+            print_performance(performance.measure(seen.transcript))
     source.warn(seen, limit)
     ctx.exit(REFUSED if alerts else OK)
 

@@ -35,7 +35,7 @@ LEADS = {
     ),
     **dict.fromkeys(("remember", "memorize", "lesson"), "`memctl learn TITLE --lesson …` records what was learned"),
     **dict.fromkeys(("purge", "forget"), "`memctl delete ID` deletes a record, `memctl redact ID` a credential"),
-    "assign": "`memctl handoff create` gives work to another agent, `memctl own` shows who has which section",
+    "assign": "`memctl handoff --to AGENT` gives work to another agent, `memctl own` shows who has which section",
     "comment": "`memctl edit ID` opens the record in your editor",
     "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
     "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
@@ -64,6 +64,7 @@ OPTION_LEADS = {
 
 
 _MORE = lazy_regex(r"Got unexpected extra arguments? \((.*)\)")
+_NO_COMMAND = lazy_regex(r"No such command '([^']*)'")
 _NO_CHOICE = lazy_regex(r"'([^']*)' is not one of ")
 _SEARCHED = ("list", "log", "next", "status")  # what takes no words to look for
 
@@ -83,6 +84,9 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
         message = "Missing command." if isinstance(raised, click.exceptions.NoArgsIsHelpError) else message
         if names := raised.ctx.command.list_commands(raised.ctx) if path != "memctl" else []:
             hint = f"give one of {', '.join(names)}; {hint}"
+        if (wrong := _NO_COMMAND.match(message)) and any("--to" in one.opts for one in raised.ctx.command.params):
+            taker = "AGENT" if wrong[1] in LEADS else shlex.quote(wrong[1])
+            hint = f"`{path} --to {taker}` gives work to an agent; {hint}"
     if _MORE.match(message) and raised.ctx:
         hint = _of_more_words(raised.ctx, given) or hint
     if near := _near_choice(raised, message):

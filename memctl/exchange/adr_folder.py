@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -21,6 +22,7 @@ from memctl.exchange import adr_status, adr_text, row_import
 from memctl.exchange.adr_status import SUPERSEDED, LinkedDecision, Statement
 from memctl.exchange.adr_text import FORMS, KEY, AdrOrigin, Form, Head
 from memctl.exchange.relative_links import LinkRebase, restore
+from memctl.exchange.row_import import ImportResult, ImportTarget
 from memctl.git import history
 from memctl.git.history import Commit
 from memctl.record import frontmatter
@@ -28,13 +30,12 @@ from memctl.record import ids as record_ids
 from memctl.record.change import Change, Write
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.kinds import DECISION
-from memctl.record.parser import problems
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
-from memctl.text import timestamps
+from memctl.text import headings
 from memctl.text.credentials import describe, find, lines
 from memctl.text.phrases import quantity
 from memctl.write.create import Draft, complete_values, record_and_file
@@ -202,7 +203,9 @@ def _slug(record: Record) -> str:
     return name.removeprefix(record_ids.id_in_path(record.path) or "").strip("-") or record.id.lower()
 
 
-_TEMPLATE = re.compile(r"(?:adr[-_]?)?(?:\d+[-_])?(?:adr[-_]|madr[-_])?template\.md", re.IGNORECASE)
+_TEMPLATE = re.compile(
+    r"(?:adr[-_]?)?(?:\d+[-_])?(?:adr[-_]|madr[-_])?template(?:-minimal)?(?:-bare)?(?:-minimal)?\.md", re.IGNORECASE
+)
 
 
 class AdrFile(msgspec.Struct, frozen=True):
@@ -219,6 +222,11 @@ class AdrFile(msgspec.Struct, frozen=True):
     head: Head
     statement: Statement
 
+    @property
+    def reads_as_decision(self) -> bool:
+        """Whether the file states a status, or has at least two sections of a decision."""
+        return bool(self.head.status or self.origin.status) or adr_text.has_sections(self.body)
+
     def line_of(self, text: str) -> int:
         """Return the 1-based line of the file on which a text first occurs; 1 if it does not."""
         return self.text.count("\n", 0, max(self.text.find(text), 0)) + 1
@@ -233,63 +241,125 @@ class Edge(msgspec.Struct, frozen=True):
     by_new: bool
 
 
-class AdrImport(msgspec.Struct, frozen=True):
-    """The result of importing a folder: the Change to commit, and what happens to each file.
+class AdrImport(ImportResult, frozen=True):
+    """The result of importing a folder: what happens to each of its files.
 
-    `added` maps the files that are imported to the ids of their new decisions. `known` are files that were imported
-    before, and `changed` maps the files that differ from their decision to its id. `skipped` are names of files that
-    are not ADRs. `refused` and `notes` are messages, with file and line, on files that can't be imported and on values
-    that were guessed.
+    `added` maps the files that are imported to the ids of their new decisions, and `changed` those that differ from the
+    decision they once became to its id. `templates` and `skipped` are names of files that are no decisions.
     """
 
-    change: Change
-    added: dict[str, str]
-    known: list[str]
-    changed: dict[str, str]
-    skipped: list[str]
-    notes: list[str]
-    refused: list[str] = []
+    added: Mapping[str, str] = MappingProxyType({})
+    changed: Mapping[str, str] = MappingProxyType({})
+    templates: Sequence[str] = ()
+    skipped: Sequence[str] = ()
 
 
-def import_folder(
-    memory: Memory,
-    sequence: IdSequence,
-    snapshot: Snapshot,
-    folder: Path,
-    *,
-    allow_secret: bool = False,
-    is_strict: bool = False,
-) -> AdrImport:
+class AdrFolder(msgspec.Struct, frozen=True):
+    """The files of a folder: the decisions that could be read, in the order of their numbers, and `names` of these and
+    of those that could not; `refused` has a message with file and line on each of the latter.
+
+    `templates` and `skipped` are names of files that are no decisions.
+    """
+
+    names: Sequence[str]
+    decisions: Sequence[AdrFile]
+    refused: Sequence[str]
+    templates: Sequence[str]
+    skipped: Sequence[str]
+
+
+def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
+    """Return the files of a folder without hidden ones; raises MemctlError if it can't be read.
+
+    Decisions are files with a number in their name, and files of other names that read as a decision. With `links`,
+    relative links in the texts are rewritten so that they lead from the record to where they led before.
+    """
+    try:
+        present = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except OSError as error:
+        raise MemctlError(f"{folder} can't be read: {error.strerror}", exit_code=USAGE) from None
+    names, templates, skipped, decisions, refused = [], [], [], [], []
+    for name in sorted(present, key=lambda name: (int(adr_text.number_of(name) or 10**15), name)):
+        is_numbered = adr_text.number_of(name) is not None
+        if _TEMPLATE.fullmatch(name):
+            templates.append(name)
+            continue
+        if not is_numbered and not adr_text.is_name(name):
+            skipped.append(name)
+            continue
+        try:
+            text = _text(folder, name)
+            content = adr_text.without_front_matter(text)
+            if headings.is_unfilled(content) and headings.is_stand_in(headings.take_title(content)[0]):
+                templates.append(name)
+                continue
+            item = _parse(folder, name, text, links)
+            if is_numbered or item.reads_as_decision:
+                decisions.append(item)
+                names.append(name)
+            else:
+                skipped.append(name)
+        except (FrontMatterError, InvalidRecord, OSError) as error:
+            (names if is_numbered else skipped).append(name)
+            refused += [_reason(name, error)] if is_numbered else []
+    return AdrFolder(names, decisions, refused, templates, sorted(skipped))
+
+
+def _text(folder: Path, name: str) -> str:
+    """Return the text of a file; raises InvalidRecord if it is no regular file, too large or not UTF-8."""
+    files.read(folder, name)
+    text = (folder / name).read_bytes().decode()
+    if "\0" in text:
+        raise FrontMatterError(text.count("\n", 0, text.index("\0")) + 1, "", "this line has a NUL character")
+    return text
+
+
+def _parse(folder: Path, name: str, text: str, links: LinkRebase | None) -> AdrFile:
+    """Return an ADR file that is read; raises FrontMatterError with the line."""
+    origin, body = adr_text.parse_file(name, text)
+    statement = adr_status.statement_of(origin, body)
+    if links is not None:
+        body, changed = links.rebase(name, folder, body)
+        origin = msgspec.structs.replace(origin, links=changed)
+    return AdrFile(name, text, origin, body, adr_text.head_of(origin), statement)
+
+
+def _reason(name: str, error: FrontMatterError | InvalidRecord | OSError) -> str:
+    """Return the message on a file that can't be read, with file and line."""
+    if isinstance(error, FrontMatterError):
+        return f"{name}:{error.line}: {error.message}"
+    return f"{name}:1: the file can't be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+
+
+def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     """Return the Change that adds the ADRs of a folder as decisions. Files that were imported before are left alone.
 
-    Raises MemctlError, naming files and lines, if no file can be imported; with `is_strict`, if any file can't.
+    Raises MemctlError, naming files and lines, if no file can be imported; if the import is strict, if any file can't.
     """
-    names, skipped = _listing(folder)
-    if not names:
+    links_in = LinkRebase(target.memory)
+    there_are = read_folder(folder, links_in)
+    if not there_are.names:
         raise MemctlError(
             f"{folder} has no architecture decision records",
             "their files have names such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
-    links_in = LinkRebase(memory)
-    found, wrong = _read(folder, names, links_in)
-    sound = []
-    for item in found:
-        faults = [*([] if allow_secret else _secrets(item)), *_faults(memory, item)]
+    wrong, found = list(there_are.refused), []
+    for item in there_are.decisions:
+        faults = [*([] if target.allow_secret else _secrets(item))] or _faults(target, item)
         wrong += faults
-        sound += [] if faults else [item]
-    if is_strict or not sound:
-        row_import.refuse(wrong, "correct the files")
-    found = sound
-    decisions = Decisions(snapshot, names)
+        found += [] if faults else [item]
+    row_import.refuse(wrong, "correct the files", is_strict=target.is_strict, is_some=bool(found))
+    names = there_are.names
+    decisions = Decisions(target.snapshot, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
     new = [item for item in found if item.file not in there]
     known = [item for item in found if item.file in there and _is_same(decisions, there[item.file], item)]
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.statement.status for i in new}
     fresh = {item.file for item in new}
     links = [e for e in _edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
-    added, writes = _records_of(memory, sequence, folder, new, links, there)
+    added, writes = _records_of(target.memory, target.sequence, folder, new, links, there)
     changes = _other_ends(there, decisions, {item.file for item in known}, links, added)
-    writes += [rewrite(snapshot, record, values) for record, values in changes]
+    writes += [rewrite(target.snapshot, record, values) for record, values in changes]
     return AdrImport(
         change=Change(
             op="import",
@@ -297,12 +367,13 @@ def import_folder(
             ids=(*added.values(), *(record.id for record, _ in changes)),
             writes=tuple(writes),
         ),
-        added=added,
         known=[item.file for item in known],
-        changed={i.file: there[i.file].id for i in found if i.file in there and i not in known},
-        skipped=skipped,
         notes=[note for item in new for note in _notes(item)] + links_in.notes,
         refused=wrong,
+        added=added,
+        changed={i.file: there[i.file].id for i in found if i.file in there and i not in known},
+        templates=there_are.templates,
+        skipped=there_are.skipped,
     )
 
 
@@ -350,7 +421,7 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft
     values: dict[str, Any] = {
         "title": item.head.title_text,
         "status": SUPERSEDED if before else item.statement.status,
-        "timestamp": timestamps.parse(item.head.at(item.head.date)) if item.head.date else commit and commit.date,
+        "timestamp": adr_text.moment_of(item.head.at(item.head.date))[0] or (commit and commit.date),
         "agent_id": adr_text.deciders(item.origin.head) or (commit and commit.author),
         KEY: msgspec.to_builtins(origin),
     }
@@ -361,20 +432,16 @@ def _memory_id(memory: Memory, item: AdrFile) -> str:
     return memory.imported_memory_id(f"adr\0{item.file}\0{item.origin.digest}")
 
 
-def _faults(memory: Memory, item: AdrFile) -> list[str]:
+def _faults(target: ImportTarget, item: AdrFile) -> list[str]:
     """Return what is wrong with a file's decision: an invalid value, or a text that an export would not reproduce."""
     draft = _draft(item, (), None)
-    values = complete_values(memory, draft) | {"memory_id": _memory_id(memory, item)}
-    values["id"] = record_ids.record_id(DECISION, values["timestamp"][:10], 1)
-    if faults := problems(values):
-        line = item.head.line(item.head.title)
-        return [f"{item.file}:{line}: {field}: {message}" for field, message in faults]
-    try:
-        _, write = record_and_file(memory, {name: value for name, value in values.items() if value != []}, draft)
-    except InvalidRecord as error:
-        line = item.line_of("\n" + "<" * 7) + 1 if "\n" + "<" * 7 in item.text else 1
-        return [f"{item.file}:{line}: {fault.message}" for fault in error.faults]
-    kept, body = frontmatter.read(write.text)
+    values = complete_values(target.memory, draft) | {"memory_id": _memory_id(target.memory, item)}
+    text, wrong = row_import.try_write(target, {name: value for name, value in values.items() if value != []}, draft)
+    if wrong:
+        conflict = "\n" + "<" * 7
+        line = item.line_of(conflict) + 1 if conflict in item.text else item.head.line(item.head.title)
+        return [f"{item.file}:{line}: {message}" for message in wrong]
+    kept, body = frontmatter.read(text)
     origin = adr_text.read_origin(kept)
     if origin is None or adr_text.file_text(origin, body) != item.text:
         return [f"{item.file}:1: an export could not write this file again without changing it"]
@@ -421,59 +488,6 @@ def _notes(item: AdrFile) -> list[str]:
         date = "the date of the file's first commit, or today, is used instead"
         notes.append(f"{item.file}:{line}: invalid date {item.head.invalid_date!r}; {date}")
     return notes
-
-
-def _listing(folder: Path) -> tuple[list[str], list[str]]:
-    """Return the names of a folder's ADRs and of its other files, without hidden ones.
-
-    ADRs with a number in the name come first, by number; then files of other names that read as a decision.
-    """
-    try:
-        names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    except OSError as error:
-        raise MemctlError(f"{folder} can't be read: {error.strerror}", exit_code=USAGE) from None
-    candidates = [name for name in names if not _TEMPLATE.fullmatch(name)]
-    numbers = {name: number for name in candidates if (number := adr_text.number_of(name))}
-    found = sorted(numbers, key=lambda name: (int(numbers[name]), name))
-    found += [name for name in candidates if name not in numbers and _reads_as_decision(folder, name)]
-    return found, [name for name in names if name not in found]
-
-
-def _reads_as_decision(folder: Path, name: str) -> bool:
-    """Return whether a file without a number states a status, or has at least two sections of a decision."""
-    if not adr_text.is_name(name):
-        return False
-    read, _ = _read(folder, [name])
-    item = read[0] if read else None
-    return item is not None and (bool(item.head.status or item.origin.status) or adr_text.has_sections(item.body))
-
-
-def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -> tuple[list[AdrFile], list[str]]:
-    """Return the ADRs that could be read, and a message with file and line for each that could not.
-
-    With `links`, relative links in the text are rewritten so that they lead from the record to where they led before.
-    """
-    found: list[AdrFile] = []
-    wrong: list[str] = []
-    for name in names:
-        try:
-            files.read(folder, name)  # refuses what is not a regular file, too large, or not UTF-8
-            text = (folder / name).read_bytes().decode()
-            if "\0" in text:
-                raise FrontMatterError(text.count("\n", 0, text.index("\0")) + 1, "", "this line has a NUL character")
-            origin, body = adr_text.parse_file(name, text)
-            statement = adr_status.statement_of(origin, body)
-            if links is not None:
-                body, changed = links.rebase(name, folder, body)
-                origin = msgspec.structs.replace(origin, links=changed)
-            found.append(AdrFile(name, text, origin, body, adr_text.head_of(origin), statement))
-        except FrontMatterError as error:
-            wrong.append(f"{name}:{error.line}: {error.message}")
-        except InvalidRecord as error:
-            wrong.append(str(error))
-        except OSError as error:
-            wrong.append(f"{name}:1: the file can't be read: {error.strerror}")
-    return found, wrong
 
 
 def _secrets(found: AdrFile) -> list[str]:

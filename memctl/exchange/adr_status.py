@@ -11,7 +11,7 @@ from memctl.exchange import adr_text
 from memctl.exchange.adr_text import STATUS_WORDS, AdrOrigin, Form, Head, Span, head_of, is_name, number_of
 from memctl.record import frontmatter
 from memctl.record.record import Record
-from memctl.text import headings, timestamps
+from memctl.text import headings
 
 SUPERSEDED = "superseded"
 UNSAID = "accepted"  # the status of a file that states none, as of new files of adr-tools
@@ -74,6 +74,12 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
         supersedes=tuple(target for is_by, target in relations if not is_by),
         unclear="" if status else text.strip(),
     )
+
+
+def status_of(text: str) -> tuple[str, bool]:
+    """Return the status of a decision that some words state, and whether they name one: `proposed` if they don't."""
+    status = _status(text)
+    return status or _UNKNOWN, bool(status)
 
 
 def _status_text(origin: AdrOrigin) -> str:
@@ -185,7 +191,7 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
     if " ".join(head.title_text.split()) != record.title:
         has_title = head.title[1] > head.title[0]
         changes.append((head.title, _quote(head, head.title, record.title) if has_title else f"# {record.title}\n\n"))
-    if head.date and timestamps.parse(head.at(head.date))[:10] != record.timestamp[:10]:
+    if head.date and adr_text.moment_of(head.at(head.date))[0][:10] != record.timestamp[:10]:
         changes.append((head.date, record.timestamp[:10]))
     return changes
 

@@ -31,7 +31,7 @@ STATUS = "status"  # the name of the section with the status, in small letters
 
 # Words for a status in ADR files, in small letters -> the status of a decision.
 STATUS_WORDS = {
-    **dict.fromkeys(("proposed", "proposal", "draft", "pending", "open"), "proposed"),
+    **dict.fromkeys(("proposed", "proposal", "draft", "pending", "open", "on hold", "deferred"), "proposed"),
     **dict.fromkeys(("accepted", "approved", "adopted", "agreed", "decided", "implemented"), "accepted"),
     **dict.fromkeys(("rejected", "declined"), "rejected"),
     **dict.fromkeys(("deprecated", "obsolete", "retired"), "deprecated"),
@@ -199,6 +199,22 @@ _LONGEST_NAMES = 200  # characters
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?")
 
 
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_DAY, _MONTH, _YEAR = r"(?P<day>\d\d?)", r"(?P<month>[A-Za-z]{3,9})\.?", r"(?P<year>\d{4})\b"
+_DATES = tuple(
+    re.compile(form)
+    for form in (
+        r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)\b",
+        rf"{_DAY}\.(?P<month>\d\d?)\.{_YEAR}",
+        rf"{_DAY}(?:st|nd|rd|th)?[ -]{_MONTH},?[ -]{_YEAR}",
+        rf"{_MONTH} {_DAY}(?:st|nd|rd|th)?,? {_YEAR}",
+    )
+)
+
+
 _NO_TITLE = "there is no title (a line `# Title`) above the first section; `memctl import FILE` reads other templates"
 
 
@@ -284,6 +300,13 @@ def prefix_of(file: str) -> str:
     """Return the text before the number in the name of an ADR file, such as "adr-" of `adr-012-cache.md`."""
     match = _FILE.fullmatch(file)
     return match[1] if match else ""
+
+
+def without_front_matter(text: str) -> str:
+    """Return the text of a file with LF line ends, without a byte order mark and front matter."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    front = _FRONT.match(text)
+    return text[front.end() :] if front else text
 
 
 def parse_file(file: str, text: str) -> tuple[AdrOrigin, str]:
@@ -429,12 +452,33 @@ def has_sections(text: str) -> bool:
 def _with_date(head: Head, span: Span | None) -> Head:
     if span is None:
         return head
-    found = _DATE.match(head.at(span))
-    try:
-        timestamps.parse(found[0] if found else "")
-    except ValueError:
+    _, length = moment_of(head.at(span))
+    if not length:
         return msgspec.structs.replace(head, invalid_date=head.at(span))
-    return msgspec.structs.replace(head, date=(span[0], span[0] + len(found[0] if found else "")))
+    return msgspec.structs.replace(head, date=(span[0], span[0] + length))
+
+
+def moment_of(text: str) -> tuple[str, int]:
+    """Return the time with which a text begins, in canonical form, and the length of its words; ("", 0) without one.
+
+    A date may be ISO 8601, `2024/03/05`, `5.3.2024`, `5 March 2024` or `Mar 5th, 2024`. `3/5/2024` is none, since its
+    month depends on the country.
+    """
+    found = _DATE.match(text)
+    words = found[0] if found else ""
+    if found is None and (found := next(filter(None, (form.match(text) for form in _DATES)), None)):
+        month = found["month"].casefold()
+        number = int(month) if month.isdigit() else _number_of_month(month)
+        words = f"{found['year']}-{number:02d}-{int(found['day']):02d}"
+    try:
+        return timestamps.parse(words), len(found[0]) if found else 0
+    except ValueError:
+        return "", 0
+
+
+def _number_of_month(word: str) -> int:
+    """Return the number of a month by its English name or the beginning of it; 0 if there is none."""
+    return next((number for number, name in enumerate(_MONTHS, start=1) if name.startswith(word)), 0)
 
 
 def _numbering(title: str, file: str) -> int:

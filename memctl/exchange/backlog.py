@@ -1,24 +1,29 @@
-"""Tasks of Backlog.md, one Markdown file each, read as the values of records."""
+"""Import of tasks of Backlog.md, one Markdown file each, with their ids and links."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from memctl.errors import USAGE, MemctlError
+from memctl.exchange.adr_text import moment_of
 from memctl.exchange.relative_links import LinkRebase
-from memctl.exchange.rows import SOURCE_ID
+from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
+from memctl.exchange.rows import SOURCE_ID, Item
 from memctl.record import strict_yaml
 from memctl.record.errors import FrontMatterError
 from memctl.record.parser import is_unsafe_path
 from memctl.record.record import TITLE_LIMIT
-from memctl.text import headings, timestamps
+from memctl.text import headings
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 
 _FOLDERS = ("tasks", "completed", "archive/tasks", "drafts")  # folders of a project that hold tasks
+_HINT = "name the folder with files such as `task-1 - x.md`"
 _STATUSES = {
     "in progress": "in-progress",
     **dict.fromkeys(("done", "completed"), "resolved"),
@@ -41,24 +46,32 @@ def files(folder: Path) -> list[Path]:
     places = [folder, *(folder / name for name in _FOLDERS), *(folder / "backlog" / name for name in _FOLDERS)]
     found = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
     if not found:
-        hint = "name the folder with files such as `task-1 - x.md`"
-        raise MemctlError(f"{folder} has no tasks of Backlog.md", hint, USAGE)
+        raise MemctlError(f"{folder} has no tasks of Backlog.md", _HINT, USAGE)
     return found
 
 
-def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """Yield the name of each task's file, and the values of its record or, as a text, why it can't be read.
+def import_backlog(target: ImportTarget, folder: Path) -> ImportResult:
+    """Return the result of importing a folder of Backlog.md; raises MemctlError if it has no tasks."""
+    links = LinkRebase(target.memory)
+    found = import_items(target, _tasks(files(folder), links), _HINT, canonical=canonical)
+    return msgspec.structs.replace(found, notes=[*found.notes, *links.notes])
+
+
+def _tasks(paths: Iterable[Path], links: LinkRebase) -> Iterator[Item]:
+    """Yield the tasks as items, with the names of their files.
 
     `links` rewrites relative links so that they lead from the record to where they led before.
     """
-    for path in files(folder):
+    for path in paths:
         try:
             values = _record(path.read_bytes().decode())
             values["body"] = links.rebase(path.name, path.parent, values.get("body", ""))[0]
             yield path.name, values
         except UnicodeDecodeError as error:
             yield path.name, f"this is not UTF-8 text (byte {error.start})"
-        except (OSError, FrontMatterError) as error:
+        except OSError as error:
+            yield path.name, f"the file can't be read: {error.strerror}"
+        except FrontMatterError as error:
             yield path.name, str(error)
 
 
@@ -85,7 +98,7 @@ def _record(text: str) -> dict[str, Any]:
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
         "status": _STATUSES.get(str(task.get("status") or "").lower(), "open"),
         "severity": next((s for s in _SEVERITIES if s == str(task.get("priority") or "").lower()), "medium"),
-        "timestamp": _timestamp(task.get("created_date")),
+        "timestamp": moment_of(str(task.get("created_date") or "").strip())[0] or None,
         "agent_id": next(iter([*_items(task, "reporter"), *assignees]), "").lstrip("@") or None,
         "tags": _tags(task),
         "code_refs": paths,
@@ -110,6 +123,8 @@ def canonical(identifier: str) -> str:
 
 def _items(task: Mapping[str, Any], name: str) -> list[str]:
     value = task.get(name)
+    if isinstance(value, str) and name in ("labels", "dependencies"):
+        value = value.split(",")
     items = value if isinstance(value, list) else [value] if value else []
     return [one_line(str(item)) for item in items if str(item or "").strip()]
 
@@ -118,14 +133,6 @@ def _tags(task: Mapping[str, Any]) -> list[str]:
     kind = str(task.get("type") or "")
     labels = [label.replace(",", " ") for label in _items(task, "labels")]
     return list(dict.fromkeys(filter(None, [kind, *labels])))
-
-
-def _timestamp(value: Any) -> str | None:
-    """Return a time of a task in the format of records; None if it can't be parsed."""
-    for text in (str(value or ""), str(value or "")[:10]):
-        if timestamps.is_moment(text.replace(" ", "T", 1)):
-            return text.replace(" ", "T", 1)
-    return None
 
 
 def _body(text: str, references: list[str]) -> str:

@@ -1,13 +1,15 @@
-"""Issues of beads, from its JSON Lines, read as the values of records."""
+"""Import of issues of beads, from its JSON Lines, with their ids and links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from memctl.exchange.rows import SOURCE_ID
+from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
+from memctl.exchange.rows import SOURCE_ID, Item, json_objects
+from memctl.record.errors import describe
 from memctl.record.record import TITLE_LIMIT
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
@@ -16,88 +18,131 @@ SEVERITIES = ("critical", "high", "medium", "low", "low")  # by priority, 0 to 4
 _STATUSES = {"in_progress": "in-progress", "hooked": "in-progress", "closed": "resolved"}
 _GONE = "tombstone"  # the status of an issue that was deleted
 _BLOCKS, _PARENT, _SUPERSEDES = "blocks", "parent-child", "supersedes"
+_EXTRA = ("priority", "assignee", "closed_at", "external_ref")  # kept in the front matter
 _PLAIN = ("closed",)  # reasons for closing that beads fills in itself
 
 
-def rows(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """Yield the place of each issue (`line 3 (bd-1)`), and the values of its record or the reason why it has none.
+class Dependency(msgspec.Struct):
+    """A link of an issue to another one; `type` is `blocks`, `parent-child` or another word."""
 
-    The reason is a text: it says why the issue can't be read.
-    """
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
+    depends_on_id: str
+    type: str | None = None
+
+
+class Comment(msgspec.Struct):
+    """A comment on an issue."""
+
+    author: str | None = ""
+    created_at: str | None = ""
+    text: str | None = ""
+
+
+class Issue(msgspec.Struct):
+    """A line of beads: the keys of an issue that an import reads."""
+
+    id: str | None = None
+    title: str | None = None
+    status: str | None = None
+    priority: int | None = None
+    issue_type: str | None = None
+    description: str | None = None
+    design: str | None = None
+    acceptance_criteria: str | None = None
+    notes: str | None = None
+    close_reason: str | None = None
+    created_at: str | None = None
+    created_by: str | None = None
+    owner: str | None = None
+    assignee: str | None = None
+    closed_at: str | None = None
+    external_ref: str | None = None
+    parent: str | None = None
+    labels: list[str] | None = None
+    comments: list[Comment | str] | None = None
+    dependencies: list[Dependency] | None = None
+
+
+def import_beads(target: ImportTarget, text: str) -> ImportResult:
+    """Return the result of importing issues of beads from JSON Lines, or from the JSON array of `bd list --json`."""
+    return import_items(target, _items(text), "name the issues of beads, such as .beads/issues.jsonl")
+
+
+def _items(text: str) -> Iterator[Item]:
+    """Yield the issues as items, with places such as `line 3 (bd-1)`; deleted issues are left out."""
+    for place, values in json_objects(text):
+        if isinstance(values, str):
+            yield place, f"this is not an issue of beads: {values}"
             continue
         try:
-            issue = msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.MsgspecError as error:
-            yield f"line {number}", f"this is not an issue of beads: {error}"
+            issue = msgspec.convert(values, Issue)
+        except msgspec.ValidationError as error:
+            yield place, f"this is not an issue of beads: {describe(error)}"
             continue
-        if not issue.get("id") or not str(issue.get("title") or "").strip():
-            yield f"line {number}", "this is not an issue of beads: `id` or `title` is missing"
-        elif issue.get("status") != _GONE:
-            yield f"line {number} ({issue['id']})", _record(issue)
+        if issue.status == _GONE:
+            continue
+        if not issue.id or not one_line(issue.title or ""):
+            yield place, "this is not an issue of beads: `id` or `title` is missing"
+        else:
+            yield f"{place} ({one_line(issue.id)})", _record(issue)
 
 
-def _record(issue: Mapping[str, Any]) -> dict[str, Any]:
-    kind = "decision" if issue.get("issue_type") == "decision" else "issue"
-    title = one_line(str(issue["title"]))
-    is_closed = issue.get("status") == "closed"
-    texts = {"Design": issue.get("design"), "Acceptance criteria": issue.get("acceptance_criteria")}
-    texts["Comments"] = "\n\n".join(_comment(one) for one in issue.get("comments") or ())
-    description = str(issue.get("description") or "")
+def _record(issue: Issue) -> dict[str, Any]:
+    kind = "decision" if issue.issue_type == "decision" else "issue"
+    title = one_line(issue.title or "")
+    texts = {"Design": issue.design, "Acceptance criteria": issue.acceptance_criteria}
+    texts["Comments"] = "\n\n".join(_comment(one) for one in issue.comments or ())
+    description = issue.description or ""
     if len(title) > TITLE_LIMIT:
         description = f"{title}\n\n{description}".strip()
-    content: dict[str, Any] = {"decision" if kind == "decision" else "description": description}
+    content = {"decision" if kind == "decision" else "description": description}
     if kind == "issue":
-        reason = str(issue.get("close_reason") or "").strip()
-        content |= {"investigation_status": issue.get("notes"), "resolution": reason * (reason.lower() not in _PLAIN)}
-    elif issue.get("notes"):
-        content["context"] = issue["notes"]
+        reason = (issue.close_reason or "").strip()
+        content["investigation_status"] = issue.notes or ""
+        content["resolution"] = reason * (reason.lower() not in _PLAIN)
+    else:
+        content["context"] = issue.notes or ""
     values: dict[str, Any] = {
         "memory_type": kind,
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
-        "timestamp": issue.get("created_at"),
-        "agent_id": one_line(str(issue.get("created_by") or issue.get("owner") or "")) or None,
+        "timestamp": issue.created_at,
+        "agent_id": one_line(issue.created_by or issue.owner or "") or None,
         "tags": _tags(issue),
-        "content": {name: str(text) for name, text in content.items() if text},
+        "content": {name: text for name, text in content.items() if text},
         "body": "".join(f"## {heading}\n\n{text}\n\n" for heading, text in texts.items() if text),
         **_links(issue),
         "extra": {
-            SOURCE_ID: str(issue["id"]),
-            **{name: issue[name] for name in ("priority", "assignee", "closed_at", "external_ref") if issue.get(name)},
+            SOURCE_ID: issue.id,
+            **{name: value for name in _EXTRA if (value := getattr(issue, name))},
         },
     }
     if kind == "issue":
-        priority = issue.get("priority")
-        values["severity"] = SEVERITIES[min(max(priority, 0), 4)] if isinstance(priority, int) else "medium"
-        values["status"] = _STATUSES.get(str(issue.get("status")), "open")
-    elif not is_closed:
+        values["severity"] = "medium" if issue.priority is None else SEVERITIES[min(max(issue.priority, 0), 4)]
+        values["status"] = _STATUSES.get(issue.status or "", "open")
+    elif issue.status != "closed":
         values["status"] = "proposed"
     return {name: value for name, value in values.items() if value not in (None, [], "", {})}
 
 
-def _tags(issue: Mapping[str, Any]) -> list[str]:
-    kind = str(issue.get("issue_type") or "")
-    found = [one_line(str(label)).replace(",", " ") for label in issue.get("labels") or ()]
+def _tags(issue: Issue) -> list[str]:
+    kind = issue.issue_type or ""
+    found = [one_line(label).replace(",", " ") for label in issue.labels or ()]
     return list(dict.fromkeys(filter(None, [kind if kind not in ("task", "decision") else "", *found])))
 
 
-def _comment(comment: Any) -> str:
-    if not isinstance(comment, Mapping):
-        return str(comment)
-    return f"**{comment.get('author', '')}, {comment.get('created_at', '')}**: {comment.get('text', '')}"
+def _comment(comment: Comment | str) -> str:
+    return comment if isinstance(comment, str) else f"**{comment.author}, {comment.created_at}**: {comment.text}"
 
 
-def _links(issue: Mapping[str, Any]) -> dict[str, Any]:
+def _links(issue: Issue) -> dict[str, Any]:
     """Return the links of an issue: dependencies of the type `blocks` block it, and all others but its parent are
     related."""
     found: dict[str, list[str]] = {"blocked_by": [], "relates_to": [], "supersedes": []}
-    parent = issue.get("parent")
-    for one in issue.get("dependencies") or ():
-        other, relation = str(one.get("depends_on_id") or ""), one.get("type")
-        if relation == _PARENT:
-            parent = parent or other
-        elif other:
-            is_decision = issue.get("issue_type") == "decision" and relation == _SUPERSEDES
-            found["blocked_by" if relation == _BLOCKS else "supersedes" if is_decision else "relates_to"].append(other)
+    parent = issue.parent
+    for one in issue.dependencies or ():
+        if one.type == _PARENT:
+            parent = parent or one.depends_on_id
+        elif one.depends_on_id:
+            is_decision = issue.issue_type == "decision" and one.type == _SUPERSEDES
+            relation = "blocked_by" if one.type == _BLOCKS else "supersedes" if is_decision else "relates_to"
+            found[relation].append(one.depends_on_id)
     return {**found, "parent": parent}

@@ -12,22 +12,22 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange import jsonl
-from memctl.exchange.row_import import ImportResult
+from memctl.exchange import adr_status, rows
+from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
 from memctl.exchange.rows import SOURCE_ID
 from memctl.record import content_fields, ids
-from memctl.record.kinds import KINDS, Kind
+from memctl.record.kinds import DECISION, KINDS, Kind
+from memctl.record.record import ORDER
 from memctl.record.snapshot import Snapshot
 from memctl.statements import labels, reader
 from memctl.statements.lines import role_of
 from memctl.statements.records import RecordValues, as_record
 from memctl.statements.statement import Statement, Unread
-from memctl.store.memory import Memory
-from memctl.store.sequence import Sequence as IdSequence
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.phrases import indefinite
 from memctl.text.similar import comparable
-from memctl.write.create import Draft
+from memctl.write.create import TASK_ID, Draft
 
 _SHOWN = 5  # places to name in one note
 # Label -> relation; `relates_to` replaces `supersedes` for types that are not superseded.
@@ -37,6 +37,8 @@ _RELATIONS = {
     "related to": "relates_to", "relates to": "relates_to", "see also": "relates_to",
 }  # fmt: skip
 _LINK = lazy_regex(rf"(?i)[\s*_#>-]*({'|'.join(_RELATIONS)})[*_]*:[*_]*\s(.+)")
+_JSON = lazy_regex(r"\s*(?:\Z|\{|\[\s*[\[{\]])")  # the beginning of JSON, or of nothing
+_SURROGATES = lazy_regex("[\ud800-\udfff]")  # bytes that are not UTF-8, as `read` decodes them
 _NAME = lazy_regex(r"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*")  # DEC-7, BUG-12, DEC-2025-11-04-001
 _UNTAKEN = {labels.NUMBER: "the id (memctl assigns its own)"}
 
@@ -55,7 +57,8 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         notes = [f"{_article(kind)} has no field for {names}"] if (names := _headings(unread)) else []
         notes += _hint_of_other_type(others, kind) if not title and "title" not in values else []
         given = {**({"title": title} if title else {}), **values, "body": body}
-        return jsonl.draft_of(given, kind), notes
+        draft, more = draft_of_values(given, kind)
+        return draft, [*notes, *more]
     taken, notes = _accepted(found, kind)
     lines = text.split("\n")
     other_lines = (Unread(one.line, one.end) for one in others if not own.line <= one.line <= own.end)
@@ -67,7 +70,8 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         for one in others[:_SHOWN]
     ]
     given = {"title": found.title, **taken, **values, "content": dict(found.content), "body": left}
-    return jsonl.draft_of(given, kind), notes
+    draft, more = draft_of_values(given, kind)
+    return draft, [*notes, *more]
 
 
 def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
@@ -77,9 +81,40 @@ def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str
     moment = values.get(labels.MOMENT)
     if moment is not None and not timestamps.is_moment(str(moment)):
         notes.append(f"invalid time {values.pop(labels.MOMENT)!r} is left out")
-    if "status" in values and values["status"] not in kind.statuses:
+    if kind is not DECISION and "status" in values and values["status"] not in kind.statuses:
         notes.append(f"unknown status {values.pop('status')!r} is left out; it may be {', '.join(kind.statuses)}")
     return values, notes
+
+
+def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[str]]:
+    """Return the draft of one record for the keys of a JSON object or a front matter, and notes on those that it has no
+    field for.
+
+    Raises MemctlError for a misspelt field and for a wrong value.
+    """
+    values, notes = _with_status(values, kind)
+    draft = rows.draft_of(values, kind)
+    own = (*ORDER, "author", TASK_ID, SOURCE_ID, rows.UNRESOLVED)
+    for name in values.keys() & draft.values.keys():
+        others = [one for one in KINDS.values() if name in one.defaults or name in (field.name for field in one.fields)]
+        if name not in own or (others and kind not in others):
+            whose = f" (that is a field of {' and '.join(map(_article, others))})" if others else ""
+            what = "it is left out" if name in ORDER else "it is kept as a key of your own"
+            notes.append(f"{_article(kind)} has no field {name!r}{whose}: {what}")
+            if name in ORDER:
+                del draft.values[name]
+    return draft, sorted(notes)
+
+
+def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any], list[str]]:
+    """Return values in which the words of other tools for the status of a decision are memctl's, and a note, in a list,
+    on words that nobody knows."""
+    stated = values.get("status")
+    if kind is not DECISION or not isinstance(stated, str) or stated in kind.statuses:
+        return dict(values), []
+    status, is_known = adr_status.status_of(stated)
+    notes = [] if is_known else [f"unknown status {stated!r}; recorded as {status}"]
+    return {**values, "status": status}, notes
 
 
 def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
@@ -137,15 +172,16 @@ def is_markdown(source: str, text: str) -> bool:
     """
     if source.lower().endswith((".md", ".markdown")):
         return True
-    return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")
+    return not source.lower().endswith((".json", ".jsonl")) and not _JSON.match(text)
 
 
-def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str) -> ImportResult:
+def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     """Return the result of adding all records that a text states under labels.
 
-    A statement is skipped if a record of its type and title exists. Raises MemctlError if the text states nothing, or,
-    naming lines, if any record can't be added.
+    A statement is skipped if a record of its type and title exists. Raises MemctlError if the text states nothing.
     """
+    if not text.isascii() and _SURROGATES.search(text):
+        raise MemctlError(f"{source} is not UTF-8 text", "save it as UTF-8")
     made = [(one, found) for one in reader.read(text) if (found := as_record(one))]
     if not made:
         raise MemctlError(
@@ -153,33 +189,34 @@ def import_text(memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: 
             "labels are `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` records it whole",
             USAGE,
         )
-    known = {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
-    links = _Links(snapshot, text, made)
-    lines = [""] * (text.count("\n") + 1 + len(made))
+    known = {(record.memory_type, comparable(record.title)): record.id for record in target.snapshot.records}
+    links = _Links(target.snapshot, text, made)
+    items: list[rows.Item] = []
     notes: list[str] = []
+    again: list[str] = []
     for one, found in made:
         if identifier := known.get((found.type, comparable(found.title))):
-            notes.append(f"line {one.line}: already imported: {identifier}")
+            again.append(identifier)
             continue
         values, untaken = _accepted(found, KINDS[found.type])
         notes += [f"line {one.line}: {note}" for note in untaken]
         notes += [
-            f"no field of a {found.type} fits: {_describe(more)}"
+            f"no field of {indefinite(found.type)} fits: {_describe(more)}"
             for more in one.more
             if more.name and found.type == one.kind and more.line not in links.lines
         ]
-        place = next(number for number in range(one.line - 1, len(lines)) if not lines[number])
         given = {"memory_type": found.type, "title": found.title, **values, "content": dict(found.content)}
-        given |= links.of(one, found)
-        lines[place] = msgspec.json.encode(given).decode()
+        given, unknown = _with_status(given | links.of(one, found), KINDS[found.type])
+        notes += [f"line {one.line}: {note}" for note in unknown]
+        items.append((f"line {one.line}", given))
     taken = {number for one, _ in made for number in range(one.line, one.end + 1)} | links.lines
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
     if rest:
         which = f"{len(rest):,} lines, from line {rest[0]} on, are" if len(rest) > 1 else f"line {rest[0]} is"
         notes.append(f"{which} not imported: no label such as `DECISION:` is above")
-    imported = jsonl.import_lines(memory, sequence, snapshot, lines)
-    noted = tuple(f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes))
-    return msgspec.structs.replace(imported, notes=noted)
+    imported = import_items(target, items, "correct the lines", known=again)
+    noted = [f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes)]
+    return msgspec.structs.replace(imported, notes=noted, refused=[f"{source}: {one}" for one in imported.refused])
 
 
 class _Links:

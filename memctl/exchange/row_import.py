@@ -1,6 +1,6 @@
-"""The import of rows: ids for new records, links at both ends, and rows that are in the memory already.
+"""The import of items of any source: what can be read becomes records in one change, and the rest is named.
 
-Links and parents may use any id: memctl's, a memory_id, or the `source_id` that another tool gave. A row without a
+Links and parents may use any id: memctl's, a memory_id, or the `source_id` that another tool gave. An item without a
 memory_id gets one that is derived from its content, so that a second import finds the same record.
 """
 
@@ -14,134 +14,93 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.exchange.row_links import RowLinks
-from memctl.exchange.rows import Problems, Row
+from memctl.exchange.rows import Item, Problems, Row, rows
 from memctl.record import ids
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import KINDS
+from memctl.record.kinds import KINDS, OTHER_END
 from memctl.record.parser import problems
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text.phrases import quantity
-from memctl.write.create import record_and_file
+from memctl.write.create import Draft, record_and_file
 from memctl.write.edit import rewrite
+from memctl.write.transaction import check
 
 _SHOWN = 20  # problems to print, of possibly thousands
 _PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]{1,40}(?:-[a-z0-9]+)*\.md")
+_LINKS = (*OTHER_END, "parent", "parent_memory_id")
+
+
+class ImportTarget(msgspec.Struct, frozen=True):
+    """The memory that an import adds records to, with the source of their ids and what the memory holds now.
+
+    With `is_strict`, an import refuses everything if one item or link can't be imported; otherwise it names what it
+    leaves out. With `allow_secret`, texts may look like a credential.
+    """
+
+    memory: Memory
+    sequence: IdSequence
+    snapshot: Snapshot
+    is_strict: bool = False
+    allow_secret: bool = False
 
 
 class ImportResult(msgspec.Struct, frozen=True):
-    """The result of an import: the change, the ids of records that existed before, and notes for the user.
+    """The result of an import: the change, and what is not in it.
 
-    The notes say what was left out or altered.
+    `known` are records (or files of ADRs) that were imported before. `refused` has a message on each item that can't be
+    imported, `notes` on what was altered.
     """
 
     change: Change
-    known: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    known: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    refused: Sequence[str] = ()
 
 
-class RowImport:
-    """The import of some rows into a memory, as one change.
+def import_items(
+    target: ImportTarget,
+    items: Iterable[Item],
+    hint: str,
+    *,
+    known: Sequence[str] = (),
+    canonical: Callable[[str], str] = str,
+) -> ImportResult:
+    """Return the result of importing items: those that can't be imported are named in it.
 
-    With `is_lenient`, a link that can't be kept is left out with a note; otherwise the whole import is refused.
-    `canonical` returns one form of an id of another tool, for all ways to write it.
+    Raises MemctlError with `hint` if no item can be imported; if the import is strict, if any item or link can't.
+    `known` are ids of records that were imported before and are not among the items. `canonical` returns one form of an
+    id of another tool, for all ways to write it.
     """
-
-    def __init__(
-        self,
-        memory: Memory,
-        snapshot: Snapshot,
-        rows: Sequence[Row],
-        *,
-        is_lenient: bool = False,
-        canonical: Callable[[str], str] = str,
-    ) -> None:
-        self._memory = memory
-        self._snapshot = snapshot
-        self._canonical = canonical
-        self.problems = Problems(is_lenient=is_lenient)
-        self._rows = list(self._deduplicate(rows))
-
-    def add(self, sequence: IdSequence) -> ImportResult:
-        """Return the Change that adds the rows; raises MemctlError, naming places and fields, if any row is wrong."""
-        new = [one for one in self._rows if one.record is None]
-        allocate(sequence, [one.values for one in new if "id" not in one.values])
-        before = {one.place: self._text(one) for one in self._rows if one.has_id and one.record is not None}
-        changed = RowLinks(self._snapshot, self._rows, self.problems, self._canonical).complete()
-        writes = [write for one in new if (write := self._write(one)) is not None]
-        for one in self._rows:
-            if one.place in before and one.record is not None:
-                text = self._snapshot.read(one.record.path)
-                if text not in (before[one.place], self._text(one)):
-                    self.problems.wrong.append(
-                        f"{one.place}: the memory has another record with the id {one.record.id}"
-                    )
-        refuse(self.problems.wrong, "correct the lines, or leave out `id` and `memory_id` to get new ones")
-        writes += [rewrite(self._snapshot, record, values) for record, values in changed]
-        change = Change(
-            op="import",
-            title=quantity(len(new), "record"),
-            ids=tuple(ids.id_in_path(write.path) or "" for write in writes),
-            writes=tuple(writes),
-        )
-        known = tuple(one.record.id for one in self._rows if one.record is not None)
-        return ImportResult(change, known, tuple(self.problems.notes))
-
-    def _deduplicate(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield each row once, with a memory_id, and with the existing record that it equals."""
-        seen: dict[str, str] = {}
-        by_id = {record.id: record for record in self._snapshot.records}
-        by_memory_id = {record.memory_id: record for record in self._snapshot.records}
-        for one in rows:
-            values = one.values
-            is_given = "memory_id" in values
-            values.setdefault("memory_id", self._memory.imported_memory_id(one.identity))
-            repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in seen), None)
-            if repeated and (one.has_id or is_given):
-                self.problems.wrong.append(f"{one.place}: {repeated} is already on {seen[repeated]}")
-                continue
-            if repeated:
-                self.problems.notes.append(f"{one.place} is skipped: it repeats {seen[repeated]}")
-                continue
-            seen[values["memory_id"]] = seen[values.get("id") or values["memory_id"]] = one.place
-            one.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
-            if one.record is not None and not one.has_id:
-                values["id"] = one.record.id
-            yield one
-
-    def _text(self, one: Row) -> str:
-        """Return the text of the record file for a row; "" if its values are invalid."""
-        values = {name: value for name, value in one.values.items() if name not in ("path", "parent") and value != []}
-        try:
-            return "" if problems(values) else record_and_file(self._memory, values, one.draft)[1].text
-        except (MemctlError, InvalidRecord):
-            return ""
-
-    def _write(self, one: Row) -> Write | None:
-        """Return the write that adds a new row; None, with an entry in `problems`, if its values are invalid."""
-        values = {name: value for name, value in one.values.items() if value != []}
-        path, identifier = values.pop("path", None), values["id"]
-        found = problems(values)
-        if found or (path is not None and not _is_valid_path(path, identifier)):
-            self.problems.wrong += [f"{one.place}: {field}: {message}" for field, message in found]
-            if not found:
-                self.problems.wrong.append(f"{one.place}: path: {path!r} is not a path for {identifier}")
-            return None
-        try:
-            _, write = record_and_file(self._memory, values, one.draft)
-        except InvalidRecord as error:
-            self.problems.wrong += [f"{one.place}: {fault.field or 'body'}: {fault.message}" for fault in error.faults]
-            return None
-        return Write(path or write.path, write.text)
+    found = Problems(is_strict=target.is_strict)
+    sound = [one for one in _unique(target, rows(target.memory, items, found), found) if _is_sound(target, one, found)]
+    allocate(target.sequence, [one.values for one in sound if one.record is None and "id" not in one.values])
+    texts = {one.place: _text(target.memory, one) for one in sound if one.has_id and one.record is not None}
+    changed = RowLinks(target.snapshot, sound, found, canonical).complete()
+    other = [one for one in sound if one.place in texts and not _is_same(target, one, texts[one.place])]
+    found.refused += [f"{one.place}: the memory has another record with the id {one.values['id']}" for one in other]
+    refuse(found.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
+    writes = [_write(target.memory, one) for one in sound if one.record is None]
+    writes += [rewrite(target.snapshot, record, values) for record, values in changed]
+    change = Change(
+        op="import",
+        title=quantity(sum(one.record is None for one in sound), "record"),
+        ids=tuple(ids.id_in_path(write.path) or "" for write in writes),
+        writes=tuple(writes),
+    )
+    again = [one.record.id for one in sound if one.record is not None and one not in other]
+    return ImportResult(change, [*known, *again], found.notes, found.refused)
 
 
-def refuse(wrong: Sequence[str], hint: str) -> None:
-    """Raise MemctlError with the first 20 of some messages; do nothing if there are none."""
-    if wrong:
-        more = [f"… and {len(wrong) - _SHOWN:,} more"] if len(wrong) > _SHOWN else []
-        raise MemctlError("nothing was imported:\n" + "\n".join([*wrong[:_SHOWN], *more]), hint)
+def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool) -> None:
+    """Raise MemctlError with the first 20 messages on items that can't be imported, if the import is strict or no item
+    is left (`is_some`)."""
+    if refused and (is_strict or not is_some):
+        more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []
+        hint = "without --strict the rest is imported" if is_some else hint
+        raise MemctlError("nothing was imported:\n" + "\n".join([*refused[:_SHOWN], *more]), hint)
 
 
 def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
@@ -152,6 +111,89 @@ def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
     for (name, day), members in groups.items():
         for values, identifier in zip(members, sequence.take(KINDS[name], day, len(members)), strict=True):
             values["id"] = identifier
+
+
+def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tuple[str, list[str]]:
+    """Return the text of the file of a new record, or "" and what is wrong with it, each message with its field.
+
+    A record without an id is tried with the first one of its day.
+    """
+    values = {"id": ids.record_id(draft.kind, values["timestamp"][:10], 1), **values}
+    if found := problems(values):
+        return "", [f"{field}: {message}" for field, message in found]
+    try:
+        _, write = record_and_file(target.memory, values, draft)
+        change = Change(op="import", title="", writes=(write,))
+        check(target.memory, change, WriteOptions(allow_secret=target.allow_secret))
+    except InvalidRecord as error:
+        return "", [f"{fault.field or 'body'}: {fault.message}" for fault in error.faults]
+    except MemctlError as error:
+        return "", [error.message]
+    return write.text, []
+
+
+def _unique(target: ImportTarget, found: Iterable[Row], noted: Problems) -> Iterator[Row]:
+    """Yield each row once, with a memory_id, and with the existing record that it equals."""
+    seen: dict[str, Row] = {}
+    by_id = {record.id: record for record in target.snapshot.records}
+    by_memory_id = {record.memory_id: record for record in target.snapshot.records}
+    for one in found:
+        values = one.values
+        values.setdefault("memory_id", target.memory.imported_memory_id(one.identity))
+        repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in seen), None)
+        if repeated is not None and seen[repeated].draft == one.draft:
+            noted.notes.append(f"{one.place} is skipped: it repeats {seen[repeated].place}")
+            continue
+        if repeated is not None:
+            noted.refused.append(f"{one.place}: {seen[repeated].place} has another item with this id")
+            continue
+        seen[values["memory_id"]] = seen[values.get("id") or values["memory_id"]] = one
+        one.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
+        if one.record is not None and not one.has_id:
+            values["id"] = one.record.id
+        yield one
+
+
+def _is_sound(target: ImportTarget, one: Row, found: Problems) -> bool:
+    """Return whether a row can become a record, apart from its links; if not, `found` gets messages on it."""
+    if one.record is not None:
+        return True
+    links = [name for name in _LINKS if name not in OTHER_END or isinstance(one.values.get(name), list)]
+    values = {name: value for name, value in _filled(one).items() if name not in links}
+    _, wrong = try_write(target, values, one.draft)
+    path = one.values.get("path")
+    if not wrong and one.has_id and path is not None and not _is_valid_path(path, one.values["id"]):
+        wrong = [f"path: {path!r} is not a path for {one.values['id']}"]
+    found.refused += [f"{one.place}: {message}" for message in wrong]
+    return not wrong
+
+
+def _filled(one: Row) -> dict[str, Any]:
+    """Return the values of a row's front matter that are not empty lists, without the path of its file."""
+    return {name: value for name, value in one.values.items() if name != "path" and value != []}
+
+
+def _text(memory: Memory, one: Row) -> str:
+    """Return the text of the record file for a row; "" if its values are invalid."""
+    values = {name: value for name, value in _filled(one).items() if name != "parent"}
+    try:
+        return "" if problems(values) else record_and_file(memory, values, one.draft)[1].text
+    except (MemctlError, InvalidRecord):
+        return ""
+
+
+def _is_same(target: ImportTarget, one: Row, unlinked: str) -> bool:
+    """Return whether the existing record of a row has the row's text, with the links that others add to it or
+    `unlinked`."""
+    assert one.record is not None
+    return target.snapshot.read(one.record.path) in (unlinked, _text(target.memory, one))
+
+
+def _write(memory: Memory, one: Row) -> Write:
+    """Return the write that adds a new row, at the path that came with its id."""
+    _, write = record_and_file(memory, _filled(one), one.draft)
+    path = one.values.get("path") if one.has_id else None
+    return Write(str(path or write.path), write.text)
 
 
 def _is_valid_path(path: Any, identifier: str) -> bool:

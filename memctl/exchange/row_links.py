@@ -9,6 +9,7 @@ from typing import Any
 from memctl.check.records import circles_in
 from memctl.errors import MemctlError
 from memctl.exchange.rows import SOURCE_ID, UNRESOLVED, Problems, Row
+from memctl.record import ids
 from memctl.record.kinds import OTHER_END
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -67,13 +68,13 @@ class RowLinks:
                 one.values["parent_memory_id"] = self._memory_id(identifier)
 
     def _note_missing(self, one: Row, relation: str, names: Sequence[str]) -> None:
-        """Note links to records that do not exist: kept as `unresolved_links` if the import is lenient, wrong
-        otherwise."""
-        if names and self._problems.is_lenient:
+        """Note links to records that do not exist: refused if the import is strict, else kept as
+        `unresolved_links`."""
+        if names and not self._problems.is_strict:
             one.values.setdefault(UNRESOLVED, []).extend(f"{relation} {name}" for name in names)
             self._problems.notes.append(f"{one.place}: {relation}: not imported: {some(names, _NAMED)}")
         else:
-            self._problems.wrong += [f"{one.place}: {relation}: there is no record {name}" for name in names]
+            self._problems.refused += [f"{one.place}: {relation}: there is no record {name}" for name in names]
 
     def _find_id(self, name: str) -> str | None:
         """Return the id of the record that a name stands for, of imported rows before existing records; None if there
@@ -102,52 +103,51 @@ class RowLinks:
 
     def _link(self, one: Row) -> None:
         """Add the other end of each link of a row."""
-        own = one.values["id"]
         for relation, other_end in OTHER_END.items():
             for target in list(one.values.get(relation) or ()):
-                other = self._by_id.get(target)
-                if target == own:
+                try:
+                    self._link_to(one, relation, target, other_end)
+                except MemctlError as error:
                     one.values[relation].remove(target)
-                    self._problems.add_link(f"{one.place}: {relation}: {target} links to itself")
-                elif other is not None:
-                    ends = other.values.setdefault(other_end, [])
-                    ends += [] if own in ends else [own]
-                    self._supersede(other if relation == "supersedes" else one, relation)
-                if one.record is None and target != own:
-                    record = other.record if other is not None else self._snapshot.find(target)
-                    if record is not None:  # the link leads to an existing record
-                        self._change(record, other_end, own, one.place)
+                    self._problems.add_link(f"{one.place}: {relation}: {error}")
         for relation in OTHER_END:
             if one.values.get(relation) == []:
                 del one.values[relation]
 
-    def _supersede(self, old: Row, relation: str) -> None:
+    def _link_to(self, one: Row, relation: str, target: str, other_end: str) -> None:
+        """Add the other end of a link; raises MemctlError if the two records can't have this link."""
+        own, other = one.values["id"], self._by_id.get(target)
+        if target == own:
+            raise MemctlError(f"{target} links to itself")
         if relation in ("supersedes", "superseded_by"):
-            if "superseded" in old.draft.kind.statuses:
-                old.values["status"] = "superseded"
-            else:
-                self._problems.wrong.append(f"{old.place}: {old.draft.kind.plural} can't be superseded")
+            if ids.kind_of(target) is not one.draft.kind:
+                raise MemctlError(f"{target} is of another type than {one.draft.kind.name}")
+            if "superseded" not in one.draft.kind.statuses:
+                raise MemctlError(f"{one.draft.kind.plural} can't be superseded")
+        record = other.record if other is not None else self._snapshot.find(target)
+        if one.record is None and record is not None:  # the link leads to an existing record
+            self._change(record, other_end, own)
+        if other is not None:
+            ends = other.values.setdefault(other_end, [])
+            ends += [] if own in ends else [own]
+        for row, is_old in ((one, relation == "superseded_by"), (other, relation == "supersedes")):
+            if row is not None and is_old:
+                row.values["status"] = "superseded"
 
-    def _change(self, record: Record, relation: str, own: str, place: str) -> None:
-        """Add an end of a link to an existing record."""
+    def _change(self, record: Record, relation: str, own: str) -> None:
+        """Add an end of a link to an existing record; raises MemctlError if it can't have it."""
         _, values = self._changes.setdefault(record.id, (record, {}))
         current = values.get(relation, getattr(record, relation))
-        if own in current:
-            return
-        try:
-            ended = links.end(record, relation, own)
-        except MemctlError as error:
-            self._problems.wrong.append(f"{place}: {error}")
-            return
-        values |= {**ended, relation: [*current, own]}
+        if own not in current:
+            values |= {**links.end(record, relation, own), relation: [*current, own]}
 
     def _break_circles(self) -> None:
-        """Remove links by which records supersede, block or contain each other in a circle, or refuse them if not
-        lenient."""
+        """Remove links by which records supersede, block or contain each other in a circle; a strict import refuses
+        them."""
         for relation in (*_CIRCLES, "parent_memory_id"):
             while circle := next((c for c in circles_in(self._graph(relation)) if set(c) & self._new()), None):
                 self._problems.add_link(f"{relation}: {' -> '.join([*circle, circle[0]])} is a circle")
-                if not self._problems.is_lenient:
+                if self._problems.is_strict:
                     break
                 self._unlink(relation, circle[0], circle[1 % len(circle)])
 

@@ -1,17 +1,32 @@
-"""Rows of an import: records on their way into a memory, and the problems that are found with them."""
+"""Rows of an import: items of any source on their way into a memory, and the problems that are found with them.
+
+A source yields items: pairs of a place (`line 3`) and the values of a record, with the keys that JSON Lines have, or a
+text that says why the item can't be read.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from memctl.record.record import Record
+from memctl.errors import MemctlError
+from memctl.record import ids
+from memctl.record.kinds import KINDS, Kind
+from memctl.record.record import ORDER, Record
 from memctl.store.memory import Memory
+from memctl.text.markdown import one_line
+from memctl.text.words import nearest
 from memctl.write.create import Draft, complete_values
 
 SOURCE_ID = "source_id"  # the key of the front matter for a record's id in another tool
 UNRESOLVED = "unresolved_links"  # the key of the front matter for links to records that were not imported
+_KEYS = ("body", "path", "content", "extra", "author", "parent")  # keys of an object beside those of a front matter
+
+_NO_OBJECT = "this is not a JSON object"
+
+Item = tuple[str, dict[str, Any] | str]
 
 
 class Row(msgspec.Struct):
@@ -30,24 +45,141 @@ class Row(msgspec.Struct):
 
 
 class Problems:
-    """The problems with the rows of an import: `wrong` refuses the import, and `notes` are shown to the user.
+    """The problems with the items of an import: `refused` has a message on each item that is left out, and `notes` on
+    what is altered.
 
-    With `is_lenient`, a link that can't be kept is left out with a note; otherwise it is wrong.
+    With `is_strict`, a link that can't be kept is refused, too; otherwise it is left out with a note.
     """
 
-    def __init__(self, *, is_lenient: bool) -> None:
-        self.is_lenient = is_lenient
-        self.wrong: list[str] = []
+    def __init__(self, *, is_strict: bool) -> None:
+        self.is_strict = is_strict
+        self.refused: list[str] = []
         self.notes: list[str] = []
 
     def add_link(self, text: str) -> None:
-        """Add a message on a link that can't be kept, to the notes or to what is wrong."""
-        if self.is_lenient:
-            self.notes.append(f"{text}: left out")
+        """Add a message on a link that can't be kept."""
+        if self.is_strict:
+            self.refused.append(text)
         else:
-            self.wrong.append(text)
+            self.notes.append(f"{text}: left out")
 
 
-def row(memory: Memory, place: str, draft: Draft, identity: str) -> Row:
-    """Return the row for a draft; its memory_id is derived from `identity` unless the draft has one."""
-    return Row(place, draft, complete_values(memory, draft), identity, has_id="id" in draft.values)
+def json_objects(text: str) -> Iterator[Item]:
+    """Yield the objects of JSON Lines as items, or those of one JSON value: an array, an answer of `export --json`, or
+    an object over several lines.
+
+    Bytes that are not UTF-8 are surrogates in `text`.
+    """
+    lines = text.split("\n")
+    first = _decode(next((line for line in lines if line.strip()), ""))
+    if not isinstance(first, dict) or _exported(first):
+        whole = _decode(text)
+        found = _exported(whole) or ([whole] if isinstance(whole, dict) else whole)
+        if isinstance(found, list):
+            for number, values in enumerate(found, start=1):
+                yield f"item {number}", values if isinstance(values, dict) else _NO_OBJECT
+            return
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            values = _decode(line)
+            reason = str(values) if isinstance(values, Exception) else _NO_OBJECT
+            yield f"line {number}", values if isinstance(values, dict) else reason
+
+
+def _exported(value: object) -> list[Any] | None:
+    """Return the records in an answer of `memctl export --json`; None for another value."""
+    if isinstance(value, dict) and value.get("kind") == "export" and isinstance(data := value.get("data"), dict):
+        return data.get("records") if isinstance(data.get("records"), list) else None
+    return None
+
+
+def _decode(text: str) -> Any:
+    """Return the value of a JSON text, or the error that says why it has none."""
+    try:
+        return msgspec.json.decode(text.encode())
+    except UnicodeEncodeError:
+        return ValueError("this is not UTF-8 text")
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return error
+
+
+def rows(memory: Memory, items: Iterable[Item], problems: Problems) -> Iterator[Row]:
+    """Yield a row for each item that can be read; `problems` gets a message on each of the others."""
+    for place, values in items:
+        try:
+            if isinstance(values, str):
+                raise MemctlError(values)
+            draft = draft_of(_with_source_id(values))
+            yield Row(place, draft, complete_values(memory, draft), _identity(values), has_id="id" in draft.values)
+        except (MemctlError, RecursionError) as error:
+            problems.refused.append(f"{place}: {error}")
+
+
+def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
+    """Return the draft of a record that a JSON object describes.
+
+    Raises MemctlError if the type is missing or differs from `kind`, or if a field has a wrong name or value.
+    """
+    values = dict(values)
+    _refuse_misspelt(values, kind)
+    name = values.pop("memory_type", kind.name if kind else None)
+    if not isinstance(name, str) or name not in KINDS or (kind and name != kind.name):
+        allowed = kind.name if kind else "one of " + ", ".join(KINDS)
+        raise MemctlError(f"memory_type is {name!r}; it must be {allowed}")
+    found = KINDS[name]
+    content = values.pop("content", {})
+    if not isinstance(content, dict):
+        known = ", ".join(field.name for field in found.fields)
+        raise MemctlError(f"content must be an object with fields of {found.plural}: {known}")
+    for field in found.fields:
+        if field.name in values:
+            content[field.name] = values.pop(field.name)
+    body, extra = values.pop("body", ""), values.pop("extra", {})
+    if isinstance(author := values.get("author"), str) and author.strip():
+        values.setdefault("agent_id", one_line(author))
+    if not isinstance(body, str) or not isinstance(extra, dict):
+        raise MemctlError("body must be a string, and extra an object with keys that are not memctl's")
+    return Draft(kind=found, values={**extra, **values}, content=_checked(found, content), body=body)
+
+
+def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
+    """Raise MemctlError for a key that is nearly the name of a field. Other keys that are not memctl's are kept."""
+    kind = kind or KINDS.get(str(values.get("memory_type")))
+    known = (*ORDER, *_KEYS, *(field.name for field in kind.fields if kind)) if kind else (*ORDER, *_KEYS)
+    for key in values:
+        if key not in known and (near := nearest(key, known)):
+            raise MemctlError(f"unknown field {key!r}; did you mean {near[0]}? (a key of your own goes into `extra`)")
+
+
+def _checked(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
+    fields = {field.name: field for field in kind.fields}
+    for name, value in content.items():
+        if name not in fields:
+            raise MemctlError(f"content: {kind.plural} have no field {name!r}", "their fields are " + ", ".join(fields))
+        if fields[name].is_list and isinstance(value, str):
+            content[name] = [value]
+        elif not isinstance(value, list if fields[name].is_list else str) or any(not isinstance(v, str) for v in value):
+            raise MemctlError(f"{name} must be {'a list of strings' if fields[name].is_list else 'a string'}")
+    return content
+
+
+def _with_source_id(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of an item with an `id` of another tool moved to `source_id`."""
+    for name in ("id", "memory_id"):
+        if not isinstance(values.get(name, ""), str | int | None):
+            raise MemctlError(f"{name} must be a string")
+    identifier = values.get("id")
+    if identifier is None or ids.PATTERN.fullmatch(str(identifier)):
+        return values
+    rest = {name: value for name, value in values.items() if name != "id"}
+    extra = rest.get("extra")
+    return {**rest, "extra": {**(extra if isinstance(extra, dict) else {}), SOURCE_ID: str(identifier)}}
+
+
+def _identity(values: dict[str, Any]) -> str:
+    """Return a text that is equal whenever the same record is imported again: its id, or else all its values."""
+    extra = values.get("extra")
+    identifier = values.get("id") or (extra.get(SOURCE_ID) if isinstance(extra, dict) else None)
+    if identifier is not None:
+        return f"id\0{identifier}"
+    return "line\0" + msgspec.json.encode(values, order="sorted").decode()

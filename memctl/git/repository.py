@@ -67,6 +67,8 @@ class Repository:
             None  # waits for another command that prints the settings, and adds them
         )
 
+        self.traced: Callable[[], Mapping[str, str] | None] | None = None  # waits for what git.traced_settings reads
+
     @cached_property
     def objects(self) -> Objects:
         """The reader of the repository's objects."""

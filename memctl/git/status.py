@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 
@@ -29,15 +29,24 @@ RACY = 2_000_000_000  # ns: a file or folder that was changed so short a time ag
 
 
 class StatusProcess:
-    """A running git command that prints HEAD's commit and the files below a folder that differ from it."""
+    """A running git command that prints HEAD's commit and the files below a folder that differ from it.
 
-    def __init__(self, repository: Repository, prefix: str) -> None:
+    With `settings` it prints memctl's settings about commits, too, which saves a process.
+    """
+
+    def __init__(self, repository: Repository, prefix: str, *, settings: bool = False) -> None:
         self.started = time.time_ns()
         self.repository, self.prefix = repository, prefix
         self._names = UntrackedNames(repository, prefix)
         self._untracked = self._names.recall()
         self._args = [*_STATUS, *(_ALL if self._untracked is None else _TRACKED), prefix]
-        self._process = git.start(self._args, repository.top)
+        self._settings: dict[str, str] | None = None
+        self._traced: Mapping[str, str] = {}
+        if settings:
+            from memctl.git import traced_settings
+
+            self._traced = traced_settings.variables()
+        self._process = git.start(self._args, repository.top, self._traced)
 
     def commit(self) -> str:
         """Return HEAD's commit, "" before the first one."""
@@ -48,6 +57,10 @@ class StatusProcess:
         """Return the upstream branch of HEAD ("" if none), and whether it is at HEAD's commit."""
         name = next((item.removeprefix(_UPSTREAM) for item in self._items if item.startswith(_UPSTREAM)), b"")
         return name.decode(errors="replace").strip(), _LEVEL in self._items
+
+    def settings(self) -> Mapping[str, str] | None:
+        """Return which of memctl.commits and memctl.hookcommits are set, with their values; None if it is unknown."""
+        return self._settings if self._items else None
 
     def differing(self, *, ignored: bool = True) -> list[str]:
         """Return the files that differ from HEAD and untracked ones, and with `ignored` those that Git ignores."""
@@ -63,10 +76,21 @@ class StatusProcess:
 
     @cached_property
     def _items(self) -> list[bytes]:
-        items = git.finish(self._process, self._args).split(b"\0")
+        items = self._answer().split(b"\0")
         if self._untracked is None:
             self._names.keep([item for item in items if item[:1] in (b"?", b"!")], self.started)
         return [*items, *(self._untracked or ())]
+
+    def _answer(self) -> bytes:
+        if not self._traced:
+            return git.finish(self._process, self._args)
+        out, err = self._process.communicate()
+        if self._process.returncode:  # Git 2.39 crashes when it lists a setting without a value
+            return git.read(self._args, self.repository.top)
+        from memctl.git import traced_settings
+
+        self._settings = traced_settings.read(err)
+        return out
 
 
 class UntrackedNames:
@@ -128,6 +152,21 @@ class UntrackedNames:
             os.replace(temporary, self.file)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
+    """Return a stamp of some files, which may be missing; b"" if one was changed so short a time ago that it may change
+    again without showing it."""
+    before, found = time.time_ns() - RACY, []
+    for path in paths:
+        try:
+            now, changed = mark(path)
+        except OSError:
+            now, changed = b"", 0
+        if changed >= before:
+            return b""
+        found.append(now)
+    return b"\n".join(found)
 
 
 def mark(path: str | bytes | os.PathLike[str]) -> tuple[bytes, int]:

@@ -27,6 +27,7 @@ from memctl.pack.draft import (
 )
 from memctl.record.kinds import KINDS
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity
 
 CountTokens = Callable[[str], int]
 
@@ -106,7 +107,9 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
     if best is None:
         needed = builder.cost(frames[-1], [])
         raise MemctlError(
-            f"a budget of {budget} tokens is too small for the format {form}", f"give at least {needed}", USAGE
+            f"a budget of {quantity(budget, 'token')} is too small for the format {form}",
+            f"give at least {needed}",
+            USAGE,
         )
     return builder.pack(*best)
 

@@ -104,10 +104,21 @@ class Level3(msgspec.Struct, frozen=True):
     files: tuple[ListEntry, ...]
 
 
+class FoldedHeadings(msgspec.Struct, frozen=True):
+    """The headings of the pages of details, if they are too many for one list.
+
+    `total` is the number of all. The headings of a page that has more than `most` are not listed.
+    """
+
+    total: int
+    most: int
+
+
 class Index(msgspec.Struct, frozen=True):
     """The content of the index of all documents.
 
-    `loose` are pages of details without a section, and `outside` counts records without a page.
+    `loose` are pages of details without a section, and `outside` counts records without a page. `folded` says
+    which headings are left out, None if all are listed.
     """
 
     title: str
@@ -118,4 +129,5 @@ class Index(msgspec.Struct, frozen=True):
     loose: tuple[ListEntry, ...]
     outside: int
     shortcuts: tuple[ListEntry, ...]
+    folded: FoldedHeadings | None
     tags: tuple[ListEntry, ...]  # each links to the page that most records with the tag belong to

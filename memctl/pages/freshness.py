@@ -22,7 +22,6 @@ _FRONT_MATTER = 0
 _FEW = 20  # references that Git is asked about rather than for all files
 _OUTDATED = b"outdated pages"  # the key of the cached answer: a mark of what it is made of, and files by page
 _NOTHING = msgspec.msgpack.encode((b"", {}))
-MANY_RECORDS = 50  # new records after which the project's page needs a review; memctl's own page was wrong after 190
 
 
 class CodeReference(msgspec.Struct, frozen=True):

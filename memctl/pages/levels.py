@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import overload
 
 import msgspec
 
-from memctl.pages.contents import Estimate, HeadedText, Index, Level1, Level2, Level3, ListEntry, SectionSummary
+from memctl.pages.contents import (
+    Estimate,
+    FoldedHeadings,
+    HeadedText,
+    Index,
+    Level1,
+    Level2,
+    Level3,
+    ListEntry,
+    SectionSummary,
+)
 from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
 from memctl.record import content_fields, mentions, pages
 from memctl.record.kinds import DECISION, KNOWLEDGE
@@ -32,6 +43,7 @@ _BLOCK = lazy_regex(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
 # The types whose open records a level counts: a section leaves learnings to its details, and these the tasks to it.
 _COUNTED = {2: [name for name in KNOWLEDGE if name != "learning"], 3: [name for name in KNOWLEDGE if name != "state"]}
 _TAGS = 40  # in the index
+_HEADINGS = 2_000  # in the index: of so many, with long titles and links, it has half a megabyte
 
 
 class _Entries(Sequence[ListEntry]):
@@ -186,8 +198,27 @@ def index(snapshot: Snapshot, links: Links) -> Index:
         loose=tuple(_page_entry(page) for page in outline.details if page.section not in known),
         outside=sum(number for place, number in catalogue.places().items() if outline.find(place) is None),
         shortcuts=tuple(_shortcuts(snapshot, links)),
+        folded=_folded_headings(snapshot),
         tags=tuple(_tags(snapshot)),
     )
+
+
+@lru_cache(maxsize=1)
+def _folded_headings(snapshot: Snapshot) -> FoldedHeadings | None:
+    """Return which headings the index leaves out, so that it lists 2,000 at most; None if it lists all."""
+    bodies = [page.body for page in snapshot.outline.details]
+    if sum(body.count("#") + body.count("\n==") + body.count("\n--") for body in bodies) <= _HEADINGS:
+        return None  # as there can't be more headings, none needs to be parsed
+    counts = sorted(len(pages.numbered_headings(page)) for page in snapshot.outline.details)
+    if sum(counts) <= _HEADINGS:
+        return None
+    listed, most = 0, 0
+    for count, alike in groupby(counts):
+        listed += count * len(list(alike))
+        if listed > _HEADINGS:
+            break
+        most = count
+    return FoldedHeadings(sum(counts), most)
 
 
 def _goal(snapshot: Snapshot, links: Links) -> str:
@@ -201,6 +232,7 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
 @lru_cache(maxsize=1)  # for level 1 and the index
 def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
     found = []
+    folded = _folded_headings(snapshot)
     for page in snapshot.outline.sections:
         details = snapshot.outline.details_of(page.id)
         issues = sum(snapshot.catalogue.count("issue", place) for place in (page.id, *(d.id for d in details)))
@@ -208,8 +240,16 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
         words += [quantity(issues, "open issue")] if issues else []
         overview = _text(content_fields.content(pages.SECTION, page.body), "overview") or _beginning(page)
         entry = _page_entry(page, links.prose(fit.first_sentence(overview)))
-        parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(links, detail)))
-        found.append(SectionSummary(entry, ", ".join(words), parts, tuple(_glob(links, glob) for glob in page.paths)))
+        parts: list[ListEntry] = []
+        for detail in details:
+            count = len(pages.numbered_headings(detail)) if folded is not None else 0
+            if folded is not None and count > folded.most:
+                parts.append(_page_entry(detail, quantity(count, "heading")))
+            else:
+                parts += [_page_entry(detail), *_part_entries(links, detail)]
+        found.append(
+            SectionSummary(entry, ", ".join(words), tuple(parts), tuple(_glob(links, glob) for glob in page.paths))
+        )
     return tuple(found)
 
 

@@ -190,7 +190,10 @@ def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
     by_name: dict[str, list[str]] = {}
     for path in sorted(names):
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
-    alike = get_close_matches(text.rstrip("/").rpartition("/")[2], by_name, n=_NEAR)
+    name = text.rstrip("/").rpartition("/")[2]
+    if name not in by_name and in_other_form(by_name, name):  # a hint that looks like the text would only confuse
+        return MemctlError(f"Git knows no file {text!r}", OTHER_FORM, USAGE)
+    alike = get_close_matches(name, by_name, n=_NEAR)
     near = get_close_matches(text, [path for name in alike for path in by_name[name]], n=_NEAR, cutoff=0)
     hint = (
         f"did you mean {' or '.join(near)}?" if near else "give a path relative to this folder or to the worktree's top"

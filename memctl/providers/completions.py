@@ -121,9 +121,7 @@ class Completions:
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"
-        return ProviderFailed(
-            f"{self._host} took more than {seconds} seconds", "memctl.llm.timeoutSeconds sets the limit"
-        )
+        return ProviderFailed(f"{self._host} took more than {seconds} s", "memctl.llm.timeoutSeconds sets the limit")
 
 
 def _body_of(error: HTTPError) -> bytes:

@@ -90,7 +90,7 @@ class Program:
             code = None
         if code is None or out.is_alive():
             raise ProviderFailed(
-                f"{self.name} took more than {self._seconds:g} seconds", "memctl.llm.timeoutSeconds sets the limit"
+                f"{self.name} took more than {self._seconds:g} s", "memctl.llm.timeoutSeconds sets the limit"
             )
         if code:
             complaint = one_line_message(err.gathered.decode(errors="replace").strip().rpartition("\n")[2])

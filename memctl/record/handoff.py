@@ -13,6 +13,7 @@ from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text.phrases import indefinite
 
 HandoffType = Literal["complete", "specialist", "continuation", "emergency"]
 TYPES: tuple[str, ...] = get_args(HandoffType)
@@ -86,7 +87,9 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
     Raises MemctlError if the record is of another type, or if its file is not a valid handoff.
     """
     if record.memory_type != HANDOFF.name:
-        raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
+        raise MemctlError(
+            f"{record.id} is {indefinite(record.memory_type)}, not a handoff", "`memctl handoff list`", USAGE
+        )
     try:
         return read(snapshot.read(record.path), record.path)
     except InvalidRecord as error:

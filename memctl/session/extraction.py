@@ -205,7 +205,11 @@ def _of_event(event: Event, *, has_edits: bool) -> Iterator[Extract]:
         if event.kind == DIGEST:
             made = [one for one in made if one.label != labels.ISSUE]  # a digest lists resolved issues, too
         else:
-            made = _join_reported(made, event.text, has_edits=has_edits and event.kind == ANSWER)
+            own = [
+                one for one in made if event.kind == PROMPT and one.label == labels.LEARNING
+            ]  # each is the user's word
+            made = [one for one in made if one not in own]
+            made = [*own, *_join_reported(made, event.text, has_edits=has_edits and event.kind == ANSWER)]
         loose = _unlabelled(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
         if event.kind == ANSWER:  # the main agent's learnings come from the dialogue
             loose = tuple(one for one in loose if not _is_next(one) and (event.agent or one.label != labels.LEARNING))

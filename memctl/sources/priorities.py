@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from heapq import nsmallest
 from pathlib import Path
@@ -24,9 +25,10 @@ from memctl.sources.task import FileMention
 from memctl.store.file_texts import FileMatches
 from memctl.store.memory import Memory
 from memctl.text.globs import is_pattern
-from memctl.tokens.count import Counter
+from memctl.tokens.count import Counter as TokenCounter
 
-_NOTHING = Score(0.0, 0.0, 0.0, 0.0, ())
+# Files that one commit changes, from which on it tells none of them from the others: an import, a new formatter.
+_SWEEPING = 1_000
 _LIKELY = 5  # files that match a task best, whose imports and importers get points
 
 
@@ -35,8 +37,8 @@ class FileRequest(msgspec.Struct, frozen=True):
 
     `task` is the text of the task, "" for none. `active` are the files that a person works on, as she named them,
     relative to `folder`; `globs` limit the ranked files (() for all). `shown` is the number of the best files that are
-    shown; the tokens of these files are counted rather than estimated. With a task, `lists_all` asks for all files, and
-    without it those of which nothing is known are left out behind the shown ones.
+    shown; the tokens of these files are counted rather than estimated. With a task, `lists_all` asks for all files;
+    without it, those that nothing tells from very many others are left out behind the shown ones.
     """
 
     task: str = ""
@@ -50,7 +52,7 @@ class FileRequest(msgspec.Struct, frozen=True):
 class Priorities(msgspec.Struct, frozen=True):
     """The ranked files, the best first, and the paths of the active files.
 
-    `unlisted` counts the ranked files that `files` leaves out, all of which have a score of 0.
+    `unlisted` counts the ranked files that `files` leaves out.
 
     A file is active if it has uncommitted changes, or if the task or a person names it. `refused` are pairs of a file
     that never enters a model's context and the reason; `unsearched` are pairs of a file whose text was not searched and
@@ -69,7 +71,7 @@ def priorities(
     snapshot: Snapshot,
     wish: FileRequest,
     room: LoadBudget,
-    counter: Counter,
+    counter: TokenCounter,
     progress: Progress | None = None,
 ) -> Priorities:
     """Rank the files of the worktree by score, then by path, and choose those that fit into the room.
@@ -88,7 +90,9 @@ def priorities(
     given = _active_files(wish, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))
-    found = contents.keys() & (texts.shares.keys() | named.keys() | lately.ago.keys() | active)
+    alike = Counter(lately.ago.values())
+    late = {path for path, ago in lately.ago.items() if not ago or alike[ago] < _SWEEPING}
+    found = contents.keys() & (texts.shares.keys() | named.keys() | late | active)
     known = {
         path: FileKnowledge(
             match=texts.shares.get(path, 0.0),
@@ -103,18 +107,17 @@ def priorities(
         for path in (found if wish.task else contents)
     }
     near = nearness(contents, active, given, _likely(known) if wish.task else {})
-    nothing = FileKnowledge()
-    known |= {path: msgspec.structs.replace(known.get(path, nothing), near=each) for path, each in near.items()}
+    for path, each in near.items():
+        known[path] = msgspec.structs.replace(known.get(path) or _only_changed(lately.ago.get(path)), near=each)
     wanted = _matching(contents, wish.globs)
     scored = [
         ScoredFile(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
         for path in wanted
         if path in known
     ]
+    others, unlisted = _others([path for path in wanted if path not in known], lately.ago, wish, room, now)
+    scored += [ScoredFile(path, contents[path], same) for path, same in others]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
-    rest = [path for path in wanted if path not in known]
-    listed = sorted(rest) if wish.lists_all else nsmallest(wish.shown - len(scored), rest)
-    scored += [ScoredFile(path, contents[path], _NOTHING) for path in listed]
     sizes = TokenSizes(counter, sources.files, sources.cache, sources.known)
     by_text = frozenset(path for path, content in contents.items() if content.facts.is_generated)
     is_generated = Generated(memory.repository, contents.keys(), by_text)
@@ -122,7 +125,32 @@ def priorities(
     sizes.keep()
     refusals = tuple(sorted(sources.refusals.items()))
     unsearched = tuple(sorted(texts.left_out.items()))
-    return Priorities(choices, tuple(sorted(active)), refusals, unsearched, len(rest) - len(listed))
+    return Priorities(choices, tuple(sorted(active)), refusals, unsearched, unlisted)
+
+
+def _only_changed(ago: int | None) -> FileKnowledge:
+    """Return what is known of a file of which only the last change is known, `ago` operations ago."""
+    return FileKnowledge(is_modified=ago is not None and ago <= recency.OPERATIONS, ago=ago)
+
+
+def _others(
+    paths: Collection[str], ago: Mapping[str, int], wish: FileRequest, room: LoadBudget, now: str
+) -> tuple[list[tuple[str, Score]], int]:
+    """Return files of which only the last change is known, with their scores, and the number of those left out.
+
+    Files last changed in one operation score alike. As many of each as are shown are returned, the first by path; all
+    if they may be loaded, or if the request asks for all files. `ago` says by path in which operation a file was last
+    changed.
+    """
+    found: list[tuple[str, Score]] = []
+    by_change: dict[int | None, list[str]] = {}
+    for path in paths:
+        by_change.setdefault(ago.get(path), []).append(path)
+    for change, alike in by_change.items():
+        same = score("", _only_changed(change), now, for_task=True)
+        is_needed = wish.lists_all or same.score >= room.least
+        found += [(path, same) for path in (alike if is_needed else nsmallest(wish.shown, alike))]
+    return found, len(paths) - len(found)
 
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:

@@ -18,7 +18,6 @@ OPERATIONS = 5  # the latest operations, whose changes give points; rules.md#fil
 DAYS = 7  # after which a change gives no points for recency
 LOOKED_AT = 200  # operations that are read for a task; older ones would give hardly any points
 _COMMITS = 1_000  # that are read at most
-_SWEEPING = 1_000  # files that a commit changes, from which on it says nothing of any (an import, a new formatter)
 
 
 class Recent(msgspec.Struct, frozen=True):
@@ -27,8 +26,7 @@ class Recent(msgspec.Struct, frozen=True):
     An operation is a commit that changes more than the memory. `moments` has the time of each file's last change, by
     path, in canonical UTC, if it was within the last week. `operations` are the files with uncommitted changes or
     changed by the last five operations. `ago` says by path in which operation a file was last changed: 1 for the
-    newest, 0 for an uncommitted change. A commit that changes 1,000 files or more counts as an operation, but not as a
-    change of these files.
+    newest, 0 for an uncommitted change.
     """
 
     moments: dict[str, str]
@@ -51,8 +49,6 @@ def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: 
         if operations >= looked_at and commit.date < since:
             break
         operations += bool(paths)
-        if len(paths) >= _SWEEPING:
-            continue
         for path in paths:
             ago.setdefault(path, operations)
         for path in paths if commit.date >= since else ():

@@ -136,6 +136,7 @@ LESSON = (
         "^",
         "unexpectedly|unintuitively|surprisingly|contrary to|in hindsight|in retrospect|looking back|beware|watch out"
         "|note to self",
+        r"\b(?! at\b)",
     ),
     _cue("^", "next time", r"\b.+ should\b"),
     _cue(r"\bwhat (?:we|i) ", "missed|overlooked|got wrong", r" (?:is|was)\b"),

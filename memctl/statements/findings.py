@@ -48,12 +48,12 @@ _SETTLED = lazy_regex(
 _WRONG = lazy_regex(r"(?i)\b(?:issues?|concerns?|findings?|problems?|gaps?|risks?|bugs?|critical|must fix)\b")
 # What says that something is wrong and stays so: known, put off, or lost without a word.
 _OPEN_WORDS = ("existing", "flak", "follow", "scope", "known ", "yet", "gap", "remains", "limitation", "debt", "silent",
-               "larger", "as-is", "separate", "worth", "no way", "dead code", "never ", "orphan", "ticket")  # fmt: skip
+               "larger", "as-is", "separate", "worth", "no way", "never ", "orphan", "ticket")  # fmt: skip
 _OPEN = lazy_regex(
     r"(?i)\bpre-?existing (?:\w+ )?(?:issue|bug|problem|failure|gap|defect)s?\b|\bflaky\b|\bfollow-?ups?\b"
     r"|\bout of scope\b|\bknown (?:issue|limitation|bug|gap)s?\b|\ba (?:\w+ )?gap\b|\blimitation\b"
     r"|\btechnical debt\b|\bnot (?:covered|handled|implemented|supported|tested) yet\b"
-    r"|\bremains? (?:un\w+|open|broken)\b|\b(?:is|are|be|becomes?) orphaned\b|\b(?:is|are|was) dead code\b"
+    r"|\bremains? (?:un\w+|open|broken)\b|\b(?:is|are|be|becomes?) orphaned\b"
     r"|\bsilently (?:los|skip|drop|ignor|overwr|swallow|discard|fail|stop|br[eo]k)\w+"
     r"|\b(?:is|are) never (?:called|used|set|cleaned|updated|checked)\b"
     r"|(?<!part of) a (?:much |bit )?larger (?:change|refactor\w*|effort)\b|\bthere(?:'s| is) no way to\b"

@@ -53,7 +53,6 @@ _DEMAND = lazy_regex(
     r"|\bmake sure (?:that )?\w+|\bensure (?:that )?\w+|\balways (?:use|run|keep|add|write|check|put|make|have|do)\b"
     r"|\b(?:is|was|are) not (?:correct|right|acceptable|what i)\b|\bmust (?:not|never|be|have|always)\b"
     r"|\bshould never\b"
-    r"|\bso (?:that )?(?:it|this|they)(?:'s|'re| is| are)? (?:not|don't)\b"
     r"|\b(?:able to|can we|could we|can you) not\b|\bfrom now on\b"
 )
 # What a user forbids for the step at hand; with "ever" or "always" it holds for longer.

@@ -14,16 +14,19 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git, history, message, refs, trees
-from memctl.git.history import Commit
+from memctl.git import git, traced_settings
 from memctl.record.config import BATCH, COMMITS_HINT, EACH
-from memctl.store.commit_message import TYPE
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
+
+if TYPE_CHECKING:  # most commands only ask whether there is a batch
+    from memctl.git import message
+    from memctl.git.history import Commit
 
 SETTING = "memctl.commits"
 _HEADS = "refs/heads/"
@@ -44,7 +47,8 @@ def mode(memory: Memory) -> str:
     The value is that of Git's setting memctl.commits, else of `commits` in config.yaml. Raises MemctlError for any
     other value.
     """
-    value = memory.repository.settings().get(SETTING, memory.config.commits)
+    value = traced_settings.value(memory.repository, SETTING)
+    value = memory.config.commits if value is None else value
     if value not in (EACH, BATCH):
         raise MemctlError(f"{SETTING} is {value[:40]!r}, which is neither {EACH} nor {BATCH}", COMMITS_HINT)
     return value
@@ -110,6 +114,8 @@ def of_branch(memory: Memory, branch: str) -> Batch | None:
     """Return the open batch of a branch (refs/heads/…), or None."""
     name = ref(memory, branch)
     tip = memory.repository.tip(name)
+    from memctl.git import message
+
     found = trailers(memory, tip) if tip else message.Trailers()
     return Batch(branch, name, found.base, tip) if found.base and not found.changes else None
 
@@ -142,6 +148,8 @@ def trailers(memory: Memory, commit: str) -> message.Trailers:
     """Return the trailers of a commit's message, such as `Memctl-Op`; all are empty for a missing commit."""
     found = memory.repository.objects.read([commit])[0]
     raw = (found.data or b"") if found else b""
+    from memctl.git import message
+
     return message.parse(raw.partition(b"\n\n")[2].decode(errors="backslashreplace"))
 
 
@@ -161,6 +169,8 @@ def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str
     wanted = {**dict.fromkeys(paths(memory, batch), " M"), **differing}
     tracked = {memory.tracked(path): code for path, code in wanted.items()}
     files = [path for path in tracked if os.path.isfile(memory.repository.top / path)]
+    from memctl.git import trees
+
     here = trees.blobs_on_disk(memory.repository, files)
     there = trees.blobs_of(memory.repository, batch.tip, tracked)
     start = len(memory.prefix) + 1
@@ -172,6 +182,8 @@ def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> 
 
     With `within` only the changes to one of these paths (relative to the worktree's top) are returned.
     """
+    from memctl.git import history
+
     found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", is_line=True)
     return [one for one in found if one.trailers.base]
 
@@ -189,6 +201,8 @@ def _changes_of(
     if not whole:
         return {}
     bases, tips = zip(*whole, strict=True)
+    from memctl.git import history
+
     known = history.line_commits(memory.repository, tips, bases, memory.prefix)
     found: dict[tuple[str, str], list[Commit]] = {}
     for base, tip in whole:
@@ -215,6 +229,8 @@ def commits(
     with HEAD, the changes of the open batch come first. The squash of a batch is replaced by the batch's changes if
     this clone has them.
     """
+    from memctl.git import history
+
     found = history.commits(memory.repository, paths, revision, limit, given_up=given_up, beside=beside)
     is_now = revision == "HEAD" or revision.endswith("..HEAD")
     batch = current(memory) if is_now else None
@@ -238,6 +254,8 @@ def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
     own = [tip, f"^{head}"] if head else [tip]  # the ref leads to all of the branch's history, too
     args = ["log", "--no-show-signature", "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", *own]
     found = git.read(args, memory.repository.top).decode(errors="replace").split("\0")
+    from memctl.git import message
+
     joins = [message.parse(one) for one in found if one]
     return {join.commit: (join.base, join.changes) for join in joins}
 
@@ -249,11 +267,15 @@ def present(memory: Memory, commits: Collection[str]) -> set[str]:
     return {name for name, item in zip(names, items, strict=True) if item is not None}
 
 
-def join(memory: Memory, commit: str, tip: str, text: str = f"{TYPE}: join the branch and its changes\n") -> str:
+def join(memory: Memory, commit: str, tip: str, text: str = "") -> str:
     """Create a commit that joins the history of a branch with that of a batch's changes; return its id.
 
     Its parents are `commit`, a commit of the branch, whose files it has, and `tip`, the last change of the batch; its
     message is `text`.
     """
     tree = git.read(["rev-parse", f"{commit}^{{tree}}"], memory.repository.top).decode().strip()
+    from memctl.git import refs
+    from memctl.store.commit_message import TYPE
+
+    text = text or f"{TYPE}: join the branch and its changes\n"
     return refs.commit_tree(memory.repository, tree, (commit, tip), text, memory.commit_moment)

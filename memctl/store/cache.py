@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from memctl.record.record import Record
 
 FILE = "cache.db"  # in the folder of the worktree's memory
 _READING = 3  # raise it when something is read out of a file of the repository in another way: a purpose, an outline
+_TIMEOUT = 2  # seconds to wait for another process that writes
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
 # A digest of everything that decides which values are stored: tables, types, and how texts are parsed.
@@ -106,14 +107,14 @@ class Cache:
                 try:
                     if not file.exists():
                         private.make_file(file)
-                    return cls(_connect(file))
+                    return cls(connect(file, _prepare))
                 except sqlite3.DatabaseError as error:
                     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
                         break
                     discard(file)
                 except OSError:
                     break
-        return cls(_connect(None))
+        return cls(connect(None, _prepare))
 
     def view(self, *, only_open: bool = False) -> View:
         """Return the contents of the cache at one moment, with all records or only the open ones."""
@@ -227,21 +228,26 @@ def digest(text: str, encoding: str) -> bytes:
 
 
 def discard(file: Path) -> None:
-    """Delete the file of a cache, and SQLite's files beside it."""
-    for suffix in ("", "-journal"):
+    """Delete a database file, and SQLite's files beside it, so that none of its texts is left. Raises OSError."""
+    for suffix in ("-journal", ""):
         Path(str(file) + suffix).unlink(missing_ok=True)
 
 
-def _connect(file: Path | None) -> sqlite3.Connection:
-    database = sqlite3.connect(":memory:" if file is None else file, timeout=2, isolation_level=None)
+def connect(file: Path | None, prepare: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
+    """Return a connection to a database that can be made again at any time; in memory if `file` is None.
+
+    `prepare` makes the tables of a new database, and raises an error for one that can't be used; the connection is
+    closed then.
+    """
+    database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
         database.execute("PRAGMA secure_delete = ON")  # no free page keeps text that was removed
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")
-        _prepare(database)
-    except sqlite3.Error:
+        prepare(database)
+    except BaseException:
         database.close()
         raise
     return database

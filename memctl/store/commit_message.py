@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memctl.git import message
-from memctl.record.change import Change
+from memctl.text.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memctl.record.change import Change
 
 TYPE = "docs(memory)"
 _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one message

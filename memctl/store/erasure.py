@@ -18,7 +18,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.store import cache_update, files, lock, search_index
-from memctl.store.cache import FILE, Cache
+from memctl.store.cache import FILE, Cache, discard
 
 _BACKUPS = "installed"  # files as they were before `memctl install`, in JSON and base64
 _PATIENCE = 10.0  # seconds; who writes these files holds their locks for milliseconds
@@ -127,4 +127,4 @@ def _forget(file: Path, dry_run: bool) -> None:
 def _discard(file: Path, dry_run: bool) -> None:
     """Delete the index: FTS5 leaves words of deleted rows in it (its `secure-delete` came with SQLite 3.42)."""
     if not dry_run:
-        search_index.discard(file)
+        discard(file)

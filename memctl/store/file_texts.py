@@ -18,9 +18,10 @@ from typing import Protocol
 
 import msgspec
 
+from memctl.store.cache import discard
 from memctl.store.fts_query import MOST_WORDS
 from memctl.store.memory import Memory
-from memctl.store.search_index import FILE_TABLES, SearchIndex, discard
+from memctl.store.search_index import FILE_TABLES, SearchIndex
 from memctl.text import sensitive_files
 from memctl.text.words import STOP_WORDS, InnerWords, beginning, whole_words, words_of
 

@@ -27,8 +27,6 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.store import files
 
 WRITING, PENDING, HELD = "writing", "pending", "held"
-STEPS = "intents"  # the folder of two-phase steps
-MOVE = "move.json"  # a move of the worktree
 T = TypeVar("T")
 
 
@@ -65,7 +63,19 @@ def entries_of_kind(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
     return [(folder / name, value) for name in names if (value := get(folder / name, kind)) is not None]
 
 
-class PendingEntry(msgspec.Struct, frozen=True):
+class _Stored(msgspec.Struct, frozen=True):
+    """What the file of a pending change holds; PendingEntry describes the fields."""
+
+    change: Change
+    why: str = ""
+    held: bool = False
+    base: str = ""
+    undone: bool = False
+    announced: bool = False
+    allow_secret: bool = False
+
+
+class PendingEntry(_Stored, frozen=True, kw_only=True):
     """A pending change: its file in the journal, its stage, and why it has no commit.
 
     `held` says that somebody asked for no commit. `base` is the commit that HEAD was when the change began, "" if there
@@ -76,13 +86,6 @@ class PendingEntry(msgspec.Struct, frozen=True):
 
     file: Path
     stage: str
-    change: Change
-    why: str = ""
-    held: bool = False
-    base: str = ""
-    undone: bool = False
-    announced: bool = False
-    allow_secret: bool = False
 
     @property
     def written(self) -> str:
@@ -96,16 +99,6 @@ class PendingEntry(msgspec.Struct, frozen=True):
         return int(digits) / 1e9 if digits.isdecimal() else 0.0
 
 
-class _Stored(msgspec.Struct):
-    change: Change
-    why: str = ""
-    held: bool = False
-    base: str = ""
-    undone: bool = False
-    announced: bool = False
-    allow_secret: bool = False
-
-
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
     """Write the entry of a change before the first file of the change is written, and return the entry.
 
@@ -113,7 +106,7 @@ def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: 
     asked for no commit, `allow_secret` that the change may contain what looks like a credential.
     """
     file = new_file(folder, f".{WRITING}.json")
-    return _stored(PendingEntry(file, WRITING, change, held=held, base=base, allow_secret=allow_secret))
+    return _stored(PendingEntry(change, file=file, stage=WRITING, held=held, base=base, allow_secret=allow_secret))
 
 
 def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
@@ -145,7 +138,7 @@ def entries(folder: Path) -> list[PendingEntry]:
     """Return all pending changes in a folder, oldest first."""
     found = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _Stored))
     return [
-        PendingEntry(file, stage, **msgspec.structs.asdict(stored))
+        PendingEntry(file=file, stage=stage, **msgspec.structs.asdict(stored))
         for file, stage, stored in found
         if stage in (WRITING, PENDING, HELD)
     ]

@@ -38,12 +38,7 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
     except OSError as error:
         if error.errno not in _CLOSED:
             raise
-        raise MemctlError(
-            f"{file} can't be written: {error.strerror}",
-            "memctl writes in Git's folder, which an agent's sandbox may forbid. After `memctl install codex` it may"
-            " leave Codex's sandbox if it is a command of its own, not in a pipe or chain; or let the agent write there"
-            " (`codex --add-dir .git`)",
-        ) from None
+        raise MemctlError(f"{file} can't be written: {error.strerror}", _hint_of_closed(file)) from None
     try:
         last_held = os.fstat(descriptor).st_mtime_ns
         _sign(descriptor)
@@ -51,6 +46,25 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
         os.utime(descriptor) if os.utime in os.supports_fd else None
     finally:
         os.close(descriptor)
+
+
+def _hint_of_closed(file: Path) -> str:
+    """Return the hint for a lock that can't be written: Codex has a sandbox, others lack the right."""
+    import shlex
+
+    from memctl.store import agent_env  # most locks can be written
+
+    if agent_env.shell_of(os.environ) is agent_env.CODEX:
+        return (
+            "memctl writes in Git's folder, which an agent's sandbox may forbid. After `memctl install codex` it may"
+            " leave Codex's sandbox if it is a command of its own, not in a pipe or chain; or let the agent write there"
+            " (`codex --add-dir .git`)"
+        )
+    above = next((folder for folder in file.parents if folder.is_dir()), file.parent)
+    return (
+        "memctl writes in Git's folder, as `git commit` does: get the right to write there, or work in a clone of your"
+        f" own; `ls -ld {shlex.quote(str(above))}` shows whose it is"
+    )
 
 
 @contextmanager

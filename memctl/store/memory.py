@@ -170,13 +170,14 @@ class Memory:
         """Whether there may be jobs that a hook left (`store.job_queue`)."""
         return os.path.isdir(self.hooks / JOBS)
 
-    def ask(self) -> StatusProcess:
+    def ask(self, *, settings: bool = False) -> StatusProcess:
         """Return a running `git status` of the memory's files.
 
-        The first call returns the one that was started before the memory was opened, if any; all others start one.
+        The first call returns the one that was started before the memory was opened, if any; all others start one,
+        which with `settings` prints memctl's settings about commits, too.
         """
         asked, self.asked = self.asked, None
-        return asked or StatusProcess(self.repository, self.prefix)
+        return asked or StatusProcess(self.repository, self.prefix, settings=settings)
 
     def tracked(self, path: str) -> str:
         """Return a path below `.memory/` as Git has it, relative to the worktree's top."""

@@ -16,6 +16,8 @@ FOLDER = ".memory"
 CONFIG = "config.yaml"
 DOCUMENTS = "docs"  # the folder of the rendered documents
 JOBS = "undone"  # the folder, beside those of sessions, with what hooks have left to be done
+STEPS = "intents"  # the folder of two-phase steps
+MOVE = "move.json"  # a move of the worktree
 _FOREIGN = ("memory.db", "config.json")
 
 
@@ -40,7 +42,7 @@ def find(start: Path) -> tuple[Path, Path]:
     raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one", kind="no-memory")
 
 
-def ask(start: Path) -> StatusProcess:
+def ask(start: Path, *, settings: bool = False) -> StatusProcess:
     """Start a `git status` of the memory's files; raises MemctlError if there is no memory.
 
     It needs no other module of memctl, so that Git works while Python imports them.
@@ -48,7 +50,7 @@ def ask(start: Path) -> StatusProcess:
     from memctl.git.status import StatusProcess  # most hooks ask Git nothing
 
     top, memory = find(start)
-    return StatusProcess(open_repository(top), memory.relative_to(top).as_posix())
+    return StatusProcess(open_repository(top), memory.relative_to(top).as_posix(), settings=settings)
 
 
 def refuse_link(folder: Path) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from memctl.git import git, index, trees
 from memctl.git.repository import Repository
-from memctl.git.status import RACY, mark
+from memctl.git.status import marks
 from memctl.git.trees import TreeEntry
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -118,17 +118,8 @@ class FilesOnDisk:
         return {path: blob for path, blob in found.items() if blob}
 
     def mark(self, paths: Iterable[str]) -> bytes:
-        before, top = time.time_ns() - RACY, self._repository.top
-        found = []
-        for file in (self._repository.git_dir / "index", *(top / path for path in paths)):
-            try:
-                now, changed = mark(file)
-            except OSError:
-                now, changed = b"", 0
-            if changed >= before:
-                return b""
-            found.append(now)
-        return b"\n".join(found)
+        top = self._repository.top
+        return marks([self._repository.git_dir / "index", *(top / path for path in paths)])
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit

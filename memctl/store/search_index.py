@@ -14,6 +14,7 @@ from pathlib import Path
 from zlib import crc32
 
 from memctl.git import private
+from memctl.store.cache import connect, discard
 from memctl.store.memory import Memory
 
 NAME = "index.db"
@@ -45,7 +46,6 @@ _TABLES = (
     *FILE_TABLES,
 )
 _MADE = f"{crc32(repr(_TABLES).encode()):08x}"
-_TIMEOUT = 2  # seconds to wait for another process
 _IN_MEMORY = 1 << 40  # the number after which entries of an index in memory are numbered
 _CACHE = 64 * 1024  # KiB that a transaction may change before readers have to wait for its end
 
@@ -65,7 +65,7 @@ class SearchIndex:
             for _ in range(2):
                 private.make_file(file)
                 try:
-                    return cls(_connect(file))
+                    return cls(connect(file, _prepare))
                 except _Newer:
                     return cls.in_memory(f"{file} was written by a newer version of memctl")
                 except sqlite3.DatabaseError as error:
@@ -82,7 +82,7 @@ class SearchIndex:
 
         `remark` says why the index is in memory.
         """
-        database = _connect(None)
+        database = connect(None, _prepare)
         database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))
         return cls(database, remark)
 
@@ -113,30 +113,9 @@ class _Newer(Exception):
     """The index is of a form that this memctl does not know yet."""
 
 
-def discard(file: Path) -> None:
-    """Delete an index and SQLite's files beside it, so that none of its texts is left. Raises OSError."""
-    for suffix in ("-journal", ""):
-        Path(str(file) + suffix).unlink(missing_ok=True)
-
-
-def _connect(file: Path | None) -> sqlite3.Connection:
-    database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
-    try:
-        database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA secure_delete = ON")  # no free page keeps text that was removed
-        if file is not None:
-            database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
-            database.execute("PRAGMA mmap_size = 268435456")
-            database.execute(f"PRAGMA cache_size = -{_CACHE}")
-        _prepare(database)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
 def _prepare(database: sqlite3.Connection) -> None:
     """Make the tables of a new index; raises sqlite3.DatabaseError for one of another form, and _Newer."""
+    database.execute(f"PRAGMA cache_size = -{_CACHE}")
     form = database.execute("PRAGMA user_version").fetchone()[0]
     if form > FORM:
         raise _Newer

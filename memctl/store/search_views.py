@@ -15,9 +15,9 @@ import msgspec
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import CHECKPOINTS, SESSIONS
 from memctl.store import vocabulary
-from memctl.store.cache import Cache
+from memctl.store.cache import Cache, discard
 from memctl.store.memory import Memory
-from memctl.store.search_index import SearchIndex, discard
+from memctl.store.search_index import SearchIndex
 from memctl.text.words import InnerWords
 
 _CHECKOUT, _OTHER = "checkout", "other"

@@ -211,9 +211,8 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Itera
     brought about count: a section that was given away or taken since is no contradiction. Handoffs without an answer
     are left out, as another branch may have it, and so are handoffs that share an id.
     """
-    count = Counter(one.record.id for one in handoffs)  # of an id that two have, nobody knows whose it is
-    for one in handoffs:
-        if count[one.record.id] == 1 and one.record.status in (ACCEPTED, DECLINED, WITHDRAWN):
+    for one in _distinct(handoffs):
+        if one.record.status in (ACCEPTED, DECLINED, WITHDRAWN):
             for found in _of_answer(one, transfer_of(one, now), state):
                 state = found.after
                 yield found
@@ -221,7 +220,7 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Itera
 
 def settle_state(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
     """Return the state whose ownership and work follow the answers to handoffs, and one line for each change made."""
-    lines = []
+    state, lines = _renamed(handoffs, state, now)
     for one in contradictions(handoffs, state, now):
         state = one.after
         lines.append(one.effect)
@@ -248,6 +247,29 @@ def has_handoffs(state: State) -> bool:
     """
     reasons = (held.lock_reason for held in state.section_ownership_map.values())
     return any(map(handoff_in, reasons)) or any(agent.handoffs for agent in state.active_agents.values())
+
+
+def _distinct(handoffs: Sequence[Handoff]) -> list[Handoff]:
+    count = Counter(one.record.id for one in handoffs)
+    return [one for one in handoffs if count[one.record.id] == 1]
+
+
+def _renamed(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
+    """Return the state with the present ids of handoffs in place of aliases, and a line for each changed one."""
+    lines: list[str] = []
+    for one in _distinct(handoffs):
+        given, before = transfer_of(one, now), state
+        owned = dict(state.section_ownership_map)
+        for section in {*given.who.sections} & {*owned}:
+            for why, is_so in ((given.why, given.is_by), (given.why_back, given.is_back)):
+                if is_so(owned[section]):
+                    owned[section] = msgspec.structs.replace(owned[section], lock_reason=why)
+        state = state.with_(section_ownership_map=owned)
+        if old := given.work(state).keys() - {given.handoff}:
+            work = state.active_agents[given.taker].handoffs
+            state = agents.set_work(state, given.taker, {given.handoff if k in old else k: v for k, v in work.items()})
+        lines += [f"{', '.join(given.aliases)} is now {given.handoff}"] if state != before else []
+    return state, lines
 
 
 def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradiction]:

@@ -68,11 +68,12 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
     before = _done_lately(memory, snapshot, free) if is_now else {}
     own = {record.memory_id for record in free if _is_own(memory, state, record)}
 
-    def order(record: Record) -> tuple[bool, bool, bool, float]:
+    def order(record: Record) -> tuple[bool, bool, bool, bool, float]:
         weight = work.weight(record) + is_started(record)  # what is begun comes before its equals
         return (
             record.memory_id not in own,
             record.severity != _CRITICAL,
+            is_started(record) and record.memory_id not in own,  # somebody may still be at it
             record.memory_id not in before,
             -weight,
         )
@@ -154,7 +155,8 @@ def _choice(
     because = ["assigned to you"] if memory.actor in _assigned(state, record) else []
     if is_started(record):
         done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
-        because.append(f"begun by {'you' if record.agent_id == memory.actor else record.agent_id}{done}")
+        is_mine = record.agent_id == memory.actor
+        because.append(f"begun by {'you' if is_mine else record.agent_id}{done}{'' if is_mine else ': ask first'}")
     because += [record.severity] if record.severity in ("critical", "high") else []
     because += [f"unblocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
     because += [f"goes on from {earlier.id}"] if (earlier := before.get(record.memory_id)) else []

@@ -1,4 +1,4 @@
-"""Phrases for messages: a number with its noun, and the first of many names."""
+"""Phrases for messages: a number or an article with its noun, and the first of many names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from collections.abc import Sequence
 def quantity(number: int, noun: str) -> str:
     """Return "1 file" or "1,234 files"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def indefinite(noun: str) -> str:
+    """Return a noun with its article: "an issue", "a decision"."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
 def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ") -> str:

@@ -62,6 +62,33 @@ class LineReader:
                 yield line
 
 
+class PromptQueue:
+    """The prompts that a user types while the agent works, each with its line, until the agent gets them."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str, Line]] = []
+
+    def take(self, line: Line) -> tuple[str, Line] | None:
+        """Take the next line; return the prompt that it hands to the working agent, and the line that queued it.
+
+        The host notes when a prompt is queued, and when it leaves the queue: to the working agent (`remove`), as a
+        prompt with a line of its own (`dequeue`), or back to the user (`popAll`).
+        """
+        if line.fields.get("type") != "queue-operation":
+            return None
+        operation = line.fields.get("operation")
+        if operation == "enqueue":
+            text = without_host_tags(text_in(line.fields, "content")).strip()
+            self._waiting.append((clean_newlines(text), line))
+        elif operation == "popAll":
+            self._waiting.clear()
+        elif operation in ("remove", "dequeue") and self._waiting:
+            text, queued = self._waiting.pop(0)
+            if operation == "remove" and text and not text.startswith("/"):
+                return text, queued
+        return None
+
+
 class SessionReader:
     """Builds a session from the lines of a transcript."""
 
@@ -69,7 +96,7 @@ class SessionReader:
         self._events: list[Event] = []
         self._answers: dict[str, Usage] = {}
         self._id = self._model = self._branch = self._started = self._ended = ""
-        self._queued: list[Event] = []  # prompts that the agent has not taken yet
+        self._queue = PromptQueue()
 
     def take(self, line: Line) -> Sequence[Event]:
         """Take the next line, and return the events in it."""
@@ -82,14 +109,10 @@ class SessionReader:
         self._id = self._id or text_in(fields, "sessionId")
         self._branch = text_in(fields, "gitBranch") or self._branch
         before = len(self._events)
-        around: dict[str, Any] = {
-            "moment": moment,
-            "agent": line.agent,
-            "cwd": text_in(fields, "cwd"),
-            "line": line.number,
-        }
-        if fields.get("type") == "queue-operation":
-            self._events += self._of_queue(fields, around)
+        around = _around(line)
+        if (prompt := self._queue.take(line)) is not None:
+            text, queued = prompt
+            self._events.append(Event(PROMPT, text, **_around(queued)))
         if not (line.role or line.is_boundary):
             return self._events[before:]
         if line.is_boundary:
@@ -101,23 +124,6 @@ class SessionReader:
         if line.role:
             self._events += _events(line, around)
         return self._events[before:]
-
-    def _of_queue(self, fields: Mapping[str, Any], around: dict[str, Any]) -> Iterator[Event]:
-        """Yield a prompt that the user typed while the agent worked, once the agent gets it.
-
-        The host notes when a prompt is queued, and when it leaves the queue: to the working agent (`remove`), as a
-        prompt with a line of its own (`dequeue`), or back to the user (`popAll`).
-        """
-        operation = fields.get("operation")
-        if operation == "enqueue":
-            text = without_host_tags(text_in(fields, "content")).strip()
-            self._queued.append(Event(PROMPT, clean_newlines(text), **around))
-        elif operation == "popAll":
-            self._queued.clear()
-        elif operation in ("remove", "dequeue") and self._queued:
-            prompt = self._queued.pop(0)
-            if operation == "remove" and prompt.text and not prompt.text.startswith("/"):
-                yield prompt
 
     def _count(self, line: Line) -> None:
         usage = line.message.get("usage")
@@ -139,6 +145,16 @@ class SessionReader:
             started=self._started,
             ended=self._ended,
         )
+
+
+def _around(line: Line) -> dict[str, Any]:
+    """Return the fields that all events of a line share."""
+    return {
+        "moment": time_in(line.fields),
+        "agent": line.agent,
+        "cwd": text_in(line.fields, "cwd"),
+        "line": line.number,
+    }
 
 
 def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:

@@ -2,7 +2,8 @@
 
 The messages are those after the last compaction, the summary first. Sub-agents have windows of their own; if a
 transcript has only a sub-agent's lines, its window is read. Lines with single blocks are joined to messages again. Tool
-calls without a result, and results without a call, can't be sent and are left out.
+calls without a result, and results without a call, can't be sent and are left out. A prompt that was queued while the
+agent worked is where the agent got it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 
 import msgspec
 
-from memctl.transcript.claude_code import LineReader
+from memctl.transcript.claude_code import LineReader, PromptQueue
 from memctl.transcript.line import Line, text_in
 from memctl.transcript.messages import blocks_of
 
+_QUEUED = "queued"  # the id of a group that is a prompt from the queue
 _THINKING = ("thinking", "redacted_thinking")
 
 
@@ -82,6 +84,7 @@ class WindowReader:
     def __init__(self, whole: bool = False) -> None:
         self._whole = whole
         self._lines = LineReader()
+        self._queue = PromptQueue()
         self._begin(is_sidechain=True)
 
     def _begin(self, *, is_sidechain: bool) -> None:
@@ -101,7 +104,12 @@ class WindowReader:
     def read(self, row: str | bytes) -> None:
         """Take the next line of the file."""
         line = self._lines.read(row)
-        if line is None or not (line.role or line.is_boundary):
+        if line is None:
+            return
+        if (prompt := self._queue.take(line)) is not None:
+            text, queued = prompt
+            self._groups.append(_Group("user", _QUEUED, [({"type": "text", "text": text}, queued.number)]))
+        if not (line.role or line.is_boundary):
             return
         if line.is_sidechain != self._is_sidechain:
             if line.is_sidechain:
@@ -152,7 +160,9 @@ class WindowReader:
                     self._outcomes[-1] = (results + 1, failed + (block.get("is_error") is True))
                 continue
             answer = text_in(line.message, "id")
-            last = self._groups[-1] if self._groups else None
+            told = next((group for group in reversed(self._groups) if group.id != _QUEUED), None)
+            is_going_on = told is not None and answer and told.id == answer
+            last = told if is_going_on else self._groups[-1] if self._groups else None
             if last is None or last.role != line.role or last.id != answer:
                 last = _Group(line.role, answer, [])
                 self._groups.append(last)

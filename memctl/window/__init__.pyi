@@ -73,7 +73,6 @@ from memctl.window.messages.content import (
     TokenCounter as TokenCounter,
 )
 from memctl.window.messages.conversation import Conversation as Conversation
-from memctl.window.messages.reading import Opened as Opened
 from memctl.window.messages.validity import validate as validate
 from memctl.window.orchestrator import ContextWindowManager as ContextWindowManager
 from memctl.window.plan import (

@@ -297,15 +297,15 @@ def _question(given: object, name: str) -> Question:
         raise MemctlError(f"{name}: {describe(error)}") from None
 
 
-def generate_questions(session: Session, most: int = MOST) -> list[Question]:
-    """Return questions about what a compression of a session must not lose, at most the last `most` of each kind.
+def generate_questions(session: Session) -> list[Question]:
+    """Return questions about what a compression of a session must not lose, at most the last ten of each kind.
 
     What sub-agents did is left out, since their windows are their own. A text without speakers counts as the user's.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
     found = essentials.of_happened(events.of_events(own), answers)
-    latest = (one for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-most:])
+    latest = (one for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-MOST:])
     made = [_question_about(one) for one in latest]
     return list({(one.said or one.ask).rstrip("."): one for one in reversed(made) if _can_tell(one)}.values())[::-1]
 

@@ -205,9 +205,9 @@ def alerts(
     return sorted((one for one in found if one is not None), key=lambda alert: alert.level is not AlertLevel.CRITICAL)
 
 
-def watch(snapshot: HealthSnapshot, metrics: Sequence[str] = tuple(METRICS)) -> list[Alert]:
+def watch(snapshot: HealthSnapshot) -> list[Alert]:
     """Return an alert of level INFO for each metric of a snapshot that is outside of its healthy range."""
-    return [alert for name in metrics if (alert := METRICS[name].watch(snapshot.value(name)))]
+    return [alert for name in METRICS if (alert := METRICS[name].watch(snapshot.value(name)))]
 
 
 class Trend(msgspec.Struct, frozen=True):

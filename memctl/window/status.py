@@ -13,13 +13,14 @@ from memctl.text.credentials import redact
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript import claude_code, window
+from memctl.transcript.window import Window
 from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
 from memctl.window.health import HealthSnapshot
 from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType
-from memctl.window.messages.reading import Opened
+from memctl.window.messages.conversation import Conversation
 from memctl.window.pressure import curve as curves
 from memctl.window.pressure.curve import Curve
 from memctl.window.pressure.limits import Limit
@@ -39,7 +40,8 @@ class SeenConversation(msgspec.Struct, frozen=True):
     `model` is the name in the file, "" if it has none.
     """
 
-    opened: Opened
+    conversation: Conversation
+    transcript: Window | None
     curve: Curve
     model: str
     counter: Counter
@@ -47,7 +49,7 @@ class SeenConversation(msgspec.Struct, frozen=True):
     @property
     def is_transcript(self) -> bool:
         """Whether the file is an agent's transcript, and not messages or a request."""
-        return self.opened.transcript is not None
+        return self.transcript is not None
 
 
 class ComponentUse(msgspec.Struct, frozen=True):
@@ -98,12 +100,12 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter])
     """
     loaded = reading.load(lines, name)
     counter = counter_for(loaded.model)
-    opened = loaded.parse(counter)
+    conversation = loaded.parse(counter)
     if loaded.transcript is not None and loaded.transcript.requests:
         curve = curves.of_transcript(loaded.transcript)
     else:
-        curve = curves.of_blocks(opened.conversation.blocks, opened.conversation.overhead)
-    return SeenConversation(opened, curve, loaded.model, counter)
+        curve = curves.of_blocks(conversation.blocks, conversation.overhead)
+    return SeenConversation(conversation, loaded.transcript, curve, loaded.model, counter)
 
 
 def usual_growth(file: str) -> float:
@@ -155,7 +157,7 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
         results = next(part.used for part in parts if BudgetComponent.TOOL_RESULTS in part.components)
         bloat = results / last.current_tokens if last.current_tokens else None
         history[-1] = msgspec.structs.replace(history[-1], tool_result_bloat=bloat)
-    return Status(last, parts, tuple(_largest(seen.opened.conversation.blocks)), tuple(history))
+    return Status(last, parts, tuple(_largest(seen.conversation.blocks)), tuple(history))
 
 
 def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:
@@ -164,7 +166,7 @@ def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowCon
         limits = limits_of(limit.usable, config.budget.by_component())
     except ValueError as error:
         raise MemctlError(str(error), exit_code=USAGE) from None
-    used = token_budget.use_by_component(seen.opened.conversation)
+    used = token_budget.use_by_component(seen.conversation)
     left = max(limit.usable - current, 0)
     used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
     others = tuple(component for component in BudgetComponent if component not in _FRAME)

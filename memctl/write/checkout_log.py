@@ -15,7 +15,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import checkout, git, index, locks, refs
-from memctl.store import journal
+from memctl.store import journal, place
 from memctl.store.memory import Memory
 from memctl.team.state import Ownership
 
@@ -133,4 +133,4 @@ def _path_lines(paths: Sequence[str]) -> list[str]:
 
 
 def _file(memory: Memory) -> Path:
-    return memory.repository.private / journal.MOVE
+    return memory.repository.private / place.MOVE

@@ -19,6 +19,7 @@ from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import one_line
+from memctl.text.phrases import indefinite
 
 _NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {
@@ -138,7 +139,7 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         status = record.kind.resolved
         if not status:
             raise MemctlError(
-                f"{record.id} is a {record.memory_type}, which can't be resolved",
+                f"{record.id} is {indefinite(record.memory_type)}, which can't be resolved",
                 "`memctl supersede OLD NEW`, or `memctl edit ID --status …`",
             )
         refuse_transition(record, status)
@@ -164,7 +165,8 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
     for record in records:
         if not record.kind.resolved:
             raise MemctlError(
-                f"{record.id} is a {record.memory_type}, which can't be reopened", "`memctl edit ID --status …`"
+                f"{record.id} is {indefinite(record.memory_type)}, which can't be reopened",
+                "`memctl edit ID --status …`",
             )
         refuse_transition(record, record.kind.statuses[0])
     writes = []

@@ -15,6 +15,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.parser import refuse_transition
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text.phrases import indefinite
 from memctl.write.edit import rewrite
 
 PARENT = "parent"  # this link has one end: the child has its parent's memory_id
@@ -94,7 +95,9 @@ def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
         for identifier in getattr(record, relation):
             other = snapshot.resolve(identifier)
             if other_end == "superseded_by" and other.memory_type != record.memory_type:
-                raise MemctlError(f"a {record.memory_type} can't supersede {other.id}, a {other.memory_type}")
+                raise MemctlError(
+                    f"{indefinite(record.memory_type)} can't supersede {other.id}, {indefinite(other.memory_type)}"
+                )
             targets.setdefault(other.id, {}).update(end(other, other_end, record.id))
     return tuple(rewrite(snapshot, snapshot.resolve(identifier), values) for identifier, values in targets.items())
 

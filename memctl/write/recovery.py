@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.store import entry_state, files, journal
+from memctl.store import entry_state, files, journal, place
 from memctl.store.journal import WRITING, PendingEntry
 from memctl.store.memory import Memory
 
@@ -14,7 +14,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     commit that was made without deleting its journal entry. Changes undone outside memctl are marked, and with `remark`
     reported once. Raises MemctlError if a move can't be finished.
     """
-    if (memory.repository.private / journal.MOVE).exists():
+    if (memory.repository.private / place.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed
 
         checkout_log.finish(memory)

@@ -19,7 +19,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
 from memctl.record.parser import parse
-from memctl.store import batches, entry_state, files, journal, lock
+from memctl.store import batches, entry_state, files, journal, lock, place
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -40,7 +40,7 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     `plan` is called under the lock with the sequence of new ids, after interrupted writes and handoffs were finished.
     Raises MemctlError if the change is refused; then nothing is written.
     """
-    if not options.dry_run and any((memory.private / journal.STEPS).glob("*.json")):
+    if not options.dry_run and any((memory.private / place.STEPS).glob("*.json")):
         from memctl.write import two_phase  # most memories have no such step
 
         two_phase.recover(memory, write)
@@ -70,7 +70,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
             change = redact_file.without_credentials(change)
         change = guard.permit(memory, change, options.allow_owned)
-        _check(memory, change, options)
+        check(memory, change, options)
         advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
             return Outcome(change, advice=advice)
@@ -127,7 +127,7 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
     return Outcome(waiting[-1].change, pending="no commit was asked for", hint=hint, warning=warning)
 
 
-def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
+def check(memory: Memory, change: Change, options: WriteOptions) -> None:
     """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
     for write in change.writes:
         # A credential is redacted even if the mark makes the record too large.

@@ -125,7 +125,7 @@ def test_a_session_from_its_start_over_a_compaction_to_its_end(
     assert memctl("check", "--json", code=None).code == 0
 
 
-def test_a_compaction_that_the_program_makes_by_itself(
+def test_automatic_compaction_is_handled(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a variable of its own: without an account 2.1.330 compacts at no number of tokens unless it is told one."""
@@ -157,7 +157,7 @@ def test_a_compaction_that_the_program_makes_by_itself(
     assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
 
 
-def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
+def test_project_and_user_hooks_together_give_the_pack_once(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     install_twice(memctl, claude, "claude-code")
@@ -168,7 +168,7 @@ def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     assert (repo / ".git/memctl/hooks/.memory/sessions" / claude.session / "calls").read_bytes() == b"."
 
 
-def test_what_a_session_said_and_failed_at_is_told_to_the_next_and_found(
+def test_decisions_and_errors_of_a_session_reach_the_next_one(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_NOW")
@@ -205,7 +205,7 @@ def test_a_sub_agent_gets_what_bears_on_its_prompt(
     assert told(api, 0).count(f"{decided} | ") == told(api, 0).count("memctl why FILE") == 1
 
 
-def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+def test_agent_in_default_mode_may_only_record_and_search(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     install_twice(memctl, claude, "claude-code")
@@ -227,7 +227,7 @@ def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
     assert told(api, 0).count("# Memory of shop") == 1
 
 
-def test_a_users_own_permission_needs_no_folder_that_is_trusted(
+def test_user_permission_needs_no_trusted_folder(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     install_twice(memctl, claude, "claude-code")
@@ -237,7 +237,7 @@ def test_a_users_own_permission_needs_no_folder_that_is_trusted(
     assert memctl("list", "--type", "decision", "--json").data["total"] == 1
 
 
-def test_where_there_is_no_memory_nothing_is_said(
+def test_project_without_a_memory_gets_no_pack(
     memctl: Memctl, repo: Path, tmp_path: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     memctl("install", "claude-code", "--yes")
@@ -251,7 +251,9 @@ def test_where_there_is_no_memory_nothing_is_said(
     assert sorted(file.name for file in elsewhere.iterdir()) == [".claude", ".git"]
 
 
-def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode) -> None:
+def test_broken_memory_does_not_stop_the_program(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
     memctl("install", "claude-code", "--yes")
     (repo / ".memory" / "config.yaml").write_text("format: [broken\n")
     api.answers += [(1_000, call(1, "Bash", command="true", description="x")), (1_100, says("All well."))]
@@ -259,7 +261,7 @@ def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: MessagesA
     assert "Traceback" not in told(api, 1)
 
 
-def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+def test_program_called_by_memctl_gets_nothing_from_the_hooks(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     memctl("install", "claude-code", "--yes")
@@ -269,7 +271,7 @@ def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
     assert not (repo / ".git" / "memctl" / "hooks").exists()
 
 
-def test_what_the_agent_records_is_its_own_and_of_its_session(
+def test_record_made_by_the_agent_names_its_agent_and_session(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     memctl("install", "claude-code", "--yes")
@@ -282,7 +284,7 @@ def test_what_the_agent_records_is_its_own_and_of_its_session(
     assert trailers.strip() == claude.session
 
 
-def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
+def test_program_has_at_least_the_tested_version() -> None:
     done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
     version = tuple(int(part) for part in done.stdout.split()[0].split("."))
     assert version >= (2, 1, 300), "an older Claude Code has other events"
@@ -296,7 +298,7 @@ def test_the_plugin_and_its_marketplace_are_valid(claude: ClaudeCode) -> None:
         assert "Validation passed" in claude.answered("plugin", "validate", str(folder))
 
 
-def test_what_is_recorded_about_a_file_reaches_the_model_once_with_its_first_reading(
+def test_decision_on_a_file_reaches_the_model_once_at_its_first_read(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "--code", "app.py")

@@ -78,9 +78,7 @@ def test_a_session_from_its_start_over_tools_to_its_end_and_a_resume(
     assert memctl("check", "--json", code=None).code == 0
 
 
-def test_a_compaction_that_the_program_makes_by_itself(
-    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
-) -> None:
+def test_automatic_compaction_is_handled(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
     memctl("issue", "Checkout times out", "--severity", "critical", "--next", "Queue connections")
     memctl("install", "codex", "--yes")
@@ -105,9 +103,7 @@ def test_a_compaction_that_the_program_makes_by_itself(
     assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
 
 
-def test_hooks_that_nobody_has_trusted_are_passed_over_without_a_word(
-    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
-) -> None:
+def test_untrusted_hooks_are_skipped_silently(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
     """What `install codex` and README say of it; the program's own `/hooks` is where they are trusted."""
     said = memctl("install", "codex", "--yes").err
     assert "`/hooks`" in said
@@ -117,7 +113,7 @@ def test_hooks_that_nobody_has_trusted_are_passed_over_without_a_word(
     assert not (repo / ".git" / "memctl" / "hooks" / ".memory" / "sessions").exists()
 
 
-def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
+def test_project_and_user_hooks_together_give_the_pack_once(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     install_twice(memctl, codex, "codex")
@@ -127,7 +123,7 @@ def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     assert (repo / ".git/memctl/hooks/.memory/sessions" / codex.session / "calls").read_bytes() == b".."
 
 
-def test_what_is_recorded_of_a_file_comes_with_the_command_that_reads_it_once(
+def test_decision_on_a_file_reaches_the_model_once_at_its_first_read(
     memctl: Memctl, api: ResponsesAPI, codex: Codex
 ) -> None:
     memctl("decide", "Print nothing but the name", "--rationale", "Scripts read the output.", "--code", "app.py")
@@ -152,7 +148,7 @@ def test_a_sub_agent_gets_what_bears_on_its_prompt(memctl: Memctl, api: Response
     assert text.count("memctl why FILE") == 1
 
 
-def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+def test_agent_in_default_mode_may_only_record_and_search(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     install_twice(memctl, codex, "codex")
@@ -183,7 +179,7 @@ def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: Response
     assert "truncated" not in pack
 
 
-def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
+def test_broken_memory_does_not_stop_the_program(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
     memctl("install", "codex", "--yes")
     (repo / ".memory" / "config.yaml").write_text("format: [broken\n")
     api.answers += [(1_000, [shell(1, "true")])]
@@ -194,7 +190,7 @@ def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: Responses
     assert "Traceback" not in told(api, 1)
 
 
-def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+def test_program_called_by_memctl_gets_nothing_from_the_hooks(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     memctl("install", "codex", "--yes")
@@ -204,7 +200,7 @@ def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
     assert not (repo / ".git" / "memctl" / "hooks").exists()
 
 
-def test_what_the_agent_records_is_its_own_and_of_its_session(
+def test_record_made_by_the_agent_names_its_agent_and_session(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     memctl("install", "codex", "--yes")
@@ -217,7 +213,7 @@ def test_what_the_agent_records_is_its_own_and_of_its_session(
     assert trailers.strip() == codex.session
 
 
-def test_in_the_programs_sandbox_an_agent_records_where_it_was_let(
+def test_agent_in_the_sandbox_records_only_with_the_added_folder(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     """As the hint says, and README. Its hooks run outside of the sandbox."""
@@ -238,13 +234,13 @@ def test_in_the_programs_sandbox_an_agent_records_where_it_was_let(
     assert learned["agent_id"] == "codex"
 
 
-def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
+def test_program_has_at_least_the_tested_version() -> None:
     done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
     version = tuple(int(part) for part in done.stdout.split()[-1].split("."))
     assert version >= (0, 169), "an older Codex has other events"
 
 
-def test_an_error_that_nothing_has_put_right_is_on_the_page_and_told_to_the_next(
+def test_unresolved_error_is_on_the_page_and_in_the_next_session(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     memctl("install", "codex", "--yes")

@@ -100,7 +100,7 @@ def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
     assert memctl("check", "--json", code=None).code == 0
 
 
-def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
+def test_project_and_user_hooks_together_give_the_pack_once(
     memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
     install_twice(memctl, gemini, "gemini")
@@ -110,7 +110,7 @@ def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     assert (repo / ".git/memctl/hooks/.memory/sessions" / gemini.session / "calls").read_bytes() == b"."
 
 
-def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
+def test_decision_in_an_answer_reaches_the_next_session_once(
     memctl: Memctl, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
     memctl("install", "gemini", "--yes")
@@ -125,7 +125,7 @@ def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
         assert told(api, number).count(fact) == 1, fact
 
 
-def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+def test_agent_in_default_mode_may_only_record_and_search(
     memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
     install_twice(memctl, gemini, "gemini")
@@ -160,7 +160,9 @@ def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: Generate
     assert "truncated" not in pack
 
 
-def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini) -> None:
+def test_broken_memory_does_not_stop_the_program(
+    memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
+) -> None:
     memctl("install", "gemini", "--yes")
     (repo / ".memory" / "config.yaml").write_text("format: [broken\n")
     api.answers += [(1_000, [call("run_shell_command", command="true")])]
@@ -168,7 +170,7 @@ def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: GenerateC
     assert "Traceback" not in told(api, 1)
 
 
-def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+def test_program_called_by_memctl_gets_nothing_from_the_hooks(
     memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
     memctl("install", "gemini", "--yes")
@@ -178,7 +180,7 @@ def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
     assert not (repo / ".git" / "memctl" / "hooks").exists()
 
 
-def test_what_the_agent_records_is_its_own(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:
+def test_record_made_by_the_agent_names_its_agent(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:
     memctl("install", "gemini", "--yes")
     command = 'memctl learn "Retries hide an exhausted pool" --lesson "Look at the pool first"'
     api.answers += [(1_000, [call("run_shell_command", command=command)])]
@@ -187,7 +189,7 @@ def test_what_the_agent_records_is_its_own(memctl: Memctl, api: GenerateContentA
     assert learned["agent_id"] == "gemini"
 
 
-def test_in_a_folder_that_nobody_trusts_the_program_answers_nothing(
+def test_program_refuses_to_run_in_an_untrusted_folder(
     memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
     """What `install gemini` and README say of it."""
@@ -199,13 +201,13 @@ def test_in_a_folder_that_nobody_trusts_the_program_answers_nothing(
     assert not (repo / ".git" / "memctl" / "hooks" / ".memory" / "sessions").exists()
 
 
-def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
+def test_program_has_at_least_the_tested_version() -> None:
     packages = [folder / "package.json" for folder in Path(PROGRAM).resolve().parents]  # asking it takes 3 s
     told = json.loads(next(file for file in packages if file.exists()).read_text())["version"]
     assert tuple(int(part) for part in told.split(".")[:2]) >= (0, 61), "an older Gemini CLI has other events"
 
 
-def test_an_error_that_nothing_has_put_right_is_on_the_page_and_told_to_the_next(
+def test_unresolved_error_is_on_the_page_and_in_the_next_session(
     memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
     memctl("install", "gemini", "--yes")

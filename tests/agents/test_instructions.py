@@ -42,7 +42,7 @@ def follow(line: str, repo: Path) -> subprocess.CompletedProcess[str]:
         os.close(theirs)
 
 
-def test_the_section_is_followed_to_the_letter(repo: Path) -> None:
+def test_commands_of_the_instructions_install_working_hooks(repo: Path) -> None:
     before = git(repo, "status", "--porcelain")
     lines = commands()
     assert len(lines) >= 4
@@ -61,7 +61,7 @@ def test_the_section_is_followed_to_the_letter(repo: Path) -> None:
     assert git(repo, "status", "--porcelain") == before
 
 
-def test_what_it_says_of_the_program_is_there() -> None:
+def test_commands_named_in_the_instructions_exist() -> None:
     for command in re.findall(r"`memctl (hook \w[\w-]*)`", PAGE):
         done = subprocess.run(
             [sys.executable, "-m", "memctl", *command.split(), "-h"], capture_output=True, check=False

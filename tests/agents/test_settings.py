@@ -26,7 +26,7 @@ FORMS = {COMMENTS: (r"\A", "// ours\n"), COMMAS: (r"\n}\s*\Z", ",\n}\n")}
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("what", PROGRAMS)
-def test_a_program_reads_what_it_is_said_to_read_and_nothing_else(
+def test_program_reads_exactly_the_documented_settings(
     memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, form: str
 ) -> None:
     module, interface, program = PROGRAMS[what]

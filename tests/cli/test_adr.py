@@ -25,14 +25,15 @@ def folder(repo: Path) -> Path:
 def test_an_import_reports_what_it_added_and_what_it_skipped(memctl: Memctl, folder: Path) -> None:
     result = memctl("import", "adr", str(folder))
     assert result.out == "DEC-2024-01-08-001 0001-first.md\n"
-    assert "skipped, because the name is not that of a record: 0000-template.md, README.md, index.md\n" in result.err
+    assert "skipped, because they are templates: 0000-template.md\n" in result.err
+    assert "skipped, because they are not decisions: README.md, index.md\n" in result.err
     data = memctl("import", "adr", str(folder), "--json").data
     assert (data["files"], data["known"], data["changed"]) == ({}, ["0001-first.md"], {})
     assert data["changed"] == {}
     assert data["commit"] is None
 
 
-def test_what_can_be_read_in_several_ways_is_noted(memctl: Memctl, folder: Path) -> None:
+def test_ambiguous_date_and_unknown_status_are_noted(memctl: Memctl, folder: Path) -> None:
     (folder / "0002-second.md").write_text("# 2. Second\n\nDate: 3/4/2024\n\n## Status\n\nbrewing\n")
     notes = memctl("import", "adr", str(folder)).err
     assert "note: 0002-second.md:7: unknown status 'brewing'; imported as proposed" in notes

@@ -82,7 +82,7 @@ def test_an_agent_at_work_before_stays_with_the_task_that_it_named_since(
     assert at_work(memctl)["bob"] == {"joined_at": "2025-11-04T14:32:00Z", "task": "", "handoffs": {}}
 
 
-def test_of_two_handoffs_the_task_of_the_other_stays(memctl: Memctl, bob: Memctl, accepted: str) -> None:
+def test_releasing_one_of_two_handoffs_keeps_the_task_of_the_other(memctl: Memctl, bob: Memctl, accepted: str) -> None:
     memctl("section", "add", "Mail")
     second = memctl("handoff", "--to", "bob", "--section", "2.3", "--task", "Mails", *OFFER).data["id"]
     bob("handoff", "accept", second)

@@ -41,7 +41,7 @@ def test_files_are_counted_against_their_types(memctl: Memctl, tmp_path: Path) -
     assert found["measured"]["used"] == sum(used.values())
 
 
-def test_the_zone_is_that_of_window_status_and_strict_sets_the_exit_code(memctl: Memctl) -> None:
+def test_zone_matches_window_status_and_strict_sets_the_exit_code(memctl: Memctl) -> None:
     for used, capacity, code in (
         (159_999, "normal", 0),
         (160_000, "plan", 0),
@@ -61,7 +61,7 @@ def test_the_zone_is_a_share_of_what_fits_before_the_host_compacts(memctl: Memct
         assert found["level"] == hooks_pressure.ContextFill(used, 167_000).zone
 
 
-def test_the_window_is_that_of_the_environment_or_the_model(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_follows_from_the_environment_or_the_model(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     assert memctl("budget", "--json").data["window"] == 200_000
     assert memctl("budget", "--model", "claude-opus-5", "--json").data["window"] == 1_000_000
     assert memctl("budget", "--model", "gpt", "--json").data["window"] == 200_000
@@ -95,7 +95,7 @@ def test_a_type_over_its_hard_limit_is_reported(memctl: Memctl, tmp_path: Path) 
     assert "over the hard limit by" in shown
 
 
-def test_what_memctl_would_load_is_listed_only_in_a_memory(memctl: Memctl, tmp_path: Path) -> None:
+def test_budget_lists_the_memctl_pages_only_in_a_memory(memctl: Memctl, tmp_path: Path) -> None:
     memctl("section", "add", "Payment", "--overview", "Takes money by card.")
     own = {item["what"]: item["tokens"] for item in memctl("budget", "--json").data["memctl"]}
     assert list(own) == ["level 1: 1 page", "level 2: 1 page", "level 3: 0 pages", "rehydrate, at most"]
@@ -126,7 +126,7 @@ def test_any_window_from_one_token_on_is_divided(memctl: Memctl) -> None:
     memctl("budget", "--window", "0", code=2)
 
 
-def test_what_can_t_be_counted_is_refused(memctl: Memctl, tmp_path: Path) -> None:
+def test_binary_or_missing_file_is_refused(memctl: Memctl, tmp_path: Path) -> None:
     binary, empty = tmp_path / "x.png", tmp_path / "empty.md"
     binary.write_bytes(b"\x89PNG\xff\xfe")
     empty.write_text("")
@@ -135,7 +135,7 @@ def test_what_can_t_be_counted_is_refused(memctl: Memctl, tmp_path: Path) -> Non
     assert memctl("budget", "--active", str(empty), "--json").data["measured"]["used"] == 0
 
 
-def test_what_memctl_would_load_can_be_asked_of_an_earlier_memory(memctl: Memctl) -> None:
+def test_budget_at_a_revision_counts_its_pages(memctl: Memctl) -> None:
     memctl("section", "add", "Payment", "--overview", "Takes money by card.")
     memctl("section", "add", "Stock", "--overview", "Counts lanterns.")
     assert memctl("budget", "--json").data["memctl"][1]["what"] == "level 2: 2 pages"

@@ -261,7 +261,7 @@ def test_severity_moves_the_importance_that_came_with_it(memctl: Memctl) -> None
     assert importance(chosen) == 3
 
 
-def test_how_an_issue_was_resolved_is_not_written_over(memctl: Memctl) -> None:
+def test_resolution_of_an_issue_is_not_overwritten(memctl: Memctl) -> None:
     made = memctl("issue", "Checkout times out").id
     memctl("resolve", made, "--resolution", "A queue")
     assert "with the resolution: A queue" in memctl("resolve", made, "--resolution", "A larger pool", code=1).err

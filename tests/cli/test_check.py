@@ -218,7 +218,7 @@ def test_advice_is_printed_with_all_and_to_programs_and_by_no_hook(hand: Hand, m
     assert any(found["code"] == "MEM307" for found in memctl("check", "--staged", "--json", code=None).data["findings"])
 
 
-def test_what_is_not_staged_is_not_judged(hand: Hand, memctl: Memctl) -> None:
+def test_unstaged_changes_are_not_checked(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, *DREADFUL)
     hand.write(*learning(1, "section: §2.9\n"))
     hand.write("notes.txt", "What else?\n")
@@ -351,7 +351,7 @@ def test_a_hook_lets_the_commits_of_memctl_pass(hooked: Path, memctl: Memctl) ->
 # At a revision
 
 
-def test_at_a_revision_its_own_files_are_checked(hand: Hand, memctl: Memctl) -> None:
+def test_check_at_a_revision_reads_its_files(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, *DREADFUL)
     broken = at(hand, "MEM101", ISSUE, "severity")
     hand.git("commit", "-qam", "broken")
@@ -364,7 +364,7 @@ def test_at_a_revision_its_own_files_are_checked(hand: Hand, memctl: Memctl) -> 
         assert found(memctl, "--at", revision, code=0) == []
 
 
-def test_at_a_revision_its_own_code_counts(hand: Hand, memctl: Memctl) -> None:
+def test_check_at_a_revision_uses_its_code(hand: Hand, memctl: Memctl) -> None:
     hand.git("mv", "src/payment/refund.py", "src/payment/repay.py")
     hand.git("commit", "-qm", "moved")
     assert at(hand, "MEM201", REFUNDS, "  - src/payment/refund.py\n") in found(memctl, "--at", "HEAD", code=1)
@@ -382,7 +382,7 @@ def test_a_revision_is_compared_with_the_one_before_it(hand: Hand, memctl: Memct
     assert found(memctl, "--at", "HEAD", *NO_DOCUMENTS) == []
 
 
-def test_what_was_changed_with_allow_accepted_is_no_fault_of_its_commit(memctl: Memctl) -> None:
+def test_change_with_allow_accepted_passes_the_check_of_its_commit(memctl: Memctl) -> None:
     memctl("edit", identifier(DECISION), "--set", "decision=RS512.", "--allow-accepted")
     assert found(memctl, "--at", "HEAD") == []
 
@@ -410,7 +410,7 @@ def everything(repo: Path) -> dict[str, tuple[bytes, int, int]]:
 @pytest.mark.parametrize(
     "options", [(), ("--staged",), ("--at", "HEAD"), ("--at", "HEAD~1"), ("--fix", "--dry-run")], ids=" ".join
 )
-def test_nothing_is_written(hand: Hand, memctl: Memctl, options: tuple[str, ...]) -> None:
+def test_check_writes_nothing(hand: Hand, memctl: Memctl, options: tuple[str, ...]) -> None:
     hand.replace(ISSUE, "relates_to:\n  - DEC-2025-10-02-001\n", "")
     hand.replace(OLD, "status: superseded", "status: accepted")
     hand.git("add", "-A")
@@ -465,7 +465,7 @@ def test_a_rule_that_is_not_there_is_wrong_usage(memctl: Memctl, option: str, na
     assert failed.out == ""
 
 
-def test_the_exit_code_is_that_of_the_errors_among_the_chosen_rules(hand: Hand, memctl: Memctl) -> None:
+def test_exit_code_follows_from_errors_of_the_chosen_rules(hand: Hand, memctl: Memctl) -> None:
     spoil(hand)
     memctl("check", code=1)
     memctl("check", "--select", "MEM101", code=1)

@@ -72,7 +72,7 @@ def test_powershell_gets_values_with_their_help(repo: Path, memctl: Memctl, monk
         ("edit LRN --set sev", "plain,severity="),
     ],
 )
-def test_bash_is_told_subjects_files_and_fixed_values(
+def test_bash_completion_offers_subjects_files_and_fixed_values(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, words: str, wanted: str
 ) -> None:
     line = f"memctl {words}"

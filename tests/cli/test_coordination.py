@@ -16,13 +16,13 @@ def state(memctl: Memctl) -> dict[str, object]:
     return dict(memctl("coordination", "show", "--json").data)
 
 
-def test_before_anybody_wrote_there_is_an_empty_state(memctl: Memctl, repo: Path) -> None:
+def test_coordination_without_a_write_shows_an_empty_state(memctl: Memctl, repo: Path) -> None:
     assert state(memctl)["sync_version"] == 0
     assert memctl("coordination", "show").out == "version 0\n"
     assert git(repo, "for-each-ref", "refs/memctl") == ""
 
 
-def test_agents_come_and_go(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agents_join_and_leave(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("coordination", "join", "--task", "Refunds")
     assert "nothing to change" in memctl("coordination", "join").err
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")
@@ -55,7 +55,7 @@ def test_tasks_are_assigned_and_taken_back(memctl: Memctl) -> None:
     assert state(memctl)["agent_task_assignments"] == {}
 
 
-def test_blockers_stand_until_they_are_taken_out(memctl: Memctl) -> None:
+def test_blockers_remain_until_unblocked(memctl: Memctl) -> None:
     memctl("coordination", "block", "Staging is down")
     memctl("coordination", "block", "No key yet")
     assert "nothing to change" in memctl("coordination", "block", "Staging  is down").err
@@ -78,7 +78,7 @@ def test_resources_are_shared_and_taken_out(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a\x1b[1mb", "x" * 501])
-def test_what_is_no_line_of_text_is_wrong_usage(memctl: Memctl, text: str) -> None:
+def test_blocker_that_is_no_line_of_text_is_wrong_usage(memctl: Memctl, text: str) -> None:
     memctl("coordination", "block", text, code=2)
 
 
@@ -96,7 +96,7 @@ def test_concurrent_writes_are_all_kept(memctl: Memctl, repo: Path) -> None:
     assert state(memctl)["sync_version"] == 6
 
 
-def test_of_concurrent_writes_with_a_version_one_succeeds_and_others_are_refused(memctl: Memctl, repo: Path) -> None:
+def test_exactly_one_of_concurrent_writes_with_a_version_succeeds(memctl: Memctl, repo: Path) -> None:
     memctl("coordination", "join")
     args = ("coordination", "assign", "elena")
     writing = [process(repo, *args, f"task {n}", "--expect-version", "1") for n in range(4)]

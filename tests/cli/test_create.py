@@ -48,7 +48,7 @@ def test_a_record_is_put_only_where_there_is_a_section(repo: Path, memctl: Memct
     memctl("check")
 
 
-def test_a_record_whose_section_has_gone_can_still_be_edited(repo: Path, memctl: Memctl) -> None:
+def test_record_of_a_removed_section_can_be_edited(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Payment")
     path = memctl("learn", "Placed", "--section", "2.1").out.split()[1]
     (repo / path).write_text((repo / path).read_text().replace("§2.1", "§2.9"))
@@ -115,7 +115,7 @@ def test_no_command_writes_a_control_character(repo: Path, memctl: Memctl, text:
     assert not memctl("status", "--json").data["pending"]
 
 
-def test_what_stood_in_a_record_before_may_stay_and_comes_back(repo: Path, memctl: Memctl) -> None:
+def test_control_characters_in_an_existing_record_survive_edit_and_restore(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Red", "--lesson", "Red here").id
     file = next(repo.rglob(f"{made}*.md"))
     file.write_text(file.read_text().replace("Red here", "Red \x1b[31m here\tand\n\nthere"))

@@ -170,7 +170,7 @@ def test_worktrees_share_the_stream_and_memories_do_not(repo: Path, memctl: Memc
     assert memctl("event", "list", "--json", where=repo / "part").data["total"] == 0
 
 
-def test_what_looks_like_a_credential_is_refused(memctl: Memctl) -> None:
+def test_event_with_a_credential_is_refused(memctl: Memctl) -> None:
     secret = "ghp_" + "a1B2" * 9
     assert "credential" in memctl("event", "emit", "--type", "phase_boundary", "--action", secret, code=1).err
 

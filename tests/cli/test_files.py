@@ -63,7 +63,7 @@ def test_files_named_in_the_task_come_first_then_their_imports(shop: Path, memct
     assert list(found)[1] == "tests/test_checkout.py", "it says the same, and imports it"
 
 
-def test_what_is_not_committed_is_active_and_recent(shop: Path, memctl: Memctl) -> None:
+def test_uncommitted_file_is_active_and_recent(shop: Path, memctl: Memctl) -> None:
     (shop / "src/shop/stock.py").write_text("def count(): return 1\n")
     os.utime(shop / "src/shop/stock.py", (1762266000, 1762266000))
     found = ranked(memctl)
@@ -168,7 +168,7 @@ def test_a_large_file_is_loaded_when_it_is_needed(shop: Path, memctl: Memctl) ->
     assert pack.count("VALUE = 1\n") < 100
 
 
-def test_people_see_a_table_and_where_the_points_come_from(shop: Path, memctl: Memctl) -> None:
+def test_files_prints_a_table_and_explain_adds_the_reasons(shop: Path, memctl: Memctl) -> None:
     told = memctl("files", "--task", "mend checkout.py", "--limit", "2", "--model", "gpt")
     assert told.out.split("\n")[0].split() == ["score", "verdict", "tokens", "file"]
     assert "src/shop/checkout.py" in told.out.split("\n")[1]
@@ -185,7 +185,7 @@ def test_reading_writes_nothing_to_the_tree(shop: Path, memctl: Memctl) -> None:
     assert (git(shop, "status", "--porcelain", "--ignored"), git(shop, "rev-parse", "HEAD")) == before
 
 
-def test_two_runs_say_the_same(shop: Path, memctl: Memctl) -> None:
+def test_two_runs_of_files_give_the_same_output(shop: Path, memctl: Memctl) -> None:
     first = memctl("files", "--task", "the checkout of cards", "--json", "--limit", "0").out
     assert memctl("files", "--task", "the checkout of cards", "--json", "--limit", "0").out == first
     shutil.rmtree(shop / ".git/memctl")
@@ -197,7 +197,7 @@ def test_without_a_memory_there_is_an_error(tmp_path: Path, memctl: Memctl) -> N
     assert "there is no memory" in memctl("files", where=tmp_path, code=1).err
 
 
-def test_odd_files_do_no_harm(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_odd_files_do_not_break_files(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
     for name in (b"new\nline.py", b"caf\xe9.py", b"tab\there.py", b"\x1b[31mred.py", b"-rf", "ünï.py".encode()):
         (os.fsencode(shop) + b"/" + name) and Path(os.fsdecode(os.fsencode(shop) + b"/" + name)).write_text(
             "import os\n"

@@ -62,7 +62,7 @@ class TestExample:
         assert set(ids(memctl, "--archived")) == {r["id"] for r in everything if r["is_archived"]}
         assert set(ids(memctl)) == {r["id"] for r in everything if not r["is_archived"]}
 
-    def test_orders(self, memctl: Memctl) -> None:
+    def test_list_is_sorted_by_the_given_order(self, memctl: Memctl) -> None:
         def column(order: str, name: str) -> list[object]:
             return [r[name] for r in memctl("list", "--sort", order, "--limit", "0", "--json").data["records"]]
 

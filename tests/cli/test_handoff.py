@@ -66,7 +66,7 @@ class TestExample:
             "from_agent_observations", "next_step_context",
         }  # fmt: skip
 
-    def test_a_sentence_stands_in_a_pack_no_more_often_than_in_the_memory(self, memctl: Memctl, repo: Path) -> None:
+    def test_sentence_occurs_in_a_pack_no_more_often_than_in_the_memory(self, memctl: Memctl, repo: Path) -> None:
         files = [path for path in (repo / ".memory").rglob("*.md") if path.parent.name != "docs"]
         sources = [" ".join(path.read_text().split()) for path in files]
         package = re.sub(
@@ -79,9 +79,7 @@ class TestExample:
             for sentence, count in counts.items():
                 assert count == 1 or count <= sum(sentence in source for source in sources), sentence
 
-    def test_show_prints_what_was_given_to_the_letter_whatever_became_of_the_memory(
-        self, memctl: Memctl, bob: Memctl
-    ) -> None:
+    def test_show_prints_the_package_unchanged_after_later_changes(self, memctl: Memctl, bob: Memctl) -> None:
         text = memctl(*SAID, "--format", "markdown").out
         made = memctl("handoff", "list", "--json").data["handoffs"][0]["record"]["id"]
         for identifier in [one["id"] for one in memctl("list", "--type", "issue", "--json").data["records"]]:
@@ -89,7 +87,7 @@ class TestExample:
         assert bob("handoff", "show", made).out == text
         assert memctl("handoff", "show", made, "--at", "HEAD~1").out == text
 
-    def test_the_record_is_one_like_any_other(self, memctl: Memctl) -> None:
+    def test_handoff_record_is_listed_searched_logged_and_shown(self, memctl: Memctl) -> None:
         made = memctl(*SAID, "--json").data["id"]
         assert memctl("list", "--type", "handoff", "--json").data["records"][0]["id"] == made
         assert made in memctl("search", "150 buyers at once").out
@@ -145,7 +143,7 @@ def owners(memctl: Memctl) -> dict[str, str]:
 
 
 class TestRefused:
-    def test_everything_that_is_missing_is_listed_at_once(self, repo: Path, memctl: Memctl) -> None:
+    def test_handoff_lists_all_missing_fields_at_once(self, repo: Path, memctl: Memctl) -> None:
         found = memctl("handoff", "--to", "bob", "--json", code=1).json
         assert found["kind"] == "handoff-findings"
         assert [one["field"] for one in found["data"]["findings"]] == [
@@ -201,7 +199,7 @@ class TestRefused:
     def test_bad_input_is_refused(self, shop: Path, memctl: Memctl, args: tuple[str, ...], said: str) -> None:
         assert said in memctl(*args, code=2).err
 
-    def test_a_task_whose_id_no_record_has_is_refused(self, shop: Path, memctl: Memctl) -> None:
+    def test_unknown_task_id_is_refused(self, shop: Path, memctl: Memctl) -> None:
         given = ("handoff", "--to", "bob", "--reason", "Done", "--task")
         assert "there is no record" in memctl(*given, "STA-2020-01-01-001", code=1).err
 
@@ -289,7 +287,7 @@ class TestAnswers:
         memctl("handoff", "--to", "carol", "--from", "bob", "--type", "emergency", "--reason", "It stopped answering")
         assert memctl("handoff", "list", "--json").data["handoffs"][0]["from_agent_id"] == "bob"
 
-    def test_mine_are_listed_first(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    def test_handoffs_to_oneself_are_listed_first(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
         for taker in ("carol", "bob"):
             memctl("handoff", "--to", taker, "--reason", "Done")
         memctl("handoff", "--to", "dora", "--reason", "Done")
@@ -367,7 +365,7 @@ class TestMoreThanThereIsRoomFor:
         decisions = next(one for one in data["report"]["checks"] if one["name"] == "binding decisions")
         assert 0 < len(decisions["missing"]) < decisions["total"]
 
-    def test_of_sections_nothing_may_be_lacking(self, crowded: Path, memctl: Memctl) -> None:
+    def test_handoff_of_a_section_beyond_the_budget_is_refused(self, crowded: Path, memctl: Memctl) -> None:
         assert "too small for what the package must contain" in memctl(*self.GIVEN, "--section", "2.1", code=1).err
 
     def test_an_emergency_needs_only_a_reason(self, crowded: Path, memctl: Memctl) -> None:
@@ -377,7 +375,7 @@ class TestMoreThanThereIsRoomFor:
         assert owners(memctl) == {"§2.1": "bob"}
         assert "the most important is included" in memctl("show", data["id"]).out
 
-    def test_nobody_waits_while_a_package_is_made(
+    def test_making_a_package_does_not_hold_the_coordination_lock(
         self, shop: Path, memctl: Memctl, bob: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make, made = handoff.package, []

@@ -44,7 +44,7 @@ def file(repo: Path, made: str) -> Path:
         "..",
     ],
 )
-def test_what_is_no_name_is_refused_for_either_side(memctl: Memctl, repo: Path, name: str) -> None:
+def test_invalid_agent_name_is_refused_for_giver_and_receiver(memctl: Memctl, repo: Path, name: str) -> None:
     memctl("section", "add", "Payment")
     assert "is not a valid name for an agent" in memctl("handoff", "--to", name, *FULL, code=2).err
     assert "is not a valid name for an agent" in memctl("own", "transfer", "2.1", "--to", name, code=2).err
@@ -90,7 +90,7 @@ def test_fences_and_closing_tags_stay_text(memctl: Memctl, bob: Memctl, repo: Pa
 
 
 @pytest.mark.parametrize("identifier", ["../x", "../../../etc/passwd", "", "--", "*", "\x1b[31m", "HND-../../x"])
-def test_an_id_is_no_path(memctl: Memctl, made: str, identifier: str) -> None:
+def test_handoff_id_with_a_path_is_refused(memctl: Memctl, made: str, identifier: str) -> None:
     for command in ("show", "accept", "decline", "withdraw"):
         result = memctl("handoff", command, "--", identifier, code=None)
         assert result.code in (1, 2)
@@ -98,7 +98,7 @@ def test_an_id_is_no_path(memctl: Memctl, made: str, identifier: str) -> None:
 
 
 @pytest.mark.parametrize("section", ["../x", "2.1/../..", "*", "2.0", "§2.1.1 ../..", "2.1\n2.2/../.."])
-def test_a_section_is_no_path(memctl: Memctl, made: str, section: str) -> None:
+def test_section_with_a_path_is_refused(memctl: Memctl, made: str, section: str) -> None:
     result = memctl("handoff", "--to", "carol", "--section", section, *FULL, code=2)
     assert "no section" in result.err
     memctl("handoff", "accept", made, "--decline", section, code=2)
@@ -143,9 +143,7 @@ def test_a_handoff_edited_into_an_invalid_one_is_reported(
     assert "none contradicts another" in memctl("handoff", "recover").err
 
 
-def test_a_task_written_by_hand_does_not_keep_anybody_from_accepting(
-    memctl: Memctl, bob: Memctl, repo: Path, made: str
-) -> None:
+def test_handoff_with_a_hostile_task_can_be_accepted(memctl: Memctl, bob: Memctl, repo: Path, made: str) -> None:
     path = file(repo, made)
     task = '"\\e[31m</memory>\\n' + "x" * 900 + '"'
     path.write_text(path.read_text().replace("handoff_type: complete", f"handoff_type: complete\ntask: {task}"))

@@ -33,7 +33,7 @@ def test_a_subject_and_a_command_have_a_page(memctl: Memctl) -> None:
     assert "subjects are recording" in memctl("help", "nonsense", code=2).err
 
 
-def test_other_words_work_or_lead_to_the_command(repo: Path, memctl: Memctl) -> None:
+def test_other_words_for_a_command_work(repo: Path, memctl: Memctl) -> None:
     made = memctl("issue", "Slow checkout").id
     assert memctl("find", "checkout").out == memctl("search", "checkout").out
     assert memctl("todo").out == memctl("next").out
@@ -63,7 +63,7 @@ def test_other_words_work_or_lead_to_the_command(repo: Path, memctl: Memctl) -> 
         ("import .", "`memctl import adr .`"),
     ],
 )
-def test_words_that_are_no_command_lead_to_one(memctl: Memctl, words: str, lead: str) -> None:
+def test_unknown_words_are_refused_with_the_right_command(memctl: Memctl, words: str, lead: str) -> None:
     assert lead in memctl(*words.split(), code=2).err
 
 

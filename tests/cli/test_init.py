@@ -38,14 +38,14 @@ def test_the_next_commands_are_those_for_the_repository(project: Path, memctl: M
     assert not (project / ".claude").exists()
 
 
-def test_yes_does_them(project: Path, memctl: Memctl) -> None:
+def test_init_yes_imports_and_installs(project: Path, memctl: Memctl) -> None:
     done = memctl("init", "--yes", where=project)
     assert "Use PostgreSQL" in memctl("list", where=project).out, done
     assert "memctl hook claude-code" in (project / ".claude" / "settings.json").read_text()
     assert (project / ".git" / "hooks" / "pre-commit").exists()
 
 
-def test_yes_does_them_in_a_memory_that_is_there_already(project: Path, memctl: Memctl) -> None:
+def test_init_yes_in_an_existing_memory_imports_once(project: Path, memctl: Memctl) -> None:
     memctl("init", where=project)
     for _ in range(2):
         memctl("init", "--yes", where=project)

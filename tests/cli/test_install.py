@@ -136,9 +136,7 @@ def test_a_failing_check_stops_the_commit(
 
 
 @pytest.mark.parametrize("ending", ["exit 0", "exec true", ""])
-def test_a_hook_of_the_users_runs_first_whatever_it_ends_with(
-    repo: Path, memctl: Memctl, log: Log, ending: str
-) -> None:
+def test_user_hook_runs_before_ours_with_any_ending(repo: Path, memctl: Memctl, log: Log, ending: str) -> None:
     put(repo, "pre-commit", f'#!/bin/sh\necho user >>"$MEMCTL_TEST_LOG"\n{ending}\n')
     before = picture(repo)
     assert "runs first" in memctl("install", "git").out
@@ -277,7 +275,7 @@ def test_a_merge_hook_that_leads_to_the_commit_hook_runs_memctl_once(
     assert log.take() == ["user", RENDER, CHECK, MERGED]
 
 
-def test_a_hook_that_comes_back_to_ours_does_not_go_round(repo: Path, memctl: Memctl, log: Log) -> None:
+def test_user_hook_that_calls_ours_causes_no_loop(repo: Path, memctl: Memctl, log: Log) -> None:
     put(repo, "pre-commit", '#!/bin/sh\necho user >>"$MEMCTL_TEST_LOG"\n"$(dirname "$0")/pre-commit"\n')
     memctl("install", "git")
     assert save(repo).returncode == 0
@@ -317,7 +315,7 @@ def test_a_memory_in_a_subfolder_is_checked_where_it_is_and_on_branches_that_hav
 
 @pytest.mark.usefixtures("bare_path")
 class TestWithoutMemctlOnThePath:
-    def test_the_one_that_installed_the_hook_is_run(
+    def test_hook_runs_the_program_that_installed_it(
         self, repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         own = Log(tmp_path)
@@ -379,7 +377,7 @@ def test_the_drivers_get_paths_with_spaces_and_quotes_whole(
     assert log.take() == [f'merge-file {what}|it\'s "one" $file|-C .|']
 
 
-def test_a_driver_that_breaks_down_leaves_the_merge_to_git(
+def test_failing_merge_driver_leaves_the_merge_to_git(
     repo: Path, memctl: Memctl, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / ".git" / "info").mkdir(exist_ok=True)
@@ -393,7 +391,7 @@ def test_a_driver_that_breaks_down_leaves_the_merge_to_git(
     assert "<<<<<<< ours" in (repo / "app.py").read_text()
 
 
-def test_of_a_document_our_side_is_kept_and_memctl_is_not_even_started(repo: Path, memctl: Memctl, log: Log) -> None:
+def test_merge_of_a_document_keeps_our_side_without_starting_memctl(repo: Path, memctl: Memctl, log: Log) -> None:
     (repo / ".git" / "info").mkdir(exist_ok=True)
     (repo / ".git" / "info" / "attributes").write_text("* merge=memctl-docs\n")
     memctl("install", "git")
@@ -442,7 +440,7 @@ def test_hooks_in_another_folder_are_left_with_a_note_what_to_add(
     assert save(repo, "refused").returncode == 1
 
 
-def test_for_husky_the_note_names_the_file_that_people_write(repo: Path, memctl: Memctl) -> None:
+def test_note_for_husky_names_the_users_hook_file(repo: Path, memctl: Memctl) -> None:
     (repo / ".husky" / "_").mkdir(parents=True)
     git(repo, "config", "core.hooksPath", ".husky/_")
     assert "write an executable file .husky/pre-commit:\n" in memctl("install", "git", code=1).out
@@ -488,7 +486,7 @@ def test_a_hooks_path_inside_the_git_directory_is_this_clones_own(repo: Path, me
         "#!/usr/bin/env ruby\nhook = File.basename($0)\n",
     ],
 )
-def test_a_hook_that_goes_by_its_name_is_left_where_it_is(repo: Path, memctl: Memctl, text: str) -> None:
+def test_hook_that_depends_on_its_own_name_is_left_in_place(repo: Path, memctl: Memctl, text: str) -> None:
     file = put(repo, "pre-commit", text)
     result = memctl("install", "git", code=1)
     assert "add to .git/hooks/pre-commit:\n" in result.out
@@ -542,7 +540,7 @@ def test_an_older_hook_of_ours_is_refreshed_and_the_users_kept(
     assert picture(repo) == before
 
 
-def test_a_hook_of_ours_that_somebody_changed_is_left_alone(repo: Path, memctl: Memctl) -> None:
+def test_edited_memctl_hook_is_left_alone(repo: Path, memctl: Memctl) -> None:
     memctl("install", "git")
     file = repo / ".git" / "hooks" / "pre-commit"
     file.write_text(file.read_text() + "echo mine\n")
@@ -565,7 +563,7 @@ def test_a_hook_that_another_tool_put_in_our_place_stays(repo: Path, memctl: Mem
     assert "memctl-" not in git(repo, "config", "--list", "--local")
 
 
-def test_a_hook_of_ours_that_another_tool_moved_goes_too(repo: Path, memctl: Memctl) -> None:
+def test_uninstall_removes_our_hook_moved_by_another_tool(repo: Path, memctl: Memctl) -> None:
     file = put(repo, "pre-commit", "#!/bin/sh\n")
     before = picture(repo)
     memctl("install", "git")
@@ -630,7 +628,7 @@ def test_the_pre_commit_framework_can_come_before_after_and_again(
     assert without == plain
 
 
-def test_uninstalling_the_framework_leaves_ours_in_place(repo: Path, memctl: Memctl, log: Log) -> None:
+def test_uninstalling_the_framework_keeps_our_hook(repo: Path, memctl: Memctl, log: Log) -> None:
     file = put(repo, "pre-commit", '#!/bin/sh\necho user >>"$MEMCTL_TEST_LOG"\n')
     before = picture(repo)
     framework(repo)
@@ -656,7 +654,7 @@ def test_an_interrupted_installation_is_finished_by_the_next(repo: Path, memctl:
 
 
 @pytest.mark.parametrize("name", ["hooks/pre-merge-commit", "hooks"])
-def test_what_is_in_the_way_is_an_error_before_anything_is_written(repo: Path, memctl: Memctl, name: str) -> None:
+def test_obstructing_path_is_an_error_before_anything_is_written(repo: Path, memctl: Memctl, name: str) -> None:
     if name == "hooks":
         (repo / ".git" / "hooks").write_text("")
     else:

@@ -67,7 +67,7 @@ def commands(file: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_there_stays_and_comes_back_byte_by_byte(memctl: Memctl, repo: Path, form: str) -> None:
+def test_existing_settings_are_kept_and_restored_byte_by_byte(memctl: Memctl, repo: Path, form: str) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, FORMS[form])
     before = files(repo)
@@ -92,7 +92,7 @@ def test_what_is_there_stays_and_comes_back_byte_by_byte(memctl: Memctl, repo: P
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, form: str) -> None:
+def test_uninstall_keeps_later_changes_to_the_settings(memctl: Memctl, repo: Path, form: str) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, FORMS[form])
     memctl("install", "claude-code", "--yes")
@@ -108,7 +108,7 @@ def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, 
     assert {k: v for k, v in new.items() if k != "hooks"} == {k: v for k, v in old.items() if k != "hooks"}
 
 
-def test_hooks_of_others_beside_ours_in_one_group_stay(memctl: Memctl, repo: Path) -> None:
+def test_other_hooks_in_our_group_are_kept(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     theirs = {"type": "command", "command": "say done"}
     ours = {"type": "command", "command": "/opt/old/bin/memctl hook claude-code", "timeout": 99}
@@ -166,7 +166,7 @@ def test_an_old_form_of_ours_is_refreshed_in_its_place(memctl: Memctl, repo: Pat
         b"[" * 50_000,
     ],
 )
-def test_what_is_not_plain_json_is_refused_untouched(memctl: Memctl, repo: Path, data: bytes) -> None:
+def test_invalid_json_settings_are_refused_and_left_unchanged(memctl: Memctl, repo: Path, data: bytes) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, data)
     result = memctl("install", "claude-code", "--yes", code=1)
@@ -242,7 +242,7 @@ def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: 
         assert comment in left
 
 
-def test_what_cant_be_edited_is_printed_to_be_put_in_by_hand(memctl: Memctl, repo: Path) -> None:
+def test_settings_that_cannot_be_edited_are_printed_for_manual_entry(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, b'{"model": opus}')
     _, _, lines = memctl("install", "claude-code", "--yes", code=1).err.partition("put this in by hand:\n")
@@ -309,14 +309,14 @@ def test_a_link_out_of_the_project_is_refused(memctl: Memctl, repo: Path, tmp_pa
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe"])
-def test_what_is_no_file_is_refused(memctl: Memctl, repo: Path, kind: str) -> None:
+def test_folder_or_pipe_as_settings_is_refused(memctl: Memctl, repo: Path, kind: str) -> None:
     file = repo / ".claude" / "settings.json"
     file.parent.mkdir()
     file.mkdir() if kind == "folder" else os.mkfifo(file)
     assert "not a regular file" in memctl("install", "claude-code", "--yes", code=1).err
 
 
-def test_the_users_own_settings_outside_of_any_project(
+def test_user_settings_are_installed_outside_of_a_project(
     memctl: Memctl, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")  # on which there is no memctl
@@ -375,7 +375,7 @@ def test_a_memctl_that_is_found_in_any_case_is_not_warned_of(
 
 
 @pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="this Python is in no virtual environment")
-def test_without_being_active_the_environment_that_runs_counts_and_own_settings_name_it_whole(
+def test_inactive_virtual_environment_is_warned_of_in_shared_settings(
     memctl: Memctl, repo: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Path(sys.executable).with_name("memctl")
@@ -388,7 +388,7 @@ def test_without_being_active_the_environment_that_runs_counts_and_own_settings_
         assert commands(file)["Stop"] == [str(own)]
 
 
-def test_one_users_copy_of_a_project(memctl: Memctl, repo: Path) -> None:
+def test_local_install_writes_and_removes_only_local_settings(memctl: Memctl, repo: Path) -> None:
     memctl("install", "claude-code", "--local", "--yes")
     assert sorted(files(repo / ".claude")) == ["settings.local.json"]
     memctl("install", "claude-code", "--local", "--uninstall", "--yes")
@@ -396,7 +396,7 @@ def test_one_users_copy_of_a_project(memctl: Memctl, repo: Path) -> None:
 
 
 @pytest.mark.parametrize("memctl_is", ["missing", "broken"])
-def test_the_shared_hook_does_nothing_where_memctl_is_not_or_does_not_start(tmp_path: Path, memctl_is: str) -> None:
+def test_shared_hook_does_nothing_when_memctl_is_missing_or_broken(tmp_path: Path, memctl_is: str) -> None:
     """It reads the event, too: more than a pipe holds, which a host would fail to write."""
     (tmp_path / "cat").symlink_to(str(shutil.which("cat")))
     if memctl_is == "broken":
@@ -453,13 +453,13 @@ def test_the_block_is_refreshed_in_its_place_and_taken_out_of_what_changed(memct
 
 
 @pytest.mark.parametrize("text", ["See @AGENTS.md\n", "@./AGENTS.md\n"])
-def test_a_claude_md_that_leads_there_stays(memctl: Memctl, repo: Path, text: str) -> None:
+def test_claude_md_that_refers_to_agents_md_is_kept(memctl: Memctl, repo: Path, text: str) -> None:
     (repo / "CLAUDE.md").write_text(text)
     memctl("install", "agents-md", "--yes")
     assert (repo / "CLAUDE.md").read_text() == text
 
 
-def test_a_claude_md_that_is_a_link_stays(memctl: Memctl, repo: Path) -> None:
+def test_claude_md_that_is_a_link_is_kept(memctl: Memctl, repo: Path) -> None:
     (repo / "AGENTS.md").write_text("# Rules\n")
     (repo / "CLAUDE.md").symlink_to("AGENTS.md")
     memctl("install", "agents-md", "--yes")
@@ -467,13 +467,13 @@ def test_a_claude_md_that_is_a_link_stays(memctl: Memctl, repo: Path) -> None:
     assert (repo / "AGENTS.md").read_text().count(agents_md.BEGIN) == 1
 
 
-def test_marks_that_are_no_pair_are_refused(memctl: Memctl, repo: Path) -> None:
+def test_unpaired_marks_are_refused(memctl: Memctl, repo: Path) -> None:
     (repo / "AGENTS.md").write_text(f"{agents_md.BEGIN}\nhalf\n")
     assert "not a pair" in memctl("install", "agents-md", "--yes", code=1).err
     assert (repo / "AGENTS.md").read_text() == f"{agents_md.BEGIN}\nhalf\n"
 
 
-def test_the_block_names_only_commands_that_there_are() -> None:
+def test_block_names_only_existing_commands() -> None:
     block = agents_md.add_block("", agents_md.AGENTS)
     known = {name for names in all_commands().values() for name in names}
     named = {words.split()[1] for words in block.split("`")[1::2] if words.startswith("memctl ")}
@@ -506,7 +506,7 @@ HOOKS = st.dictionaries(st.sampled_from([*CLAUDE_CODE.events, "Notification"]), 
     indent=st.sampled_from([None, 0, 1, 2, 4, "\t"]),
     windows=st.booleans(),
 )
-def test_putting_ours_in_and_taking_it_out_changes_nothing_else(
+def test_adding_and_removing_our_hooks_changes_nothing_else(
     rest: dict[str, Any], hooks: dict[str, Any] | None, first: bool, indent: Any, windows: bool
 ) -> None:
     ours = {} if hooks is None else {"hooks": hooks}
@@ -547,7 +547,7 @@ def test_steps_that_a_program_needs_before_it_runs_hooks_are_printed(memctl: Mem
         ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
     ],
 )
-def test_a_users_own_settings_are_where_the_program_was_told_that_they_are(
+def test_user_settings_are_installed_where_the_variable_points(
     memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, variable: str, name: str
 ) -> None:
     moved = tmp_path / "moved"

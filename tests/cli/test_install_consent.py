@@ -29,7 +29,7 @@ def clone(repo: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("host", ["claude-code", "codex", "gemini"])
-def test_on_a_branch_that_others_have_hooks_keep_off_it(clone: Path, memctl: Memctl, host: str) -> None:
+def test_install_on_a_shared_branch_keeps_hook_commits_off_it(clone: Path, memctl: Memctl, host: str) -> None:
     said = memctl("install", host, "--yes", where=clone).err
     assert said.count("these hooks commit what comes of each session") == 1
     assert "to refs/memctl/sessions, off your branch" in said
@@ -37,7 +37,7 @@ def test_on_a_branch_that_others_have_hooks_keep_off_it(clone: Path, memctl: Mem
     assert setting(clone, "memctl.trusted") == "true"
 
 
-def test_on_a_branch_of_ones_own_they_commit_to_it(repo: Path, memctl: Memctl) -> None:
+def test_install_on_an_unshared_branch_lets_hooks_commit_to_it(repo: Path, memctl: Memctl) -> None:
     assert "to your branch (`git config" in memctl("install", "claude-code", "--yes").err
     assert setting(repo, "memctl.hookCommits") == "all"
 
@@ -51,13 +51,13 @@ def test_an_existing_setting_stays_and_is_printed(clone: Path, memctl: Memctl, v
     assert setting(clone, "memctl.hookCommits") == value
 
 
-def test_for_all_projects_each_clone_decides_later(clone: Path, memctl: Memctl) -> None:
+def test_user_install_leaves_the_settings_of_a_clone_unset(clone: Path, memctl: Memctl) -> None:
     assert "in clones that you trust" in memctl("install", "claude-code", "--user", "--yes", where=clone).err
     assert setting(clone, "memctl.hookCommits") == ""
     assert setting(clone, "memctl.trusted") == ""
 
 
-def test_without_a_yes_nothing_is_settled(clone: Path, memctl: Memctl) -> None:
+def test_install_without_a_yes_changes_no_setting(clone: Path, memctl: Memctl) -> None:
     before = (clone / ".git" / "config").read_text()
     assert "these hooks commit" in memctl("install", "claude-code", where=clone, code=1).err
     memctl("install", "claude-code", "--dry-run", where=clone)
@@ -65,12 +65,12 @@ def test_without_a_yes_nothing_is_settled(clone: Path, memctl: Memctl) -> None:
     assert (clone / ".git" / "config").read_text() == before
 
 
-def test_git_alone_settles_nothing_of_what_hooks_of_agents_commit(clone: Path, memctl: Memctl) -> None:
+def test_install_git_leaves_the_hook_commits_setting_unset(clone: Path, memctl: Memctl) -> None:
     memctl("install", "git", where=clone)
     assert setting(clone, "memctl.hookCommits") == ""
 
 
-def test_where_hooks_were_at_work_before_they_go_on_as_they_did(
+def test_earlier_use_of_hooks_keeps_commits_on_the_branch(
     clone: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_NOW")  # a commit of memctl's is as old as the line in the reflog about it
@@ -101,7 +101,7 @@ def test_a_plain_fetch_brings_what_is_beside_the_branches(
     assert refspecs(clone) == before
 
 
-def test_a_dry_run_shows_it(clone: Path, memctl: Memctl) -> None:
+def test_dry_run_shows_the_fetch_setting(clone: Path, memctl: Memctl) -> None:
     assert f"git config --add {KEY} {OURS}" in memctl("install", "git", "--dry-run", where=clone).out
     memctl("install", "git", where=clone)
     shown = memctl("install", "git", "--uninstall", "--dry-run", where=clone).out

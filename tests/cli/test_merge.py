@@ -122,7 +122,7 @@ def test_a_true_conflict_waits_for_a_person(driven: Path, memctl: Memctl) -> Non
     assert (record(memctl, made.id)["title"], record(memctl, made.id)["tags"]) == ("Main", ["x", "m", "s"])
 
 
-def test_a_rebase_merges_the_same_way(driven: Path, memctl: Memctl) -> None:
+def test_rebase_merges_records_by_field(driven: Path, memctl: Memctl) -> None:
     made = memctl("state", "Task", "--next", "first", "--tag", "x").id
     on(driven, "side")
     for tag in "ab":
@@ -136,7 +136,7 @@ def test_a_rebase_merges_the_same_way(driven: Path, memctl: Memctl) -> None:
     assert git(driven, "rev-list", "--count", "main..side").strip() == "2"
 
 
-def test_a_cherry_pick_brings_one_change_and_a_later_merge_brings_it_once(driven: Path, memctl: Memctl) -> None:
+def test_cherry_picked_change_is_merged_only_once(driven: Path, memctl: Memctl) -> None:
     made = memctl("state", "Task", "--tag", "x").id
     on(driven, "side")
     memctl("edit", made, "--add", "tags=a", "--add", "next=a")
@@ -150,7 +150,7 @@ def test_a_cherry_pick_brings_one_change_and_a_later_merge_brings_it_once(driven
     assert record(memctl, made)["content"] == {"next_actions": ["m", "b", "a"]}
 
 
-def test_a_renamed_record_is_merged_in_its_new_place(driven: Path, memctl: Memctl) -> None:
+def test_renamed_record_is_merged_at_its_new_path(driven: Path, memctl: Memctl) -> None:
     made = memctl("state", "Task", "--tag", "x", "--task", "A long text. " * 20)
     old = made.out.split()[1]
     new = old.replace("-task", "-renamed")
@@ -190,7 +190,7 @@ def test_branches_that_merged_each_other_can_merge_again(driven: Path, memctl: M
     assert found["title"] == ("one" if conflicting else "Task")
 
 
-def test_a_page_added_on_both_sides_keeps_what_both_say(driven: Path) -> None:
+def test_page_added_on_both_sides_is_merged(driven: Path) -> None:
     page = driven / ".memory" / "sections" / "2.1-architecture.md"
     page.parent.mkdir()
     for branch in ("side", "main"):
@@ -204,7 +204,7 @@ def test_a_page_added_on_both_sides_keeps_what_both_say(driven: Path) -> None:
     assert page.read_text() == f"---\nid: §2.1\ntitle: Architecture\n{expected}"
 
 
-def test_of_a_rendered_document_ours_stays(driven: Path) -> None:
+def test_merge_of_a_rendered_document_keeps_ours(driven: Path) -> None:
     document = driven / ".memory" / "docs" / "INDEX.md"
     for branch in ("side", "main"):
         on(driven, branch)
@@ -221,7 +221,7 @@ def versions(folder: Path, *texts: bytes) -> list[str]:
     return [str(folder / name) for name in "oab"]
 
 
-def test_what_git_takes_for_binary_stays_ours_and_is_a_conflict(tmp_path: Path, memctl: Memctl) -> None:
+def test_binary_record_stays_ours_and_is_a_conflict(tmp_path: Path, memctl: Memctl) -> None:
     files = versions(tmp_path, b"a\0", b"b\0", b"c\0")
     assert "binary" in memctl("merge-file", "record", *files, "x.md", code=1).err
     assert (tmp_path / "a").read_bytes() == b"b\0"
@@ -233,7 +233,9 @@ def test_bytes_and_line_ends_survive(tmp_path: Path, memctl: Memctl) -> None:
     assert (tmp_path / "a").read_bytes() == b"\xff\r\nA\r\nb\r\nC\r\n"
 
 
-def test_a_bug_of_memctl_leaves_what_git_would(tmp_path: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_record_merge_falls_back_to_plain_lines(
+    tmp_path: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(merge, "_merge", None)  # calling it is an error
     for theirs, code, found in ((b"a\nb\nC\n", 0, b"A\nb\nC\n"), (b"x\nb\nc\n", 1, None)):
         files = versions(tmp_path, b"a\nb\nc\n", b"A\nb\nc\n", theirs)

@@ -163,7 +163,7 @@ def both_ways(repo: Path) -> tuple[str, str]:
     return "one", "two"
 
 
-def test_branches_of_one_clone_never_assign_one_id_twice(repo: Path) -> None:
+def test_branches_of_one_clone_assign_different_ids(repo: Path) -> None:
     for branch, numbers in (("side", (1, 2, 3)), ("pay", (4, 5, 6))):
         paths = git(repo, "ls-tree", "-r", "--name-only", branch, "--", ".memory/decisions").splitlines()
         made = [path.rpartition("/")[2][:18] for path in paths]
@@ -180,7 +180,7 @@ def test_two_branches_merge_and_the_documents_are_in_the_commit(installed: Path,
     has_both(installed)
 
 
-def test_neither_direction_nor_code_that_comes_along_makes_a_difference(repo: Path, memctl: Memctl) -> None:
+def test_merge_result_is_independent_of_direction_and_code(repo: Path, memctl: Memctl) -> None:
     on(repo, "side")
     save(repo, "src/bank/more.py", '"""Reads more."""\n')
     memctl("render")
@@ -190,7 +190,7 @@ def test_neither_direction_nor_code_that_comes_along_makes_a_difference(repo: Pa
 
 
 @pytest.mark.parametrize("option", ["--no-ff", "--ff-only"])
-def test_a_branch_that_main_has_not_left_comes_with_its_documents(installed: Path, memctl: Memctl, option: str) -> None:
+def test_branch_ahead_of_main_is_merged_with_its_documents(installed: Path, memctl: Memctl, option: str) -> None:
     git(installed, "merge", "-q", "--no-edit", option, "side")
     assert parents(installed) == (2 if option == "--no-ff" else 1)
     in_order(memctl, installed)
@@ -299,7 +299,7 @@ def test_a_squash_merge_is_refused_until_the_documents_are_rendered(installed: P
     has_both(installed)
 
 
-def test_a_merge_in_another_worktree_is_as_good(installed: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_merge_in_another_worktree_has_both_sides_in_order(installed: Path, memctl: Memctl, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(installed, "worktree", "add", "-q", str(other), "pay")
     git(other, "merge", "-q", "--no-edit", "side")
@@ -308,7 +308,7 @@ def test_a_merge_in_another_worktree_is_as_good(installed: Path, memctl: Memctl,
     in_order(memctl, installed)
 
 
-def test_a_memory_in_a_subfolder_is_merged_too(repo: Path, memctl: Memctl) -> None:
+def test_memory_in_a_subfolder_is_merged(repo: Path, memctl: Memctl) -> None:
     inner = repo / "tools"
     inner.mkdir()
     memctl("init", "--here", where=inner)

@@ -148,7 +148,7 @@ def test_binary_large_and_missing_files_are_reported(shop: Path, memctl: Memctl)
     assert "too large to be shown" in memctl("show", "§4.huge.txt", "--at", "HEAD", code=1).err
 
 
-def test_at_shows_everything_as_it_was(shop: Path, memctl: Memctl) -> None:
+def test_show_at_a_revision_gives_the_state_of_that_revision(shop: Path, memctl: Memctl) -> None:
     git(shop, "tag", "v1")
     memctl("section", "edit", "2.1", "--title", "Renamed", "--overview", "Other.")
     memctl("detail", "edit", "3.1", "--file", "-", stdin="## Only\n\nx\n")

@@ -26,7 +26,7 @@ def issue(memctl: Memctl, title: str, *args: str) -> str:
     return memctl("issue", title, *args).id
 
 
-def test_what_open_work_or_a_proposal_blocks_is_not_ready(memctl: Memctl) -> None:
+def test_issue_blocked_by_open_work_or_a_proposal_is_not_ready(memctl: Memctl) -> None:
     first = issue(memctl, "First")
     issue(memctl, "Second", "--blocked-by", first)
     proposal = memctl("decide", "Proposal", "--status", "proposed").id
@@ -60,7 +60,7 @@ def test_parts_come_before_the_whole_and_are_blocked_with_it(memctl: Memctl) -> 
     assert "there is no record" in memctl("list", "--parent", "ISS-1999-01-01-001", code=1).err
 
 
-def test_a_circle_of_links_which_a_merge_may_make_is_blocked_and_ends(repo: Path, memctl: Memctl) -> None:
+def test_circular_blocking_links_block_both_issues(repo: Path, memctl: Memctl) -> None:
     first, second = issue(memctl, "First"), issue(memctl, "Second")
     memctl("link", first, second, "--as", "blocks")
     file = next((repo / ".memory").rglob(f"{first}-*.md"))
@@ -69,7 +69,7 @@ def test_a_circle_of_links_which_a_merge_may_make_is_blocked_and_ends(repo: Path
     assert "there is no unblocked work" in memctl("next").err
 
 
-def test_ready_goes_with_filters_and_not_with_blocked(memctl: Memctl) -> None:
+def test_ready_combines_with_filters_but_not_with_blocked(memctl: Memctl) -> None:
     issue(memctl, "Bad", "--severity", "high", "--tag", "x")
     issue(memctl, "Mild", "--severity", "low")
     assert titles(memctl, "--ready", "--sort", "severity") == ["Bad", "Mild"]
@@ -80,7 +80,7 @@ def test_ready_goes_with_filters_and_not_with_blocked(memctl: Memctl) -> None:
 
 
 class TestOrder:
-    def test_own_work_then_critical_then_weight_then_what_is_newest(self, memctl: Memctl) -> None:
+    def test_next_orders_own_then_critical_then_weighty_then_newest_work(self, memctl: Memctl) -> None:
         memctl("state", "Mine", "--completion", "20", "--next", "Finish DELETE", "-i", "1")
         issue(memctl, "Worst", "--severity", "critical", "-i", "1")
         light = issue(memctl, "Light but awaited", "-i", "5")
@@ -97,7 +97,7 @@ class TestOrder:
         assert "3 more items are ready: --limit 0 shows all" in result.err
         assert "2 blocked: `memctl list --blocked` shows by what" in result.err
 
-    def test_a_command_begins_each_or_shows_what_is_begun(self, memctl: Memctl) -> None:
+    def test_next_names_the_command_that_begins_or_shows_each_task(self, memctl: Memctl) -> None:
         made = issue(memctl, "One", "--next", "Look at\nthe pool")
         assert f"`memctl edit {made} --set status=in-progress`" in memctl("next").out
         memctl("edit", made, "--set", "status=in-progress")
@@ -114,7 +114,7 @@ class TestOrder:
         assert order(memctl) == ["Next part", "Heavy"]
         assert because(memctl, "Next part") == [f"goes on from {done}"]
 
-    def test_at_a_revision_next_lists_what_was_ready_then(self, repo: Path, memctl: Memctl) -> None:
+    def test_next_at_a_revision_lists_the_work_ready_then(self, repo: Path, memctl: Memctl) -> None:
         made = issue(memctl, "One")
         before = git(repo, "rev-parse", "HEAD").strip()
         memctl("resolve", made, "--resolution", "done")
@@ -133,7 +133,7 @@ class TestOthers:
     def elsewhere(self, memctl: Memctl) -> list[str]:
         return [one["because"] for one in memctl("next", "--json").data["elsewhere"]]
 
-    def test_work_in_a_section_of_somebody_else(self, memctl: Memctl, bob: Memctl) -> None:
+    def test_issues_in_sections_of_another_agent_are_left_out(self, memctl: Memctl, bob: Memctl) -> None:
         memctl("section", "add", "Payment", "--path", "src/**")
         memctl("detail", "add", "Cards", "--section", "2.1")
         issue(memctl, "There", "--section", "2.1")
@@ -145,12 +145,18 @@ class TestOthers:
         assert "in work by others: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
         assert sorted(order(bob)) == ["Free", "In its details", "There"]
 
-    def test_work_that_another_agent_is_at(self, memctl: Memctl, bob: Memctl) -> None:
+    def test_work_of_an_active_agent_is_left_out(self, memctl: Memctl, bob: Memctl) -> None:
         bob("state", "Theirs", "--completion", "10")
-        assert because(memctl, "Theirs") == ["begun by bob, 10 % done"]  # who is gone
+        assert because(memctl, "Theirs") == ["begun by bob, 10 % done: ask first"]  # who is gone
         bob("coordination", "join", "--task", "Theirs")
         assert order(memctl) == []
         assert self.elsewhere(memctl) == ["bob is at it"]
+
+    def test_work_begun_by_another_agent_comes_after_free_work(self, memctl: Memctl, bob: Memctl) -> None:
+        bob("state", "Theirs", "--completion", "10", "-i", "9")
+        issue(memctl, "Free", "-i", "3")
+        assert order(memctl) == ["Free", "Theirs"]
+        assert order(bob) == ["Theirs", "Free"]
 
     def test_assignments_name_records(self, memctl: Memctl) -> None:
         first, second = issue(memctl, "First"), issue(memctl, "Second", "-i", "2")
@@ -160,7 +166,7 @@ class TestOthers:
         assert because(memctl, "Second")[0] == "assigned to you"
         assert self.elsewhere(memctl) == ["assigned to bob"]
 
-    def test_what_keeps_everybody_from_going_on(self, memctl: Memctl) -> None:
+    def test_global_blocker_is_shown(self, memctl: Memctl) -> None:
         issue(memctl, "First")
         memctl("coordination", "block", "Staging is down")
         assert "blocks everybody: Staging is down (claude)" in memctl("next").err

@@ -115,19 +115,19 @@ def test_a_dry_run_and_a_stale_version_change_nothing(memctl: Memctl, bob: Memct
         ("transfer", "2.1", "--to", "a\nb\x1b[1m"),
     ],
 )
-def test_what_makes_no_sense_is_wrong_usage(memctl: Memctl, args: tuple[str, ...], repo: Path) -> None:
+def test_invalid_arguments_of_own_are_wrong_usage(memctl: Memctl, args: tuple[str, ...], repo: Path) -> None:
     memctl("own", *args, code=2)
     assert git(repo, "for-each-ref", "refs/memctl") == ""
 
 
-def test_neither_branch_nor_index_nor_worktree_changes(memctl: Memctl, repo: Path) -> None:
+def test_acquire_changes_neither_branch_nor_index_nor_worktree(memctl: Memctl, repo: Path) -> None:
     before = git(repo, "rev-parse", "HEAD")
     memctl("own", "acquire", "2.1")
     assert git(repo, "rev-parse", "HEAD") == before
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_every_worktree_sees_it_at_once(memctl: Memctl, repo: Path, tmp_path: Path, bob: Memctl) -> None:
+def test_ownership_is_seen_in_every_worktree(memctl: Memctl, repo: Path, tmp_path: Path, bob: Memctl) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "other"))
     memctl("own", "acquire", "2.1")
     rows = memctl("own", "list", "--json", where=tmp_path / "other").data["sections"]
@@ -135,7 +135,7 @@ def test_every_worktree_sees_it_at_once(memctl: Memctl, repo: Path, tmp_path: Pa
     bob("own", "acquire", "2.1", code=1, where=tmp_path / "other")
 
 
-def test_of_agents_that_acquire_at_once_exactly_one_succeeds(memctl: Memctl, repo: Path) -> None:
+def test_exactly_one_of_concurrent_acquires_succeeds(memctl: Memctl, repo: Path) -> None:
     for section in ("2.1", "2.2"):
         racing = {
             name: process(repo, "own", "acquire", section, env={"MEMCTL_AGENT": name})
@@ -205,7 +205,7 @@ def test_restricted_readers_are_listed(memctl: Memctl, bob: Memctl, repo: Path) 
     assert "read by claude, elena only" in bob("own", "check", "--read", "src/pay/card.py", code=1).out
 
 
-def test_what_is_over_can_t_be_handed_on(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expired_ownership_cannot_be_transferred(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("own", "acquire", "2.1", "--for", "1h")
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T14:32:00Z")
     refused = memctl("own", "transfer", "2.1", "--to", "elena", code=1)
@@ -288,7 +288,7 @@ def test_the_owner_of_what_is_read_only_is_not_sent_to_ask_itself(memctl: Memctl
     assert "ask claude" not in refused
 
 
-def test_a_path_is_taken_as_a_person_means_it(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+def test_path_in_any_spelling_finds_its_section(memctl: Memctl, bob: Memctl, repo: Path) -> None:
     memctl("own", "acquire", "2.1")
     (repo / "src" / "pay").mkdir(parents=True)
     (repo / "src" / "pay" / "a.py").write_text("")
@@ -332,7 +332,7 @@ def test_level_1_is_owned_like_a_section(memctl: Memctl, bob: Memctl) -> None:
     assert "read-only" in memctl("project", "set", "--goal", "Rent", code=1).err
 
 
-def test_a_section_that_does_not_exist_is_no_section_that_nobody_owns(memctl: Memctl) -> None:
+def test_missing_section_is_refused_by_own_check(memctl: Memctl) -> None:
     assert "there is no section §2.99" in memctl("own", "check", "2.99", code=2).err
     memctl("own", "check", "§1.0")
 
@@ -413,7 +413,7 @@ def test_an_empty_place_is_wrong_usage(memctl: Memctl, place: str) -> None:
 
 
 @pytest.mark.parametrize(("option", "text"), [("--for", "-4h"), ("--until", "-4h"), ("--for", "+4h")])
-def test_a_span_has_no_sign(memctl: Memctl, option: str, text: str) -> None:
+def test_span_with_a_sign_is_refused(memctl: Memctl, option: str, text: str) -> None:
     memctl("section", "add", "Payment")
     err = memctl("own", "acquire", "2.1", option, text, code=2).err
     assert f"{text!r} has a sign" in err

@@ -127,7 +127,7 @@ class TestExample:
         text = memctl("prompt", "user", "</relevant_context> is it so?").out
         assert text.startswith("</relevant_context> is it so?\n\n<relevant_context ")
 
-    def test_what_a_reply_asks_for_is_loaded(self, memctl: Memctl) -> None:
+    def test_load_gives_the_parts_that_a_reply_asks_for(self, memctl: Memctl) -> None:
         reply = "Please load §3.2.1 and DEC-2025-10-30-001.\nAlso load §9.9, §3.99.\nPRUNE: §2.4 - done with it\n"
         result = memctl("load", stdin=reply, code=1)
         assert "### PgBouncer in front of PostgreSQL" in result.out
@@ -148,7 +148,7 @@ class TestExample:
         assert empty.keys() == memctl("load", "--json", stdin="load §3.2").data.keys()
 
 
-def test_a_system_prompt_has_nothing_of_another_task(memctl: Memctl) -> None:
+def test_system_prompt_leaves_out_records_of_other_tasks(memctl: Memctl) -> None:
     for title in ("Login", "Orders"):
         memctl("section", "add", title)
     memctl("decide", "Tokens", "--section", "2.1", "--decision", "jwt_handler checks tokens", "--importance", "9",
@@ -175,7 +175,7 @@ def test_a_system_prompt_has_an_open_state_in_focus(memctl: Memctl) -> None:
     assert "commit" in lines[0]
 
 
-def test_what_the_memory_holds_does_not_depend_on_what_is_asked_for(memctl: Memctl) -> None:
+def test_record_counts_do_not_depend_on_the_filters(memctl: Memctl) -> None:
     memctl("learn", "Of this section")
     said = "Records: 1 learning."
     assert said in memctl("rehydrate").out
@@ -183,7 +183,7 @@ def test_what_the_memory_holds_does_not_depend_on_what_is_asked_for(memctl: Memc
     assert said in memctl("rehydrate", "--since", "2026-01-01").out
 
 
-def test_a_file_is_loaded_as_it_is(memctl: Memctl) -> None:
+def test_file_is_loaded_unchanged(memctl: Memctl) -> None:
     root = ElementTree.fromstring(memctl("load", "--format", "xml", stdin="load §4.app.py").out)
     assert root.findtext("loaded/file/content") == "print('shop')\n"
 

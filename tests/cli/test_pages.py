@@ -264,7 +264,7 @@ def test_a_title_that_is_not_edited_stays_unchanged(pages: Path, memctl: Memctl)
         (["project", "set", "--edit"], ["project", "set", "--goal", "Sell"], "§1.0 was changed while you edited it"),
     ],
 )
-def test_what_somebody_wrote_meanwhile_is_not_written_over(
+def test_page_changed_during_an_edit_is_not_overwritten(
     pages: Path, args: list[str], meanwhile: list[str], said: str
 ) -> None:
     command = [sys.executable, "-m", "memctl", "-C", str(pages), *meanwhile]
@@ -284,14 +284,14 @@ def test_what_somebody_wrote_meanwhile_is_not_written_over(
         ("", ["project", "set", "--edit"]),
     ],
 )
-def test_an_editor_left_without_a_word_changes_nothing(pages: Path, left: str | None, args: list[str]) -> None:
+def test_editor_closed_without_text_changes_nothing(pages: Path, left: str | None, args: list[str]) -> None:
     before = state(pages)
     _, said = in_editor(pages, left, *args)
     assert "error: " in said
     assert state(pages) == before
 
 
-def test_an_untouched_skeleton_that_was_saved_is_no_page(pages: Path) -> None:
+def test_unchanged_skeleton_makes_no_page(pages: Path) -> None:
     before = state(pages)
     _, said = in_editor(pages, "# Title\n\n## Overview\n\n## Status\n\n## Next actions\n", "section", "add", "--edit")
     assert "error: " in said
@@ -313,7 +313,7 @@ def test_an_untouched_skeleton_that_was_saved_is_no_page(pages: Path) -> None:
         (["project", "set", "--edit"], "Key " + "ghp_" + "a1B2" * 9),
     ],
 )
-def test_what_was_written_in_an_editor_is_kept_if_it_is_refused(pages: Path, args: list[str], title: str) -> None:
+def test_refused_text_from_an_editor_is_kept_in_a_file(pages: Path, args: list[str], title: str) -> None:
     text = f"# {title}\n\n## Overview\n\nAn hour's work.\n"
     _, said = in_editor(pages, text, *args)
     assert "error: " in said
@@ -322,7 +322,7 @@ def test_what_was_written_in_an_editor_is_kept_if_it_is_refused(pages: Path, arg
     assert "An hour's work." in kept.read_text()
 
 
-def test_an_open_editor_keeps_nobody_else_from_writing(pages: Path, memctl: Memctl) -> None:
+def test_open_editor_does_not_block_other_writes(pages: Path, memctl: Memctl) -> None:
     script = pages.parent / "writes.py"
     script.write_text(
         "import subprocess, sys\n"

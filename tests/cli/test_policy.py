@@ -144,7 +144,7 @@ def test_the_threshold_is_reviewed_by_a_log(memctl: Memctl) -> None:
     assert "-:1: scs" in memctl("policy", "threshold", "-", stdin='{"date": "2025-11-01", "scs": "x"}', code=1).err
 
 
-def test_all_of_it_works_without_a_memory(memctl: Memctl, agents: tuple[str, str], tmp_path: Path) -> None:
+def test_policy_commands_work_without_a_memory(memctl: Memctl, agents: tuple[str, str], tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     assert memctl("policy", "triggers", *agents, "--json", where=outside).data["threshold"] == 2_000

@@ -194,7 +194,7 @@ def test_a_staged_link_to_no_record_stops_the_commit(repo: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["unstaged", "untracked"])
-def test_what_is_not_staged_is_not_judged_and_stays(repo: Path, kind: str) -> None:
+def test_unstaged_changes_are_not_checked_and_are_kept(repo: Path, kind: str) -> None:
     if kind == "unstaged":
         refer(repo)
     else:
@@ -291,7 +291,7 @@ def test_a_pending_record_does_not_stop_a_commit(repo: Path, memctl: Memctl) -> 
     memctl("check", "--at", "HEAD")
 
 
-def test_what_memctl_writes_passes_the_hooks(repo: Path, memctl: Memctl) -> None:
+def test_memctl_commits_pass_the_pre_commit_hooks(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
     memctl("decide", "Ship at night", "--section", "2.1")
     assert commits(repo) == before + 1

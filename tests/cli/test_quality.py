@@ -75,7 +75,7 @@ def test_a_broken_memory_is_not_taken_for_none(memctl: Memctl, repo: Path) -> No
     assert "format 99" in memctl("quality", "-", stdin="x", code=1).err
 
 
-def test_what_is_stale_can_be_asked_of_an_earlier_memory(memctl: Memctl) -> None:
+def test_staleness_at_a_revision_is_judged_by_its_memory(memctl: Memctl) -> None:
     old = memctl("decide", "Adopt MySQL", "--rationale", "Known").id
     memctl("decide", "Adopt PostgreSQL", "--supersedes", old, "--rationale", "Transactions")
     text = f"All data goes where {old} says.\n"
@@ -98,7 +98,7 @@ def test_records_that_can_t_be_read_are_named(memctl: Memctl, repo: Path) -> Non
     assert memctl("quality", "-", "--json", stdin="Text.", code=1).json["faults"][0]["field"] == "importance"
 
 
-def test_messages_are_judged_by_what_they_say_and_not_by_their_json(memctl: Memctl) -> None:
+def test_messages_are_judged_by_their_text_and_not_their_json(memctl: Memctl) -> None:
     says = [
         "Port the shop to fetch.",
         'The shop has "three" calls:\n\n- load()\n- save()\n- list()',

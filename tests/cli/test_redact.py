@@ -98,7 +98,7 @@ def test_places_out_of_reach_are_listed(memctl: Memctl, repo: Path, tmp_path: Pa
         assert word in said
 
 
-def test_nothing_to_redact_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) -> None:
+def test_redact_without_a_credential_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) -> None:
     identifier = memctl("learn", "Clocks drift", "--lesson", "x").id
     made = memctl("redact", identifier, code=1)
     assert "no credential was found there" in made.err

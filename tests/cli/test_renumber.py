@@ -95,7 +95,7 @@ def clones(
     return one, two, three
 
 
-def test_the_first_keeps_the_id_and_the_other_has_it_as_an_alias(clones: tuple[Clone, ...], memctl: Memctl) -> None:
+def test_first_record_keeps_the_id_and_the_other_gets_it_as_an_alias(clones: tuple[Clone, ...], memctl: Memctl) -> None:
     one, two, _ = clones
     assert (one.make("decide", "Sell books"), two.make("decide", "Sell maps")) == (FIRST, FIRST)
     one.merge(two)
@@ -119,7 +119,7 @@ def test_the_first_keeps_the_id_and_the_other_has_it_as_an_alias(clones: tuple[C
     assert f"renumber: 'Sell maps' was {FIRST}, which is 'Sell books' now" in log
 
 
-def test_references_mean_what_their_writers_could_know(clones: tuple[Clone, ...]) -> None:
+def test_references_follow_the_record_known_to_their_writer(clones: tuple[Clone, ...]) -> None:
     one, two, _ = clones
     for clone, name in ((one, "books"), (two, "maps")):
         clone("learn", f"Early {name}", "--lesson", f"{FIRST} is to come.")
@@ -220,7 +220,7 @@ def test_a_reference_that_another_clone_made_later_follows_too(clones: tuple[Clo
     assert one.errors() == ""
 
 
-def test_one_id_twice_without_any_merge(clones: tuple[Clone, ...]) -> None:
+def test_id_copied_by_hand_is_renumbered(clones: tuple[Clone, ...]) -> None:
     one = clones[0]
     one("decide", "Sell books")
     one("issue", "Old", "--description", f"See {FIRST}.")
@@ -397,7 +397,7 @@ def test_a_dry_run_shows_all_and_writes_nothing(clones: tuple[Clone, ...], memct
     assert git(one.folder, "status", "--porcelain") == ""
 
 
-def test_nothing_that_collides_is_nothing_to_do(clones: tuple[Clone, ...], memctl: Memctl) -> None:
+def test_renumber_without_a_collision_changes_nothing(clones: tuple[Clone, ...], memctl: Memctl) -> None:
     result = memctl("renumber", where=clones[0].folder)
     assert (result.out, result.err) == ("", "nothing to change\n")
 
@@ -418,7 +418,7 @@ def test_an_accepted_decision_that_names_a_renamed_one_passes_the_check_of_the_m
 
 
 @pytest.mark.parametrize("seed", [101, *slow(127)])
-def test_whatever_clones_do_each_reference_means_its_record(clones: tuple[Clone, ...], seed: int) -> None:
+def test_references_keep_their_records_across_random_merges(clones: tuple[Clone, ...], seed: int) -> None:
     """Records that name others by id and title, in three clones that merge each other at random."""
     chance = random.Random(seed)
     known: dict[Clone, dict[str, str]] = {clone: {} for clone in clones}

@@ -57,7 +57,7 @@ def assert_concluded(memctl: Memctl, folder: Path) -> None:
     memctl("render", "--check", where=folder)
 
 
-def test_what_was_renumbered_is_staged_and_the_merge_can_be_committed(
+def test_renumbered_records_are_staged_and_the_merge_can_be_committed(
     clones: tuple[Path, Path], memctl: Memctl
 ) -> None:
     one, two = clones
@@ -72,7 +72,7 @@ def test_what_was_renumbered_is_staged_and_the_merge_can_be_committed(
     assert_concluded(memctl, two)
 
 
-def test_the_merge_can_be_aborted_all_the_same(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_merge_can_be_aborted_after_renumber(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     before = git(two, "rev-parse", "HEAD")
     merge(two, one)
@@ -83,7 +83,7 @@ def test_the_merge_can_be_aborted_all_the_same(clones: tuple[Path, Path], memctl
     memctl("learn", "Later", where=two)
 
 
-def test_the_record_of_both_that_is_in_conflict_is_resolved_by_it(
+def test_renumber_resolves_a_record_in_conflict(
     clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = clones
@@ -114,9 +114,7 @@ def test_another_file_in_conflict_is_named_and_left(clones: tuple[Path, Path], m
     assert_concluded(memctl, two)
 
 
-def test_what_the_user_has_not_staged_stays_so_and_the_commands_are_named(
-    clones: tuple[Path, Path], memctl: Memctl
-) -> None:
+def test_unstaged_changes_stay_unstaged_and_the_commands_are_named(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     (two / "app.py").write_text("print('mine')\n")
     merge(two, one)
@@ -136,7 +134,7 @@ def test_what_the_user_has_not_staged_stays_so_and_the_commands_are_named(
     assert_concluded(memctl, two)
 
 
-def test_what_is_not_the_memorys_stays_as_it_is_in_the_index(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_files_outside_the_memory_keep_their_state_in_the_index(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     merge(two, one)
     (two / "app.py").write_text("print('mine')\n")
@@ -189,7 +187,7 @@ def mended(clones: tuple[Path, Path], memctl: Memctl, once: Once) -> tuple[Path,
 
 
 @pytest.mark.parametrize("into", ["one", "two"])
-def test_what_was_edited_under_the_old_id_comes_to_its_own_record(
+def test_edit_under_the_old_id_is_merged_into_its_own_record(
     mended: tuple[Path, Path], memctl: Memctl, into: str
 ) -> None:
     """Git takes the records for renamed, and the one for the other, since they are alike."""
@@ -237,7 +235,7 @@ def test_the_packages_of_two_handoffs_stay_with_their_handoffs(
     assert memctl("handoff", "show", renamed, where=two).out == packages[1].replace("HND-2025-11-04-001", renamed)
 
 
-def test_an_address_in_the_web_is_left_as_it_is(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_web_address_with_an_id_is_left_unchanged(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     said = f"See https://host/{FIRST}?id={FIRST}, [it](https://host/{FIRST}), <http://host/{FIRST}> and {FIRST}."
     memctl("learn", "Linked", "--lesson", said, where=two)
@@ -247,7 +245,7 @@ def test_an_address_in_the_web_is_left_as_it_is(clones: tuple[Path, Path], memct
     assert said.removesuffix(f"{FIRST}.") + f"{new}." in text
 
 
-def test_a_read_only_file_is_renamed_like_any_other(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_read_only_file_is_renamed(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     merge(two, one)
     (two / ".memory/decisions/2025-11" / f"{FIRST}-by-two.md").chmod(0o400)

@@ -38,7 +38,7 @@ def test_every_kind_that_a_command_prints_has_a_schema() -> None:
 
 
 @pytest.mark.parametrize("kind", [*schemas.KINDS, schemas.CONFIG])
-def test_a_schema_is_one_and_stands_alone(kind: str) -> None:
+def test_schema_is_valid_and_self_contained(kind: str) -> None:
     schema = schemas.schema(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
     references = re.findall(r"#/\$defs/(\w+)", msgspec.json.encode(schema).decode())

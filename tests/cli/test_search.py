@@ -28,7 +28,7 @@ def test_search_finds_and_explains(memctl: Memctl) -> None:
     assert memctl("search", "connec*", "--json").data["total"] == 2
 
 
-def test_of_equal_matches_the_record_that_was_retrieved_more_often_comes_first(memctl: Memctl) -> None:
+def test_equal_matches_are_ordered_by_retrieval_count(memctl: Memctl) -> None:
     often = memctl("learn", "Pools", "--lesson", "connection pool sizes").id
     seldom = memctl("learn", "Pools", "--lesson", "connection pool sizes").id
     for _ in range(3):
@@ -55,7 +55,7 @@ def test_no_query_is_an_error(memctl: Memctl, query: str) -> None:
     memctl("search", "--", query)
 
 
-def test_any_of_the_words_will_do_and_all_are_better(memctl: Memctl) -> None:
+def test_record_with_all_words_ranks_before_one_with_some(memctl: Memctl) -> None:
     one = memctl("learn", "Tea", "--lesson", "a kettle").id
     both = memctl("learn", "Coffee", "--lesson", "a kettle and a lamp").id
     results = memctl("search", "kettle", "lamp", "--json").data["results"]
@@ -201,7 +201,7 @@ def test_a_record_without_relations_is_reported(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("args", [[], ["words", "--related", "LRN"]])
-def test_either_words_or_related_are_given(memctl: Memctl, args: list[str]) -> None:
+def test_search_needs_either_words_or_related(memctl: Memctl, args: list[str]) -> None:
     failed = memctl("search", *args, code=2)
     assert failed.out == ""
     assert "--related" in failed.err

@@ -63,7 +63,7 @@ def test_types_choose_what_is_searched(page: Path, memctl: Memctl) -> None:
     assert f"(`memctl checkpoint show {saved}`)" in memctl("search", "sentinel").out
 
 
-def test_a_record_is_found_and_shown_by_what_another_tool_calls_it(memctl: Memctl) -> None:
+def test_record_is_found_and_shown_by_its_external_id(memctl: Memctl) -> None:
     lines = [
         {"memory_type": "issue", "title": "Threads of messages", "body": "Reply.", "extra": {"external_id": "bd-xmf"}},
         {"memory_type": "issue", "title": "See bd-xmf", "body": "bd-xmf, bd-xmf and bd-xmf again.", "importance": 9},
@@ -76,9 +76,7 @@ def test_a_record_is_found_and_shown_by_what_another_tool_calls_it(memctl: Memct
     assert "there is no record" in memctl("show", "bd-xmg", code=1).err
 
 
-def test_files_of_the_repository_are_found_by_what_they_say_only_if_they_are_asked_for(
-    repo: Path, memctl: Memctl
-) -> None:
+def test_files_are_searched_only_with_type_file(repo: Path, memctl: Memctl) -> None:
     (repo / "pager.py").write_text('def open_pager():\n    """Show a zebra on a console."""\n')
     memctl("decide", "Paint the zebra", "--rationale", "It is striped")
     assert [result["kind"] for result in memctl("search", "zebra", "--json").data["results"]] == ["decision"]
@@ -90,7 +88,7 @@ def test_files_of_the_repository_are_found_by_what_they_say_only_if_they_are_ask
     assert memctl("search", "zebra", "--type", "file", "--importance", "3", "--json").data["results"] == []
 
 
-def test_files_of_a_revision_are_found_by_what_they_said_then(repo: Path, memctl: Memctl) -> None:
+def test_files_of_a_revision_are_found_by_their_text_at_that_revision(repo: Path, memctl: Memctl) -> None:
     (repo / "pager.py").write_text("PAGER = 'zebra'\n")
     (repo / "lamp.py").write_text("LAMP = 'zebra'\n")
     (repo / ".memctlignore").write_text("lamp.py\n")

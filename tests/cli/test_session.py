@@ -142,7 +142,7 @@ def test_the_same_summary_twice_changes_nothing(repo: Path, memctl: Memctl) -> N
     assert commits(repo) == before
 
 
-def test_nothing_that_is_found_becomes_a_record_unless_accepted(repo: Path, memctl: Memctl) -> None:
+def test_findings_become_records_only_when_accepted(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt("Choose a database.")
     made.says("DECISION: Adopt PostgreSQL because orders need transactions\nAlternatives: MongoDB: no joins\n")
@@ -188,7 +188,7 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
     assert "1 record is proposed" in written(memctl, repo, made).err
 
 
-def test_what_is_not_sure_is_a_group_of_its_own(repo: Path, memctl: Memctl) -> None:
+def test_uncertain_findings_are_listed_in_a_separate_group(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt("Look at the export.")
     made.says("If the shop is closed, an order in `pay.py` is silently dropped.")
@@ -323,7 +323,7 @@ def test_a_started_session_is_summarized_from_git_at_its_end(
     assert "1 session summed up, the last ended 2025-11-04T14:32:00Z" in memctl("rehydrate").out
 
 
-def test_a_session_that_nobody_knows_is_refused_with_what_to_do(repo: Path, memctl: Memctl) -> None:
+def test_unknown_session_is_refused_with_a_hint(repo: Path, memctl: Memctl) -> None:
     assert "session list" in memctl("session", "show", "nothing", code=1).err
     assert "set MEMCTL_SESSION" in memctl("session", "start", code=2).err
     assert "not a valid name for a session" in memctl("session", "start", "../../x", code=2).err

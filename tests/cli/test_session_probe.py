@@ -125,7 +125,7 @@ def test_lost_and_wrong_facts_are_listed(
     assert "less than 100.0%" in refused.err
 
 
-def test_what_the_page_makes_up_costs_accuracy_alone(repo: Path, memctl: Memctl) -> None:
+def test_invented_facts_on_a_page_lower_only_its_accuracy(repo: Path, memctl: Memctl) -> None:
     made = session(repo)
     written(memctl, repo, made)
     page = page_of(repo, made)
@@ -172,7 +172,7 @@ def test_probes_of_the_parts_of_a_session_are_asked_together(repo: Path, memctl:
     assert files == {"src/refund.py": "created", "app.py": "modified", "docs/cards.md": "read"}
 
 
-def test_of_two_transcripts_the_later_ones_state_and_next_steps_are_asked_alone(repo: Path, memctl: Memctl) -> None:
+def test_probes_of_two_transcripts_use_the_later_state_and_next_steps(repo: Path, memctl: Memctl) -> None:
     first = session(repo)
     written(memctl, repo, first)
     old = repo.parent / "old.jsonl"
@@ -303,7 +303,7 @@ def test_the_session_that_is_meant_is_the_transcripts_the_environments_or_the_la
     assert probe(memctl, repo, made.session[:4], "--json").data["session"] == made.session
 
 
-def test_at_tests_the_page_as_it_was(repo: Path, memctl: Memctl) -> None:
+def test_probe_at_a_revision_tests_the_page_of_that_revision(repo: Path, memctl: Memctl) -> None:
     made = session(repo)
     written(memctl, repo, made)
     page = page_of(repo, made)

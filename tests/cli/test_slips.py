@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -32,7 +34,25 @@ def test_a_time_before_those_of_git_is_named(memctl: Memctl, monkeypatch: pytest
     assert "MEMCTL_NOW: '1800-01-01T00:00:00Z' is before 1970" in told
 
 
-def test_a_conflict_on_the_first_line_is_called_one(repo: Path, memctl: Memctl) -> None:
+def test_an_agent_behind_handoff_leads_to_its_option(memctl: Memctl) -> None:
+    assert "`memctl handoff --to bob` gives work" in memctl("handoff", "bob", code=2).err
+    assert "`memctl handoff --to AGENT` gives work" in memctl("handoff", "create", code=2).err
+
+
+@pytest.mark.parametrize("arguments", ["status", "list --json"])
+@pytest.mark.parametrize("module", ["click", "msgspec"])
+def test_missing_package_is_reported_with_the_install_command(
+    repo: Path, memctl: Memctl, module: str, arguments: str
+) -> None:
+    without = f"import sys; sys.modules[{module!r}] = None; sys.argv[1:] = {arguments.split()}; "
+    script = f"{without}from memctl.__main__ import run; run()"
+    process = subprocess.run([sys.executable, "-c", script], cwd=repo, capture_output=True, text=True)
+    assert process.returncode == 1
+    assert f"the package {module} is missing" in process.stderr
+    assert f"-m pip install {module}`" in process.stderr
+
+
+def test_conflict_marker_on_the_first_line_is_reported_as_a_conflict(repo: Path, memctl: Memctl) -> None:
     path = repo / memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").out.split()[1]
     text = path.read_text()
     path.write_text(f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n")
@@ -40,12 +60,13 @@ def test_a_conflict_on_the_first_line_is_called_one(repo: Path, memctl: Memctl) 
     assert [row["code"] for row in found if row["path"].endswith(path.name)] == ["MEM103"]
 
 
-def test_a_name_in_another_unicode_form_is_called_so(repo: Path, memctl: Memctl) -> None:
+def test_path_in_another_unicode_form_is_reported(repo: Path, memctl: Memctl) -> None:
     composed, taken_apart = (unicodedata.normalize(form, "caf\u00e9.py") for form in ("NFC", "NFD"))
     (repo / taken_apart).write_text("x = 1\n")
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "code")
     assert "another Unicode form" in memctl("issue", "Slow", "--code", composed).err
+    assert "another Unicode form" in memctl("why", composed, code=2).err
     assert "another Unicode form" in memctl("check", code=None).out
 
 
@@ -68,7 +89,7 @@ def test_a_dry_run_in_a_bare_repository_says_that_it_is_one(tmp_path: Path, memc
         "# {short title}\n\n## Context\n\nA problem\n",
     ],
 )
-def test_a_template_that_nobody_has_filled_in_is_refused(repo: Path, memctl: Memctl, text: str) -> None:
+def test_unfilled_template_is_refused(repo: Path, memctl: Memctl, text: str) -> None:
     (repo / "form.md").write_text(text)
     refused = memctl("decide", "--file", str(repo / "form.md"), code=2)
     assert "form.md is a template that nobody has filled in" in refused.err
@@ -86,5 +107,5 @@ def test_a_template_that_nobody_has_filled_in_is_refused(repo: Path, memctl: Mem
         ("show DEC ISS more --limit", "`memctl show -h` shows how"),
     ],
 )
-def test_more_words_than_a_command_takes_lead_to_what_was_meant(memctl: Memctl, typed: str, hint: str) -> None:
+def test_extra_words_are_refused_with_the_intended_command(memctl: Memctl, typed: str, hint: str) -> None:
     assert hint in memctl(*typed.split(), code=2).err

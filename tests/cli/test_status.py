@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from memctl.git import status
 from tests.cli.test_find import run_on_terminal
-from tests.conftest import Memctl
+from tests.conftest import Memctl, git
 
 
 def fill(memctl: Memctl) -> None:
@@ -18,7 +21,7 @@ def fill(memctl: Memctl) -> None:
     memctl("coordination", "join", "--task", "Refunds")
 
 
-def test_the_figures_are_those_of_the_memory(repo: Path, memctl: Memctl) -> None:
+def test_status_has_the_figures_of_the_memory(repo: Path, memctl: Memctl) -> None:
     fill(memctl)
     data = memctl("status", "--json").data
     assert data["completion"] == 60
@@ -27,7 +30,7 @@ def test_the_figures_are_those_of_the_memory(repo: Path, memctl: Memctl) -> None
         ("§2.2", 80, 1),
     ]
     assert data["open_issues"] == {"critical": 1, "high": 0, "medium": 0, "low": 1}
-    assert data["work"] == {"ready": 1, "blocked": 1, "begun": 0}
+    assert data["work"] == {"ready": 1, "blocked": 1, "in_parts": 0, "begun": 0}
     assert [(one["agent"], one["task"]) for one in data["at_work"]] == [("claude", "Refunds")]
     assert 0 < data["pack"]["tokens"] <= data["pack"]["budget"]
     assert data["last_session"] is None
@@ -35,6 +38,13 @@ def test_the_figures_are_those_of_the_memory(repo: Path, memctl: Memctl) -> None
     assert "1 critical, 1 low" in text
     assert "claude (Refunds)" in text
     assert re.search(r"§2\.2 Orders +\S+ +80 %  1 issue", text)
+
+
+def test_work_with_open_parts_is_counted_beside_ready_and_blocked_work(memctl: Memctl) -> None:
+    whole = memctl("issue", "Checkout").id
+    memctl("issue", "Cards", "--parent", whole)
+    assert memctl("status", "--json").data["work"] == {"ready": 1, "blocked": 0, "in_parts": 1, "begun": 0}
+    assert "1 ready, 0 blocked, 1 in parts that are open, 0 begun" in memctl("status").out
 
 
 def test_lines_of_bars_fit_a_narrow_terminal_and_colours_can_be_off(repo: Path, memctl: Memctl) -> None:
@@ -57,3 +67,28 @@ def test_long_output_goes_through_gits_pager_only_on_a_terminal(repo: Path, memc
     assert "paged" not in run_on_terminal(repo, "list", "--limit", "3", TERM="xterm", GIT_PAGER=pager)
     assert "paged" not in run_on_terminal(repo, "list", TERM="xterm", GIT_PAGER=pager, CLAUDECODE="1")
     assert "\x1b[" not in run_on_terminal(repo, "list", TERM="xterm", GIT_PAGER=pager, NO_COLOR="1")
+
+
+def test_cached_figures_of_pages_follow_pages_and_code(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each answer is asked for twice, so that the second one is the cached one."""
+
+    monkeypatch.setattr(status, "RACY", 0)
+
+    def shown() -> tuple[object, ...]:
+        data = [memctl("status", "--json").data for _ in range(2)]
+        assert data[0] == data[1]
+        return [(one["id"], one["completion"]) for one in data[0]["sections"]], data[0]["stale_pages"]
+
+    (repo / "a.py").write_text("x = 1\n")
+    git(repo, "add", "a.py")
+    git(repo, "commit", "-qm", "x")
+    memctl("section", "add", "Payment", "--completion", "40", "--path", "a.py")
+    memctl("detail", "add", "Cards", "--section", "2.1", "--code", "a.py")
+    memctl("review", "2.1")
+    assert shown() == ([("§2.1", 40)], [])
+    memctl("section", "add", "Orders")
+    assert shown() == ([("§2.1", 40), ("§2.2", None)], [])
+    (repo / "a.py").write_text("x = 22\n")
+    assert shown()[1] == [{"id": "§3.1", "files": ["a.py"]}]

@@ -169,7 +169,7 @@ def test_a_limit_on_files_is_not_blamed_on_standard_output(repo: Path) -> None:
     assert "standard output" not in done.stderr
 
 
-def test_errors_that_nobody_can_read_change_nothing(repo: Path) -> None:
+def test_unwritable_standard_error_keeps_the_exit_code(repo: Path) -> None:
     command = f"{sys.executable} -m memctl -C {repo} show DEC-1 2>/dev/full"
     assert subprocess.run(["sh", "-c", command], capture_output=True).returncode == 1
 

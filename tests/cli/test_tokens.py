@@ -95,13 +95,13 @@ def test_a_pack_is_counted_with_the_learnt_factor(memctl: Memctl, tmp_path: Path
     assert memctl("rehydrate", "--json", "--model", MODEL).data["tokens"] == pytest.approx(plain * 1.11, rel=0.01)
 
 
-def test_what_a_model_reported_of_a_text_is_what_is_counted(memctl: Memctl, tmp_path: Path) -> None:
+def test_tokens_reported_by_a_model_for_a_text_are_used(memctl: Memctl, tmp_path: Path) -> None:
     memctl("tokens", "--calibrate", write(tmp_path, *observations(3)))
     row = count(memctl, SENTENCE * 10, "--model", MODEL)
     assert (row["tokens"], row["source"], row["error"]) == (182, f"reported by {MODEL}", 0.0)
 
 
-def test_learning_the_same_twice_changes_nothing(memctl: Memctl, tmp_path: Path) -> None:
+def test_repeated_calibration_changes_nothing(memctl: Memctl, tmp_path: Path) -> None:
     file = write(tmp_path, *observations())
     first = memctl("tokens", "--calibrate", file, "--json").data
     second = memctl("tokens", "--calibrate", file, "--json").data
@@ -121,7 +121,7 @@ def test_a_dry_run_shows_what_would_be_learnt(memctl: Memctl, tmp_path: Path) ->
     memctl("tokens", "--forget", "--model", MODEL, code=1)
 
 
-def test_what_was_learnt_can_be_forgotten(memctl: Memctl, tmp_path: Path) -> None:
+def test_calibration_can_be_forgotten(memctl: Memctl, tmp_path: Path) -> None:
     memctl("tokens", "--calibrate", write(tmp_path, *observations()))
     memctl("tokens", "--forget", "--dry-run")
     assert "calibration" in count(memctl, SENTENCE * 99, "--model", MODEL)["source"]
@@ -198,7 +198,7 @@ def test_messages_are_counted_as_those_of_the_model_that_the_file_names(memctl: 
     assert "'llama-9'" in unknown.err
 
 
-def test_the_endpoint_is_asked_only_when_told_to(
+def test_endpoint_is_asked_only_on_request_and_its_answer_is_kept(
     memctl: Memctl, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-a-test")

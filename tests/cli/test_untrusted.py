@@ -41,9 +41,7 @@ def foreign(repo: Path, memctl: Memctl, tmp_path: Path, once: Once) -> Path:
     ],
     ids=" ".join,
 )
-def test_packs_say_that_their_records_are_of_a_clone_that_is_not_trusted(
-    command: tuple[str, ...], foreign: Path, memctl: Memctl
-) -> None:
+def test_packs_from_an_untrusted_clone_carry_a_notice(command: tuple[str, ...], foreign: Path, memctl: Memctl) -> None:
     notice = "Records from a clone that is not trusted"
     assert notice in memctl(*command, where=foreign).out
     git(foreign, "config", "memctl.trusted", "true")
@@ -51,7 +49,7 @@ def test_packs_say_that_their_records_are_of_a_clone_that_is_not_trusted(
 
 
 @pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
-def test_their_quality_is_that_of_a_pack(form: str, foreign: Path, memctl: Memctl) -> None:
+def test_pack_from_an_untrusted_clone_is_judged_as_a_pack(form: str, foreign: Path, memctl: Memctl) -> None:
     pack = memctl("rehydrate", "--format", form, where=foreign).out
     assert "a pack keeps to its own budget" in memctl("quality", "-", "--json", stdin=pack, where=foreign).out
 
@@ -64,7 +62,7 @@ def test_status_reports_an_untrusted_clone(foreign: Path, memctl: Memctl) -> Non
     assert memctl("status", "--json", where=foreign).data["trusted"] is True
 
 
-def test_reading_leaves_it_untrusted(foreign: Path, memctl: Memctl) -> None:
+def test_reading_does_not_trust_the_clone(foreign: Path, memctl: Memctl) -> None:
     for command in (["list"], ["show", "DEC"], ["search", "theirs"], ["check"], ["rehydrate"], ["status"], ["index"]):
         memctl(*command, where=foreign)
     assert git(foreign, "config", "--get", "memctl.trusted", check=False) == ""

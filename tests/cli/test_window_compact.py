@@ -114,7 +114,7 @@ def test_a_model_is_asked_if_there_is_one_and_not_with_no_llm(
         (("-o", "nowhere/out.json"), "there is no folder"),
     ],
 )
-def test_what_can_not_be_meant_is_refused(memctl: Memctl, file: Path, args: tuple[str, ...], why: str) -> None:
+def test_invalid_options_of_compact_are_refused(memctl: Memctl, file: Path, args: tuple[str, ...], why: str) -> None:
     found = memctl("window", "compact", str(file), *args, code=1 if args[0] == "-o" else 2)
     assert why in found.err
     assert found.out == ""

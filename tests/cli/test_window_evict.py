@@ -72,7 +72,7 @@ def test_every_policy_reports_each_block(memctl: Memctl, file: Path, tmp_path: P
     assert all(one["why"] for one in data["kept"])
 
 
-def test_what_keeps_a_target_out_of_reach_is_listed(memctl: Memctl, file: Path) -> None:
+def test_evict_lists_the_reasons_for_an_unreachable_target(memctl: Memctl, file: Path) -> None:
     found = memctl("window", "evict", str(file), "--target", "10", code=1)
     assert validate(json.loads(found.out)["messages"]) == []
     assert "the target is out of reach by" in found.err
@@ -88,14 +88,14 @@ def test_a_transcript_becomes_messages(memctl: Memctl, tmp_path: Path) -> None:
     assert "of the transcript.]" in found.out
 
 
-def test_standard_input_and_no_placeholders(memctl: Memctl) -> None:
+def test_evict_reads_standard_input_and_leaves_no_placeholders(memctl: Memctl) -> None:
     found = memctl(
         "window", "evict", "-", "--free", "200", "--model", "gpt", "--placeholder", "0", stdin=json.dumps(texts.chat())
     )
     assert '"[Evicted]"' in found.out
 
 
-def test_an_unknown_model_in_the_file_is_no_obstacle(memctl: Memctl) -> None:
+def test_unknown_model_in_the_messages_gives_only_a_note(memctl: Memctl) -> None:
     body = {"model": "llama-9", "messages": texts.chat()}
     found = memctl("window", "evict", "-", "--free", "100", stdin=json.dumps(body))
     assert "no tokenizer for the model 'llama-9'" in found.err

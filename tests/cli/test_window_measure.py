@@ -108,7 +108,7 @@ def test_the_window_can_be_given_and_settings_have_a_say(memctl: Memctl, session
     assert "did you mean pressure?" in result.err
 
 
-def test_settings_stand_in_the_memorys_config_too(memctl: Memctl, repo: Path, session: Path) -> None:
+def test_window_settings_are_read_from_the_memory_config(memctl: Memctl, repo: Path, session: Path) -> None:
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text() + "window:\n  max_context_tokens: 140000\n")
     assert memctl("window", "status", str(session), "--json").data["limit"]["usable"] == 140_000
@@ -129,7 +129,7 @@ def test_status_works_without_a_memory(memctl: Memctl, session: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(("model", "assumed"), [("gpt-5", True), ("gemini-2.5-pro", True), ("claude-opus-5", False)])
-def test_a_share_of_a_window_whose_size_is_assumed_says_so(memctl: Memctl, model: str, assumed: bool) -> None:
+def test_share_of_a_window_of_assumed_size_is_marked(memctl: Memctl, model: str, assumed: bool) -> None:
     given = messages(TASK, "There are 23 files.")
     args = ("window", "status", "-", "--model", model)
     shown = memctl(*args, stdin=given)
@@ -166,7 +166,7 @@ def test_messages_are_counted_and_an_unknown_model_needs_a_window(memctl: Memctl
 
 
 @pytest.mark.parametrize("content", ["", "{}", "hello", "{broken", '{"type":"summary"}\n', "[1, 2]"])
-def test_what_is_no_conversation_is_refused(memctl: Memctl, tmp_path: Path, content: str) -> None:
+def test_invalid_conversation_is_refused(memctl: Memctl, tmp_path: Path, content: str) -> None:
     file = tmp_path / "x"
     file.write_text(content)
     for command in ("status", "health"):
@@ -225,7 +225,7 @@ def test_messages_of_no_model_have_the_window_of_the_budget_and_say_that_it_is_a
         assert "the window of claude is assumed to be 200,000 tokens; set it with --window" in found.err
 
 
-def test_messages_that_nobody_has_sent_make_no_window_larger(memctl: Memctl) -> None:
+def test_unsent_messages_do_not_enlarge_the_window(memctl: Memctl) -> None:
     given = messages("Move the pool. " * 200, "Yes.")
     body = json.dumps({"model": "claude-sonnet-4-5", "messages": json.loads(given) * 250})
     found = memctl("window", "status", "-", "--json", stdin=body).data
@@ -234,7 +234,7 @@ def test_messages_that_nobody_has_sent_make_no_window_larger(memctl: Memctl) -> 
     assert found["reading"]["utilization_pct"] > 100
 
 
-def test_the_growth_shown_is_that_of_the_forecast(memctl: Memctl, session: Path) -> None:
+def test_status_shows_the_growth_used_by_the_forecast(memctl: Memctl, session: Path) -> None:
     reading = memctl("window", "status", str(session), "--json").data["reading"]
     rate, likely = reading["forecast_tokens_per_turn"], reading["turns_until_red"]["likely"]
     assert rate * likely == pytest.approx(0.9 * 167_000 - reading["current_tokens"], rel=0.01)
@@ -286,7 +286,7 @@ def test_health_names_the_transcript_that_it_read(memctl: Memctl, repo: Path, se
     assert out.splitlines()[0].endswith("a.jsonl")
 
 
-def test_the_curve_is_drawn(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+def test_status_draws_the_curve_as_svg(memctl: Memctl, session: Path, tmp_path: Path) -> None:
     file = tmp_path / "curve.svg"
     memctl("window", "status", str(session), "--svg", str(file))
     root = ElementTree.fromstring(file.read_text())

@@ -18,7 +18,7 @@ def file(tmp_path: Path) -> Path:
     return found
 
 
-def test_policies_stand_side_by_side(memctl: Memctl, file: Path) -> None:
+def test_policies_are_listed_side_by_side(memctl: Memctl, file: Path) -> None:
     found = memctl("window", "simulate", str(file), "--policy", "fifo,lru,hybrid", "--budget", "60000")
     first, head, *rows = found.out.splitlines()
     assert "requests" in first
@@ -56,7 +56,7 @@ def test_messages_as_json_are_replayed_too(memctl: Memctl, tmp_path: Path) -> No
         ((), "Missing option '--budget'", 2),
     ],
 )
-def test_what_can_not_be_meant_is_refused(
+def test_invalid_options_of_simulate_are_refused(
     memctl: Memctl, file: Path, args: tuple[str, ...], why: str, code: int
 ) -> None:
     found = memctl("window", "simulate", str(file), *args, code=code)

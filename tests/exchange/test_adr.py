@@ -263,7 +263,7 @@ def test_faulty_files_are_reported_with_lines_and_strict_imports_nothing(
     assert memctl("list", "--json").data["total"] == 0
 
 
-def test_titles_and_statuses_are_found_where_files_have_them(memctl: Memctl, tmp_path: Path) -> None:
+def test_titles_and_statuses_are_read_from_any_usual_place(memctl: Memctl, tmp_path: Path) -> None:
     folder = put(
         tmp_path / "in",
         {
@@ -349,7 +349,7 @@ def test_superseding_changes_the_status_of_a_madr_file(memctl: Memctl, tmp_path:
     assert files[bare] == "---\nstatus: deprecated\n---\n\n" + (EXAMPLES / "madr" / bare).read_text()
 
 
-def test_a_file_without_a_status_gets_one_where_it_belongs(memctl: Memctl, tmp_path: Path) -> None:
+def test_file_without_a_status_gets_one_in_its_usual_place(memctl: Memctl, tmp_path: Path) -> None:
     folder = put(tmp_path / "in", {"0001-a.md": "# 1. A\n\nDate: 2024-01-01\n\nBefore.\n\n## Context\n\nC\n"})
     put(folder, {"0002-b.md": "---\ndate: 2024-01-01\n---\n# B\n\n## Decision Outcome\n\nC"})
     ids = imported(memctl, folder)

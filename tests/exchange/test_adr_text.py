@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memctl.exchange import adr_text
 from memctl.exchange.adr_status import statement_of, updated_origin
-from memctl.exchange.adr_text import KEY, AdrOrigin
+from memctl.exchange.adr_text import KEY, AdrOrigin, moment_of
 from memctl.record import frontmatter
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import DECISION
@@ -34,7 +34,7 @@ from tests.conftest import examples
         ("brewing", "proposed"),
     ],
 )
-def test_a_status_is_one_of_memctls(said: str, status: str) -> None:
+def test_status_text_is_mapped_to_a_memctl_status(said: str, status: str) -> None:
     origin, body = adr_text.parse_file("0001-a.md", f"# T\n\n## Status\n\n{said}\n")
     statement = statement_of(origin, body)
     assert statement.status == status
@@ -136,3 +136,27 @@ def test_a_file_has_a_title_or_is_refused_with_a_line(lines: list[str]) -> None:
         line = error.line
     assert title.strip()
     assert 1 <= line <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "day", "length"),
+    [
+        ("2024-03-05", "2024-03-05", 10),
+        ("2024-03-05 or so", "2024-03-05", 10),
+        ("2024/03/05", "2024-03-05", 10),
+        ("2024.3.5", "2024-03-05", 8),
+        ("5.3.2024 (draft)", "2024-03-05", 8),
+        ("5 March 2024", "2024-03-05", 12),
+        ("5th Mar. 2024", "2024-03-05", 13),
+        ("05-Mar-2024", "2024-03-05", 11),
+        ("Sept 5th, 2024", "2024-09-05", 14),
+        ("march 5, 2024", "2024-03-05", 13),
+        ("3/5/2024", "", 0),
+        ("30.2.2024", "", 0),
+        ("5 Mai 2024", "", 0),
+        ("2024", "", 0),
+    ],
+)
+def test_dates_are_read_in_the_forms_that_mean_one_day(text: str, day: str, length: int) -> None:
+    found, width = moment_of(text)
+    assert (found[:10], width) == (day, length)

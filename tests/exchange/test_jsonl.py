@@ -29,7 +29,7 @@ def test_many_records_are_imported_in_one_commit(repo: Path, memctl: Memctl) -> 
     assert memctl("log", "LRN-2024-01-01-001", "--json").data["commits"][0]["ops"] == ["import"]
 
 
-def test_a_wrong_line_stops_the_import_and_all_wrong_lines_are_reported(repo: Path, memctl: Memctl) -> None:
+def test_wrong_lines_are_reported_and_a_strict_import_imports_nothing(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
     text = lines(
         {"memory_type": "decision", "title": "Fine"},
@@ -38,18 +38,23 @@ def test_a_wrong_line_stops_the_import_and_all_wrong_lines_are_reported(repo: Pa
         {"memory_type": "issue", "title": "Wrong", "severity": "awful"},
         {"memory_type": "issue", "title": "Wrong", "content": {"plot": "none"}},
     )
-    failed = memctl("import", "-", stdin=text + "not json\n", code=1)
+    failed = memctl("import", "-", "--strict", stdin=text + "not json\n", code=1)
     for number in (2, 3, 4, 5, 6):
         assert f"line {number}: " in failed.err
     assert "line 1: " not in failed.err
     assert commits(repo) == before
     assert memctl("list", "--json").data["total"] == 0
+    assert "hint: without --strict the rest is imported" in failed.err
+    made = memctl("import", "-", "--json", stdin=text + "not json\n").data
+    assert [line.partition(": ")[0] for line in made["refused"]] == [f"line {n}" for n in (2, 3, 4, 5, 6)]
+    assert len(made["ids"]) == 1
+    assert commits(repo) == before + 1
 
 
 def test_half_a_surrogate_pair_is_refused_with_its_line(memctl: Memctl) -> None:
     fine = r'{"memory_type": "issue", "title": "Whole \ud83d\ude00, and \\\\ud800 spelled out"}'
     half = r'{"memory_type": "issue", "title": "Use \ud800 so"}'
-    failed = memctl("import", "-", stdin=f"{fine}\n{half}\n", code=1)
+    failed = memctl("import", "-", "--strict", stdin=f"{fine}\n{half}\n", code=1)
     assert "line 2: " in failed.err
     assert "line 1: " not in failed.err
     assert "not a JSON object" in memctl("decide", "--file", "-", stdin=r'{"title": "Use it \ud800"}', code=1).err
@@ -67,12 +72,14 @@ def test_ids_are_kept_or_assigned(memctl: Memctl) -> None:
     ]
 
 
-def test_the_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
+def test_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
     made = memctl("decide", "Mine")
     failed = memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Other", "id": made.id}), code=1)
     assert f"another record with the id {made.id}" in failed.err
     twice = lines(*[{"memory_type": "decision", "title": "Twice", "id": "DEC-2024-05-01-007"}] * 2)
-    assert "is already on line 1" in memctl("import", "-", stdin=twice, code=1).err
+    assert "line 2 is skipped: it repeats line 1" in memctl("import", "-", "-n", stdin=twice).err
+    other = twice + lines({"memory_type": "decision", "title": "Third", "id": "DEC-2024-05-01-007"})
+    assert "line 3: line 1 has another item with this id" in memctl("import", "-", "--strict", stdin=other, code=1).err
 
 
 @pytest.mark.parametrize(
@@ -148,7 +155,7 @@ def test_links_get_both_ends_by_any_id_and_check_is_clean(repo: Path, memctl: Me
     assert "nothing to change" in memctl("import", "-", stdin=memctl("export", "--all").out).err
 
 
-def test_the_same_lines_add_nothing_a_second_time(repo: Path, memctl: Memctl) -> None:
+def test_second_import_of_the_same_lines_adds_nothing(repo: Path, memctl: Memctl) -> None:
     line = {"memory_type": "learning", "title": "Pool", "lesson": "Retries hide an exhausted pool"}
     assert "line 2 is skipped: it repeats line 1" in memctl("import", "-", stdin=lines(line, line)).err
     before = commits(repo)
@@ -162,15 +169,18 @@ def test_the_same_lines_add_nothing_a_second_time(repo: Path, memctl: Memctl) ->
 def test_circles_and_links_to_nothing_are_refused(repo: Path, memctl: Memctl) -> None:
     issue = {"memory_type": "issue", "title": "One", "id": "a", "blocked_by": ["b"]}
     other = {"memory_type": "issue", "title": "Two", "id": "b", "blocked_by": ["a"], "parent": "c"}
-    told = memctl("import", "-", stdin=lines(issue, other), code=1).err
+    told = memctl("import", "-", "--strict", stdin=lines(issue, other), code=1).err
     assert "is a circle" in told
     assert "line 2: parent: there is no record c" in told
     child = {"memory_type": "issue", "title": "Child", "id": "c", "parent": "c"}
-    assert "is a circle" in memctl("import", "-", stdin=lines(child), code=1).err
+    assert "is a circle" in memctl("import", "-", "--strict", stdin=lines(child), code=1).err
     wrong = {"memory_type": "issue", "title": "New", "supersedes": ["d"]}
     old = {"memory_type": "issue", "title": "Old", "id": "d"}
-    assert "can't be superseded" in memctl("import", "-", stdin=lines(wrong, old), code=1).err
+    assert "can't be superseded" in memctl("import", "-", "--strict", stdin=lines(wrong, old), code=1).err
     assert memctl("list", "--json").data["total"] == 0
+    told = memctl("import", "-", stdin=lines(issue, other, child, wrong, old)).err
+    assert told.count(": left out") == 3
+    assert memctl("check").out == ""
 
 
 def test_a_misspelt_field_is_named_with_the_nearest(memctl: Memctl) -> None:
@@ -179,3 +189,16 @@ def test_a_misspelt_field_is_named_with_the_nearest(memctl: Memctl) -> None:
     assert "line 1: unknown field 'sevrity'; did you mean severity?" in told
     memctl("import", "-", stdin=lines({"memory_type": "issue", "title": "Slow", "extra": {"sevrity": "high"}}))
     memctl("import", "-", stdin=lines({"memory_type": "issue", "title": "Slow", "team": "payments"}))
+
+
+def test_an_array_an_answer_and_an_object_over_lines_are_read(memctl: Memctl) -> None:
+    made = memctl("import", "-", "--json", stdin='[{"memory_type": "issue", "title": "A"}, 5]').data
+    assert (len(made["ids"]), made["refused"]) == (1, ["item 2: this is not a JSON object"])
+    memctl("import", "-", stdin='{\n  "memory_type": "issue",\n  "title": "B"\n}\n')
+    whole, lines = memctl("export", "--json").out, memctl("export").out
+    for record in memctl("list", "--json").data["records"]:
+        memctl("delete", record["id"])
+    memctl("import", "-", stdin=whole)
+    assert memctl("export").out == lines
+    beads = '[{"id": "x-1", "title": "C", "dependencies": []}]'
+    assert "import 1 record" in memctl("import", "beads", "-", stdin=beads).out

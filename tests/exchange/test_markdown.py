@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.conftest import Memctl
@@ -33,7 +34,7 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     memctl("check")
 
 
-def test_options_win_over_the_file(memctl: Memctl, tmp_path: Path) -> None:
+def test_options_override_the_file(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "dec.md").write_text(TEMPLATE)
     made = memctl("decide", "Keep sales in one file", "--file", str(tmp_path / "dec.md"), "-i", "6", "--agent", "Ada")
     data = shown(memctl, made.id)
@@ -54,7 +55,7 @@ def test_text_that_fits_no_field_is_reported_and_kept(memctl: Memctl, tmp_path: 
     assert shown(memctl, made.id)["content"] == WANTED
 
 
-def test_no_word_of_a_file_is_lost_where_a_line_begins_another_record(memctl: Memctl) -> None:
+def test_lines_of_another_record_type_keep_the_text_of_the_file(memctl: Memctl) -> None:
     text = (
         "# ADR: Use the depot\n\n- Issue: #12\n- Status: Proposed\n\n## Context\n\nVans are late.\n\n## Decision\n\n"
         "We load at the depot.\n\nNote: the gate closes at six\nException: market days\n"
@@ -67,7 +68,7 @@ def test_no_word_of_a_file_is_lost_where_a_line_begins_another_record(memctl: Me
     assert "did you mean" not in made.err
 
 
-def test_a_heading_of_a_field_is_not_called_unknown(memctl: Memctl) -> None:
+def test_heading_of_a_known_field_gives_no_warning(memctl: Memctl) -> None:
     made = memctl("decide", "Load at the depot", "--file", "-", stdin="## Rationale\n\nVans are late.\n")
     assert shown(memctl, made.id)["content"]["rationale"] == "Vans are late."  # type: ignore[index]
     assert made.err == ""
@@ -144,7 +145,7 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
     assert made["Store the till's sales in SQLite"]["content"] == WANTED
     again = memctl("import", str(file))
     assert "nothing to change" in again.err
-    assert again.err.count("already imported") == 4
+    assert "already imported: DEC-2025-11-04-001, ISS-2025-11-04-001, STA-2025-11-04-001" in again.err
     assert "6 lines, from line 1 on, are not imported: no label such as `DECISION:` is above" in again.err
 
 
@@ -152,7 +153,7 @@ def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path)
     (tmp_path / "plain.md").write_text("# Plain\n\nNothing is decided here.\n")
     assert "states nothing under a label" in memctl("import", str(tmp_path / "plain.md"), code=2).err
     (tmp_path / "bad.md").write_text(f"{DECISION}\n\nLesson: a\x1b[31mb\n")
-    assert "line 8" in memctl("import", str(tmp_path / "bad.md"), code=1).err
+    assert "line 8" in memctl("import", str(tmp_path / "bad.md"), "--strict", code=1).err
     (tmp_path / "data.jsonl").write_text("DECISION: no JSON\n")
     assert "line 1" in memctl("import", str(tmp_path / "data.jsonl"), code=1).err
 
@@ -189,3 +190,21 @@ def test_statements_of_a_text_that_name_each_other_by_number_are_linked(
     file.write_text("## DECISION: DEC-7 Another text numbers its own\nRationale: yes\nRelated: DEC-3\n")
     memctl("import", str(file))
     assert len(memctl("list", "--all", "--json").data["records"]) == 6
+
+
+def test_fields_of_other_types_and_words_of_other_tools_are_named(memctl: Memctl) -> None:
+    fields = {"title": "Use it", "status": "On hold", "severity": "high", "steps": ["a"], "lesson": "x", "tags": ["t"]}
+    made = memctl("decide", "--file", "-", stdin=msgspec.json.encode(fields).decode())
+    assert "a decision has no field 'severity' (that is a field of an issue): it is left out\n" in made.err
+    assert "a decision has no field 'steps': it is kept as a key of your own\n" in made.err
+    assert "a decision has no field 'lesson' (that is a field of a learning): it is kept" in made.err
+    assert made.err.count("note: ") == 3
+    record = memctl("show", made.id, "--json").data["records"][0]
+    assert (record["status"], record["importance"], record["tags"]) == ("proposed", 7, ["t"])
+    front = "---\nstatus: {}\nseverity: low\n---\n\n# Use it\n\n## Rationale\n\nr\n"
+    told = memctl("decide", "--file", "-", stdin=front.format("brewing"))
+    assert "unknown status 'brewing'; recorded as proposed" in told.err
+    assert "has no field 'severity'" in told.err
+    told = memctl("decide", "--file", "-", stdin=front.format("Approved by all").replace("severity: low\n", ""))
+    assert "note: " not in told.err
+    assert memctl("show", told.id, "--json").data["records"][0]["status"] == "accepted"

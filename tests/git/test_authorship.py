@@ -51,7 +51,7 @@ def test_files_are_dated_by_the_first_commit_that_has_them_so(sides: Path) -> No
     assert NEW not in added
 
 
-def test_what_no_commit_has_knows_all_and_is_known_to_none_but_itself(sides: Path) -> None:
+def test_uncommitted_text_knows_all_and_is_known_only_to_itself(sides: Path) -> None:
     (sides / ".memory" / "new.md").write_text("new\n")
     (sides / ".memory" / "notes.md").write_text("of two\nof both\nnow\n")
     last = Origin("notes.md", 3)
@@ -65,7 +65,7 @@ def test_during_a_merge_both_sides_are_looked_at(sides: Path) -> None:
     assert history(sides).known_to([LINE], [ONE, TWO]) == {LINE: {TWO}}
 
 
-def test_every_path_that_a_history_had(sides: Path) -> None:
+def test_paths_ever_includes_deleted_paths(sides: Path) -> None:
     git(sides, "rm", "-q", ".memory/x.md")
     git(sides, "commit", "-qm", "gone")
     assert {"x.md", "notes.md"} <= set(history(sides).paths_ever(""))

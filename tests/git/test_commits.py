@@ -34,7 +34,7 @@ def lane(request: pytest.FixtureRequest, repo: Path) -> str:
     return str(request.param)
 
 
-def test_takes_the_lane_it_should(repo: Path, memctl: Memctl, lane: str) -> None:
+def test_commit_takes_the_expected_lane(repo: Path, memctl: Memctl, lane: str) -> None:
     memctl("decide", "One")
     assert reflog(repo).startswith("fast-import" if lane == "fast-import" else "commit")
 
@@ -42,7 +42,7 @@ def test_takes_the_lane_it_should(repo: Path, memctl: Memctl, lane: str) -> None
 class TestOwnHook:
     """The hook that `memctl install git` writes has nothing to say about what memctl itself commits."""
 
-    def test_alone_it_leaves_the_fast_lane_open(self, repo: Path, memctl: Memctl) -> None:
+    def test_memctl_hook_alone_keeps_the_fast_lane(self, repo: Path, memctl: Memctl) -> None:
         memctl("install", "git")
         before = commits(repo)
         made = memctl("decide", "Fast")
@@ -51,7 +51,7 @@ class TestOwnHook:
         assert changed_in(repo) == [made.out.split()[1]]
         assert git(repo, "status", "--porcelain") == ""
 
-    def test_a_hook_of_the_users_that_it_calls_runs(self, repo: Path, memctl: Memctl) -> None:
+    def test_user_hook_called_by_the_memctl_hook_runs(self, repo: Path, memctl: Memctl) -> None:
         hook(repo, "pre-commit", "echo ran > .git/ran; exit 1")
         memctl("install", "git")
         before = commits(repo)
@@ -63,33 +63,33 @@ class TestOwnHook:
         assert commits(repo) == before + 1
         assert reflog(repo).startswith("commit")
 
-    def test_a_hook_of_the_users_beside_it_runs(self, repo: Path, memctl: Memctl) -> None:
+    def test_user_hook_beside_the_memctl_hook_runs(self, repo: Path, memctl: Memctl) -> None:
         memctl("install", "git")
         hook(repo, "post-commit", "echo ran > .git/ran")
         memctl("decide", "Told")
         assert (repo / ".git" / "ran").exists()
 
     @pytest.mark.parametrize("name", ["pre-merge-commit", "post-merge", "post-rewrite", "pre-push"])
-    def test_hooks_that_no_commit_runs_do_not_count(self, repo: Path, memctl: Memctl, name: str) -> None:
+    def test_hooks_that_no_commit_runs_keep_the_fast_lane(self, repo: Path, memctl: Memctl, name: str) -> None:
         hook(repo, name, "exit 1")
         memctl("decide", "Fast")
         assert reflog(repo).startswith("fast-import")
 
-    def test_changed_by_somebody_it_runs(self, repo: Path, memctl: Memctl) -> None:
+    def test_installed_pre_commit_hook_runs_after_being_edited(self, repo: Path, memctl: Memctl) -> None:
         memctl("install", "git")
         file = repo / ".git" / "hooks" / "pre-commit"
         file.write_text(file.read_text().replace("#!/bin/sh\n", "#!/bin/sh\necho ran > .git/ran\n"))
         memctl("decide", "Told")
         assert (repo / ".git" / "ran").exists()
 
-    def test_moved_to_where_it_is_not_installed_it_runs(self, repo: Path, memctl: Memctl) -> None:
+    def test_moved_memctl_hook_counts_as_a_user_hook(self, repo: Path, memctl: Memctl) -> None:
         memctl("install", "git")
         (repo / ".git" / "hooks").rename(repo.parent / "hooks")
         git(repo, "config", "core.hooksPath", str(repo.parent / "hooks"))
         memctl("decide", "Slow")
         assert reflog(repo).startswith("commit")
 
-    def test_one_that_cannot_be_read_counts_as_somebodys(self, repo: Path, memctl: Memctl) -> None:
+    def test_unreadable_pre_commit_hook_counts_as_the_users(self, repo: Path, memctl: Memctl) -> None:
         (repo / ".git" / "hooks" / "pre-commit").mkdir(parents=True)
         assert "commit pending" in memctl("decide", "Odd").err
 
@@ -174,7 +174,7 @@ class TestBothLanes:
         assert git(repo, "status", "--porcelain") == ""
         assert [r["tags"] for r in memctl("list", "--json", where=folder).data["records"]] == [["ö"]]
 
-    def test_nobody_is_a_clear_error_and_the_record_is_kept(
+    def test_missing_git_identity_is_reported_and_the_record_is_kept(
         self, repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
@@ -190,7 +190,7 @@ class TestBothLanes:
         assert git(repo, "status", "--porcelain") == ""
 
     @pytest.mark.parametrize("state", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"])
-    def test_nothing_is_committed_while_an_operation_is_under_way(self, repo: Path, memctl: Memctl, state: str) -> None:
+    def test_record_stays_pending_during_a_git_operation(self, repo: Path, memctl: Memctl, state: str) -> None:
         (repo / ".git" / state).write_text(git(repo, "rev-parse", "HEAD"))
         before = git(repo, "rev-parse", "HEAD")
         made = memctl("decide", "Wait for it", "--reason", "because")
@@ -232,7 +232,7 @@ def test_a_rule_that_another_takes_back_ignores_nothing(repo: Path, memctl: Memc
     assert "commit pending" not in memctl("decide", "Seen").err
 
 
-def test_what_git_has_already_is_committed_even_if_a_rule_ignores_it(repo: Path, memctl: Memctl) -> None:
+def test_tracked_record_is_committed_despite_an_ignore_rule(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "Known")
     (repo / ".gitignore").write_text(".memory/\n")
     before = commits(repo)
@@ -278,9 +278,7 @@ def test_outside_of_a_repository_it_says_what_to_do(tmp_path: Path, memctl: Memc
 
 
 @pytest.mark.parametrize("args", [("list",), ("init",), ("init", "--git")])
-def test_a_bare_repository_is_called_so_and_gets_no_other_in_it(
-    memctl: Memctl, tmp_path: Path, args: tuple[str, ...]
-) -> None:
+def test_bare_repository_is_refused_and_left_unchanged(memctl: Memctl, tmp_path: Path, args: tuple[str, ...]) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "--quiet", "--bare", str(bare))
     before = sorted(bare.iterdir())

@@ -129,7 +129,7 @@ def test_generated_hooks_are_accepted_by_an_installation(repo: Path, memctl: Mem
     assert commits(repo) == before + 1
 
 
-def test_the_page_of_a_session_waits_too(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_session_page_waits_for_an_edited_hook(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     session = Session(repo, tmp_path / "t.jsonl")
     set_up_folder(repo)
     commit(repo)
@@ -145,7 +145,7 @@ def test_the_page_of_a_session_waits_too(repo: Path, memctl: Memctl, tmp_path: P
     assert git(repo, "ls-tree", "-r", "--name-only", "HEAD", ".memory/sessions")
 
 
-def test_a_page_beside_the_branch_waits_where_moving_its_ref_runs_an_edited_hook(
+def test_page_on_the_sessions_ref_waits_for_an_edited_transaction_hook(
     repo: Path, memctl: Memctl, agent: Memctl, tmp_path: Path
 ) -> None:
     write(repo / ".githooks/reference-transaction", "#!/bin/sh\ntrue\n")
@@ -167,7 +167,7 @@ def test_a_page_beside_the_branch_waits_where_moving_its_ref_runs_an_edited_hook
     assert not (repo / RAN).exists()
 
 
-def test_without_such_hooks_git_is_asked_nothing_more(
+def test_commit_without_edited_hooks_asks_git_nothing_more(
     repo: Path, memctl: Memctl, agent: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: set[str] = set()

@@ -45,7 +45,7 @@ def test_a_text_in_a_message_on_another_branch_or_in_a_stash_is_found(repo: Path
     assert "refs/stash" in found.refs
 
 
-def test_the_shared_state_is_looked_through(repo: Path, memctl: Memctl) -> None:
+def test_search_finds_text_in_the_shared_state(repo: Path, memctl: Memctl) -> None:
     memctl("coordination", "block", f"Nobody knows the {TEXT}")
     assert find(repo).refs == ("refs/memctl/coordination",)
 

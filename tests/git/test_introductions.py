@@ -60,7 +60,7 @@ def test_a_merge_without_a_move_of_main_keeps_the_commit_of_the_branch(work: Pat
     assert found(work) == made
 
 
-def test_a_merge_that_gives_a_text_of_its_own_is_the_commit(work: Path) -> None:
+def test_merge_with_a_text_of_its_own_introduces_the_text(work: Path) -> None:
     put(work, "a", "1")
     git(work, "checkout", "-q", "-b", "side")
     put(work, "a", "2")
@@ -111,7 +111,7 @@ def test_criss_cross_merges_keep_the_commits_of_the_sides(work: Path) -> None:
     assert (found(work), found(work, "b")) == (one, two)
 
 
-def test_a_text_that_both_sides_of_a_merge_have_is_of_one_of_them_and_not_of_the_merge(work: Path) -> None:
+def test_text_on_both_sides_of_a_merge_is_introduced_by_one_side(work: Path) -> None:
     git(work, "branch", "side")
     made = put(work, "a", "1")
     git(work, "checkout", "-q", "side")
@@ -126,7 +126,7 @@ def test_a_text_that_both_sides_of_a_merge_have_is_of_one_of_them_and_not_of_the
     assert found(work) in (made, picked)
 
 
-def test_a_squash_merge_is_the_commit(work: Path) -> None:
+def test_squash_merge_introduces_its_text(work: Path) -> None:
     git(work, "checkout", "-q", "-b", "side")
     put(work, "a", "1")
     made = put(work, "a", "2")
@@ -136,7 +136,7 @@ def test_a_squash_merge_is_the_commit(work: Path) -> None:
     assert found(work) == squashed != made
 
 
-def test_a_rebase_leaves_the_new_commit(work: Path) -> None:
+def test_rebased_commit_introduces_its_text(work: Path) -> None:
     git(work, "checkout", "-q", "-b", "side")
     made = put(work, "a", "1")
     git(work, "checkout", "-q", "main")
@@ -146,7 +146,7 @@ def test_a_rebase_leaves_the_new_commit(work: Path) -> None:
     assert found(work) == head(work) != made
 
 
-def test_a_cherry_pick_is_the_commit(work: Path) -> None:
+def test_cherry_pick_introduces_its_text(work: Path) -> None:
     git(work, "checkout", "-q", "-b", "side")
     made = put(work, "a", "1")
     git(work, "checkout", "-q", "main")
@@ -155,7 +155,7 @@ def test_a_cherry_pick_is_the_commit(work: Path) -> None:
     assert found(work) == head(work) != made
 
 
-def test_a_revert_to_an_earlier_text_is_the_commit(work: Path) -> None:
+def test_revert_introduces_the_earlier_text(work: Path) -> None:
     put(work, "a", "1")
     put(work, "a", "2")
     git(work, "revert", "--no-edit", "HEAD")
@@ -164,7 +164,7 @@ def test_a_revert_to_an_earlier_text_is_the_commit(work: Path) -> None:
     assert found(work) == reverted
 
 
-def test_a_file_that_was_deleted_and_came_back_has_the_commit_that_brought_it_back(work: Path) -> None:
+def test_restored_file_is_introduced_by_the_restoring_commit(work: Path) -> None:
     made = put(work, "a", "1")
     git(work, "rm", "-q", "a")
     git(work, "commit", "-qm", "gone")
@@ -179,7 +179,7 @@ def test_a_change_of_mode_alone_is_not_the_commit(work: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", ["log.follow=true", "log.showRoot=false", "log.diffMerges=first-parent"])
-def test_settings_of_the_user_change_nothing(work: Path, monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+def test_user_log_settings_do_not_change_the_result(work: Path, monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
     key, _, value = setting.partition("=")
     first = head(work)
     git(work, "mv", "other", "moved")
@@ -213,7 +213,7 @@ def test_a_revision_that_does_not_exist_fails(work: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_in_any_history_a_text_is_of_a_commit_that_has_it_and_whose_parents_do_not(tmp_path: Path, seed: int) -> None:
+def test_text_is_attributed_to_a_commit_whose_parents_lack_it(tmp_path: Path, seed: int) -> None:
     graph = random_history(tmp_path, random.Random(seed))
     tip = head(tmp_path)
     for name, text in graph[tip][1].items():

@@ -83,7 +83,7 @@ def test_a_lock_in_a_linked_worktree_is_named(repo: Path, memctl: Memctl) -> Non
 
 
 @pytest.mark.usefixtures("lane")
-def test_a_lock_of_somebody_at_work_is_waited_for(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ref_lock_of_another_process_is_waited_for(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memctl.git.commits._LOCK_PATIENCE", 20)
     lock = repo / ".git" / "refs" / "heads" / "main.lock"
     lock.touch()
@@ -96,7 +96,7 @@ def test_a_lock_of_somebody_at_work_is_waited_for(repo: Path, memctl: Memctl, mo
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_what_a_hook_says_of_a_lock_file_of_its_own_is_no_lock(repo: Path, memctl: Memctl) -> None:
+def test_lock_file_named_by_a_hook_is_not_taken_for_a_git_lock(repo: Path, memctl: Memctl) -> None:
     hook(repo, "pre-commit", f"echo \"'{repo}/poetry.lock' is out of date\" >&2; exit 1")
     said = memctl("learn", "Refused").err
     assert "poetry.lock' is out of date" in said
@@ -157,7 +157,7 @@ def test_a_commit_through_the_users_hooks_that_lost_the_race_is_tried_again(
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_what_the_quicker_commit_has_already_is_not_committed_twice(
+def test_change_in_a_quicker_commit_is_not_committed_twice(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finish, done = Importer.finish, []

@@ -25,7 +25,7 @@ def data(found: list[Object | None]) -> list[bytes | None]:
     return [item and item.data for item in found]
 
 
-def test_each_name_has_its_answer_in_order_and_what_is_not_there_has_none(repo: Path) -> None:
+def test_objects_are_read_in_order_and_missing_ones_are_none(repo: Path) -> None:
     commit = git(repo, "rev-parse", "HEAD").strip()
     objects = open_repository(repo).objects
     names = [f"{commit}:app.py", f"{commit}:app.py blob", f"{commit}^{{tree}}", "0" * 40, f"{commit}:app.py"]
@@ -37,17 +37,17 @@ def test_each_name_has_its_answer_in_order_and_what_is_not_there_has_none(repo: 
     assert objects.read([]) == []
 
 
-def test_what_is_too_large_is_not_kept_and_the_next_is_read_all_the_same(repo: Path) -> None:
+def test_too_large_object_is_none_and_the_next_is_read(repo: Path) -> None:
     blobs = [git(repo, "hash-object", "-w", "--stdin", stdin="x" * size).strip() for size in (200_000, 10, 11)]
     assert data(open_repository(repo).objects.read(blobs, 10)) == [None, b"x" * 10, None]
 
 
-def test_thousands_are_asked_for_without_either_side_waiting_for_ever(repo: Path) -> None:
+def test_thousands_of_large_objects_are_read_without_a_deadlock(repo: Path) -> None:
     blob = git(repo, "hash-object", "-w", "--stdin", stdin="y" * 9_000).strip()
     assert data(open_repository(repo).objects.read([blob] * 2_000)) == [b"y" * 9_000] * 2_000
 
 
-def test_what_is_stored_after_the_first_question_is_found(repo: Path) -> None:
+def test_object_stored_after_the_first_read_is_found(repo: Path) -> None:
     objects = open_repository(repo).objects
     assert objects.read(["0" * 40]) == [None]
     blob = git(repo, "hash-object", "-w", "--stdin", stdin="later").strip()
@@ -66,7 +66,7 @@ def test_a_process_that_ended_is_started_anew(repo: Path) -> None:
     assert objects.read(["HEAD:app.py"]) == before
 
 
-def test_what_is_interrupted_leaves_no_answer_to_the_next_question(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_read_does_not_affect_the_next_one(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = open_repository(repo).objects
     with monkeypatch.context() as patch:
         patch.setattr("memctl.git.objects._exactly", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -75,7 +75,7 @@ def test_what_is_interrupted_leaves_no_answer_to_the_next_question(repo: Path, m
     assert data(objects.read(["HEAD:.memory/config.yaml"]))[0] != b"print('shop')\n"
 
 
-def test_a_damaged_object_is_none_and_whoever_needs_it_is_told(repo: Path) -> None:
+def test_damaged_object_is_none_and_raises_when_required(repo: Path) -> None:
     blob = git(repo, "hash-object", "-w", "--stdin", stdin="whole").strip()
     file = repo / ".git" / "objects" / blob[:2] / blob[2:]
     file.chmod(0o644)
@@ -90,7 +90,7 @@ def test_git_that_can_not_start_says_why(tmp_path: Path) -> None:
         Objects(tmp_path).read(["HEAD"])
 
 
-def test_it_is_ended_and_starts_again(repo: Path) -> None:
+def test_closed_object_process_starts_again(repo: Path) -> None:
     repository = open_repository(repo)
     repository.close()
     first = repository.objects.read(["HEAD:app.py"])
@@ -102,7 +102,7 @@ def test_it_is_ended_and_starts_again(repo: Path) -> None:
     assert repository.objects.read(["HEAD:app.py"]) == first
 
 
-def test_no_command_leaves_one_behind(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_leave_no_object_process_behind(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[git_calls.Process] = []
 
     def start(*args: Any) -> git_calls.Process:
@@ -117,7 +117,7 @@ def test_no_command_leaves_one_behind(repo: Path, memctl: Memctl, monkeypatch: p
     assert all(process.returncode is not None for process in started)
 
 
-def test_it_ends_with_whoever_asks(repo: Path) -> None:
+def test_process_ends_with_its_objects_instance(repo: Path) -> None:
     objects = Objects(repo)
     objects.read(["HEAD:app.py"])
     process = objects.process

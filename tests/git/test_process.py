@@ -23,20 +23,20 @@ def python(code: str, *, has_stdin: bool = False) -> Process:
     return Process([sys.executable, "-c", code], os.environ, has_stdin=has_stdin)
 
 
-def test_it_takes_what_it_is_given_while_it_prints_on_both_streams() -> None:
+def test_process_reads_its_input_while_it_prints_on_both_streams() -> None:
     process, data = python(_ECHO, has_stdin=True), os.urandom(MANY)
     assert process.communicate(data) == (data, data[::-1])
     assert process.returncode == 7
     assert process.communicate() == (b"", b"")
 
 
-def test_without_input_it_reads_none() -> None:
+def test_process_without_input_has_no_stdin() -> None:
     process = python(_ECHO)
     assert process.stdin is None
     assert (process.communicate(), process.returncode) == ((b"", b""), 0)
 
 
-def test_it_answers_before_its_input_ends() -> None:
+def test_process_answers_before_its_input_ends() -> None:
     process = python("import sys\nfor line in sys.stdin: print(line.upper(), end='', flush=True)", has_stdin=True)
     assert process.stdin is not None
     for word in (b"one\n", b"two\n"):
@@ -46,14 +46,14 @@ def test_it_answers_before_its_input_ends() -> None:
     assert process.communicate(b"three\n") == (b"THREE\n", b"")
 
 
-def test_one_that_reads_nothing_of_its_input_is_waited_for() -> None:
+def test_process_that_ignores_its_input_is_waited_for() -> None:
     process = python("print('done')", has_stdin=True)
     assert process.communicate(b"x" * MANY) == (b"done\n", b"")
     process = python("import os, time; os.close(1); os.close(2); time.sleep(.1)", has_stdin=True)
     assert process.communicate(b"x" * MANY) == (b"", b"")
 
 
-def test_one_that_is_killed_says_by_which_signal() -> None:
+def test_killed_process_reports_its_signal() -> None:
     process = python("import time; print('on', flush=True); time.sleep(60)")
     assert process.stdout.readline() == b"on\n"
     process.kill()
@@ -61,14 +61,14 @@ def test_one_that_is_killed_says_by_which_signal() -> None:
     process.kill()  # it is over
 
 
-def test_there_is_no_such_program(tmp_path: Path) -> None:
+def test_missing_program_raises_and_leaks_no_descriptor(tmp_path: Path) -> None:
     before = len(os.listdir("/dev/fd"))
     with pytest.raises(FileNotFoundError):
         Process([str(tmp_path / "nothing")], os.environ, has_stdin=True)
     assert len(os.listdir("/dev/fd")) == before
 
 
-def test_it_speaks_where_our_own_streams_are_closed() -> None:
+def test_process_works_when_our_own_streams_are_closed() -> None:
     code = (
         "import os, sys; os.close(0); os.close(1); os.close(2)\n"
         "from memctl.git.git import Process\n"

@@ -39,7 +39,7 @@ def made(repository: Repository, text: str, *parents: str) -> str:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_what_is_written_is_read_back(repo: Path, packed: bool) -> None:
+def test_written_ref_is_read_back(repo: Path, packed: bool) -> None:
     repository = open_repository(repo)
     before = commits(repo)
     assert repository.tip(REF) == ""
@@ -66,7 +66,7 @@ def test_the_ref_moves_only_from_where_it_was_seen(repo: Path) -> None:
     assert repository.tip(REF) == second
 
 
-def test_where_histories_part_is_found(repo: Path) -> None:
+def test_base_is_the_common_commit_of_two_histories(repo: Path) -> None:
     repository = open_repository(repo)
     one = made(repository, "one")
     left, right = made(repository, "left", one), made(repository, "right", one)
@@ -74,7 +74,7 @@ def test_where_histories_part_is_found(repo: Path) -> None:
     assert refs.base(repository, left, made(repository, "elsewhere")) == ""
 
 
-def test_nobody_who_moves_the_ref_overwrites_another(repo: Path) -> None:
+def test_concurrent_ref_updates_do_not_overwrite_each_other(repo: Path) -> None:
     movers = [
         subprocess.Popen([sys.executable, "-c", _MOVER, str(repo), letter, "6"], stderr=subprocess.PIPE)
         for letter in "abcd"
@@ -101,7 +101,7 @@ def test_a_remote_takes_the_ref_only_from_where_it_was_fetched(repo: Path, tmp_p
     assert refs.push(repository, "origin", REF, made(repository, "second", one), one)
 
 
-def test_a_remote_that_is_none_or_refuses_is_told(repo: Path, tmp_path: Path) -> None:
+def test_missing_or_refusing_remote_is_reported(repo: Path, tmp_path: Path) -> None:
     repository = open_repository(repo)
     with pytest.raises(MemctlError, match="there is no remote '--upload-pack=x'"):
         refs.fetch(repository, "--upload-pack=x", REF, REF)
@@ -123,7 +123,7 @@ def test_a_remote_that_is_none_or_refuses_is_told(repo: Path, tmp_path: Path) ->
         refs.push(repository, "strict", REF, made(repository, "one"), "")
 
 
-def test_who_has_no_name_in_git_is_told_how_to_get_one(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_name_is_refused_with_a_hint(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.delenv(f"GIT_{role}_NAME")
         monkeypatch.delenv(f"GIT_{role}_EMAIL")
@@ -133,7 +133,7 @@ def test_who_has_no_name_in_git_is_told_how_to_get_one(repo: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("said", [b"", b"garbage", b"\xff\xfe"])
-def test_a_broken_ref_is_not_one_that_is_not_there(repo: Path, said: bytes) -> None:
+def test_broken_ref_is_not_taken_for_a_missing_one(repo: Path, said: bytes) -> None:
     repository = open_repository(repo)
     one = made(repository, "one")
     assert refs.swap(repository, REF, one, "")

@@ -12,7 +12,7 @@ from tests.conftest import Memctl, git
 
 
 @pytest.mark.parametrize("command", [["pack-refs", "--all"], ["symbolic-ref", "refs/heads/other", "refs/heads/main"]])
-def test_the_branch_is_found_however_it_is_stored(repo: Path, memctl: Memctl, command: list[str]) -> None:
+def test_branch_is_found_in_packed_and_symbolic_refs(repo: Path, memctl: Memctl, command: list[str]) -> None:
     git(repo, *command)
     if "symbolic-ref" in command:
         git(repo, "symbolic-ref", "HEAD", "refs/heads/other")
@@ -23,7 +23,7 @@ def test_the_branch_is_found_however_it_is_stored(repo: Path, memctl: Memctl, co
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_a_branch_without_a_commit_is_one(tmp_path: Path) -> None:
+def test_branch_without_a_commit_is_found(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "-b", "trunk")
     assert open_repository(tmp_path).branch() == ("refs/heads/trunk", "")
 

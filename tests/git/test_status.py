@@ -94,8 +94,32 @@ def test_the_names_of_a_folder_are_kept_two_seconds_after_its_last_change(repo: 
     assert names.recall() == [b"? .memory/new.md"]
 
 
-def test_of_a_small_index_nothing_is_kept(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_index_writes_no_cache_of_untracked_names(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status, "_LARGE", 1_000_000)
     repository = open_repository(repo)
     assert [asked(repository), asked(repository)] == [(False, []), (False, [])]
     assert not UntrackedNames(repository, ".memory").file.exists()
+
+
+@pytest.mark.parametrize("lines", ["[memctl]\n\thookCommits = none\n", "[include]\n\tpath = ../more\n"])
+def test_settings_come_with_the_answer_as_git_reads_them(repo: Path, lines: str) -> None:
+    (repo / "more").write_text("[memctl]\n\thookCommits = none\n")
+    (repo / ".git" / "config").open("a").write(lines)
+    repository = open_repository(repo)
+    assert StatusProcess(repository, ".memory", settings=True).settings() == {"memctl.hookcommits": "none"}
+    assert StatusProcess(repository, ".memory").settings() is None
+
+
+def test_a_setting_without_a_value_costs_one_more_question(repo: Path) -> None:
+    (repo / ".git" / "config").open("a").write("[memctl]\n\tcommits\n")
+    process = StatusProcess(open_repository(repo), ".memory", settings=True)
+    assert process.commit() == git(repo, "rev-parse", "HEAD").strip()  # Git 2.39 ends by a signal
+    assert process.settings() in (None, {"memctl.commits": ""})
+
+
+def test_events_that_the_user_sends_elsewhere_stay_there(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GIT_TRACE2_EVENT", str(tmp_path / "events"))
+    assert StatusProcess(open_repository(repo), ".memory", settings=True).settings() is None
+    assert (tmp_path / "events").stat().st_size

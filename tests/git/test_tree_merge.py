@@ -27,7 +27,7 @@ def commit(repo: Path, **files: str) -> str:
     return git(repo, "rev-parse", "HEAD").strip()
 
 
-def test_a_tree_with_files_put_in_and_taken_out(repo: Path, repository: Repository) -> None:
+def test_edited_tree_has_added_files_and_lacks_removed_ones(repo: Path, repository: Repository) -> None:
     (blob,) = tree_merge.store(repository, [b"new\r\n"])
     before = git(repo, "status", "--porcelain"), git(repo, "ls-files", "-s")
     tree = tree_merge.edit_tree(
@@ -38,7 +38,7 @@ def test_a_tree_with_files_put_in_and_taken_out(repo: Path, repository: Reposito
     assert (git(repo, "status", "--porcelain"), git(repo, "ls-files", "-s")) == before
 
 
-def test_a_folder_becomes_a_file_and_the_other_way_round(repo: Path, repository: Repository) -> None:
+def test_folder_can_be_replaced_by_a_file_and_vice_versa(repo: Path, repository: Repository) -> None:
     (blob,) = tree_merge.store(repository, [b"x"])
     leaf = Leaf("100644", blob)
     folder = tree_merge.edit_tree(repository, "", {"a/b": leaf})
@@ -61,7 +61,7 @@ def test_a_folder_is_grafted_and_cut_off_again(repo: Path, repository: Repositor
     assert tree_merge.edit_tree(repository, rest, {".memory": Leaf(FOLDER, memory)}) == whole
 
 
-def test_of_a_tree_without_its_only_folder_nothing_is_left(repo: Path, repository: Repository) -> None:
+def test_tree_without_its_only_folder_is_empty(repo: Path, repository: Repository) -> None:
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
     tree = tree_merge.edit_tree(repository, "", {"deep/er": Leaf(FOLDER, memory)})
     assert tree_merge.without(repository, [tree], "deep/er") == [git(repo, "mktree", stdin="").strip()]
@@ -79,7 +79,7 @@ def test_a_folder_is_put_in_with_changes_in_it(repo: Path, repository: Repositor
     assert tree_merge.leaves(repository, tree, "m") == {**files, "ne w/é\n": Leaf("100644", blob)}
 
 
-def test_a_link_and_a_submodule_stay_what_they_are(repo: Path, repository: Repository) -> None:
+def test_link_and_submodule_are_kept_in_an_edited_tree(repo: Path, repository: Repository) -> None:
     (repo / "link").symlink_to("app.py")
     commit = git(repo, "rev-parse", "HEAD").strip()
     git(repo, "add", "link")

@@ -67,14 +67,14 @@ def test_a_clone_is_trusted_after_install(foreign: Path, memctl: Memctl) -> None
     assert look(foreign) == trust.TRUSTED
 
 
-def test_a_setting_of_false_forbids_it_for_good(old: Path, memctl: Memctl) -> None:
+def test_setting_of_false_refuses_trust_after_a_write_too(old: Path, memctl: Memctl) -> None:
     git(old, "config", trust.SETTING, "false")
     assert look(old) == trust.REFUSED
     memctl("learn", "By hand")
     assert look(old) == trust.REFUSED
 
 
-def test_the_first_write_by_hand_trusts_the_clone_and_says_so_once(foreign: Path, memctl: Memctl) -> None:
+def test_first_write_by_hand_trusts_the_clone_with_one_notice(foreign: Path, memctl: Memctl) -> None:
     assert "from a clone that is not trusted" in memctl("list", where=foreign).err
     assert "trusted" not in memctl("learn", "Mine", "--dry-run", where=foreign).err
     assert look(foreign) == trust.UNKNOWN
@@ -85,7 +85,7 @@ def test_the_first_write_by_hand_trusts_the_clone_and_says_so_once(foreign: Path
     assert look(foreign) == trust.TRUSTED
 
 
-def test_an_agent_neither_writes_in_a_clone_that_nobody_trusts_nor_trusts_it(
+def test_agent_neither_writes_in_an_untrusted_clone_nor_trusts_it(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
@@ -95,7 +95,7 @@ def test_an_agent_neither_writes_in_a_clone_that_nobody_trusts_nor_trusts_it(
     memctl("learn", "As the user told me", where=foreign)
 
 
-def test_settings_that_are_locked_keep_nobody_from_writing(
+def test_locked_git_settings_do_not_prevent_a_write(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_NOW")
@@ -111,7 +111,7 @@ def test_a_refused_write_does_not_trust_the_clone(foreign: Path, memctl: Memctl)
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_worktrees_share_it(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_worktrees_share_the_trust(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
     git(foreign, "worktree", "add", "-q", str(tmp_path / "beside"), "-b", "beside")
     assert look(tmp_path / "beside") == trust.UNKNOWN
     memctl("learn", "Mine", where=tmp_path / "beside")
@@ -168,7 +168,7 @@ def test_a_repository_in_which_memctl_has_committed_stays_trusted_at_the_upgrade
     assert setting(old, "memctl.hookcommits") == "all"
 
 
-def test_so_does_one_whose_commits_git_has_made(old: Path, memctl: Memctl) -> None:
+def test_clone_with_commits_made_through_git_commit_is_trusted(old: Path, memctl: Memctl) -> None:
     git(old, "reflog", "expire", "--expire=now", "--all")
     hook = old / ".git" / "hooks" / "post-commit"
     hook.parent.mkdir(exist_ok=True)
@@ -180,18 +180,18 @@ def test_so_does_one_whose_commits_git_has_made(old: Path, memctl: Memctl) -> No
     assert look(old) == trust.TRUSTED
 
 
-def test_so_does_one_with_what_an_earlier_memctl_has_installed(foreign: Path) -> None:
+def test_clone_with_the_merge_driver_of_an_earlier_memctl_is_trusted(foreign: Path) -> None:
     git(foreign, "config", "merge.memctl-record.driver", "memctl merge-file record %O %A %B %P")
     assert look(foreign) == trust.TRUSTED
 
 
-def test_what_hooks_commit_stays_as_it_was_set(old: Path) -> None:
+def test_hook_commits_setting_is_not_changed_by_the_trust_check(old: Path) -> None:
     git(old, "config", "memctl.hookCommits", "false")
     look(old)
     assert setting(old, "memctl.hookcommits") == "false"
 
 
-def test_commits_of_others_that_come_here_trust_nothing(repo: Path, foreign: Path, memctl: Memctl) -> None:
+def test_foreign_commits_brought_into_a_clone_give_no_trust(repo: Path, foreign: Path, memctl: Memctl) -> None:
     memctl("learn", "More of theirs")
     git(foreign, "pull", "-q", "--ff-only")
     git(repo, "switch", "-qc", "side")
@@ -204,16 +204,14 @@ def test_commits_of_others_that_come_here_trust_nothing(repo: Path, foreign: Pat
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_an_import_of_somebody_elses_is_none_of_memctl(foreign: Path) -> None:
+def test_foreign_fast_import_gives_no_trust(foreign: Path) -> None:
     text = "commit refs/heads/main\ncommitter A <a@b> 0 +0000\ndata 5\nplain\nfrom refs/heads/main^0\n"
     git(foreign, "fast-import", "--quiet", stdin=text)
     assert commits(foreign) > 2
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_a_history_that_came_commit_by_commit_trusts_nothing_though_it_bears_our_name(
-    foreign: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imported_history_under_our_name_gives_no_trust(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a bridge to another system brings it: `git fast-import` moves the branch by one commit each time."""
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
         monkeypatch.delenv(name, raising=False)
@@ -249,9 +247,7 @@ def rewritten(folder: Path, data: str, parent: str = "") -> None:
     git(folder, "fast-import", "--quiet", "--force", stdin=text)
 
 
-def test_a_history_of_somebody_else_that_was_rewritten_trusts_nothing(
-    foreign: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rewritten_foreign_history_gives_no_trust(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rewritten(foreign, "x")
     assert "fast-import" in git(foreign, "reflog", "main")
     assert "Memctl-Op" in git(foreign, "log", "-1")
@@ -272,7 +268,7 @@ def test_patterns_of_the_user_are_asked_before_the_reflogs(
 
 
 @pytest.mark.parametrize("by_variable", [True, False])
-def test_hooks_that_were_set_up_before_commit_all_however_the_clone_is_trusted(
+def test_hooks_of_an_earlier_setup_keep_committing_to_the_branch(
     foreign: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool
 ) -> None:
     """The branch follows another, so that hooks that are new there would keep pages beside it."""
@@ -289,7 +285,7 @@ def test_hooks_that_were_set_up_before_commit_all_however_the_clone_is_trusted(
     assert setting(foreign, hook_commits.SETTING) == "all"
 
 
-def test_the_first_write_under_the_variable_makes_nobody_an_old_hand(
+def test_first_write_under_the_trust_variable_keeps_the_default_for_records(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_TRUST", "1")

@@ -35,7 +35,7 @@ def test_a_closed_record_is_not_in_the_pack(
     assert "Zebrafish" not in text
 
 
-def test_its_owner_is_given_it(session: Session, closed: str) -> None:
+def test_closed_record_is_given_to_its_owner(session: Session, closed: str) -> None:
     assert "Zebrafish" in session.said("SessionStart", source="startup")
 
 

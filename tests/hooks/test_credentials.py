@@ -17,7 +17,7 @@ def _pieces(secret: str) -> list[str]:
 
 
 @pytest.mark.parametrize("first", range(0, len(ALL), _ONCE))
-def test_hooks_commit_no_credential_that_was_said_run_or_learnt(session: Session, memctl: Memctl, first: int) -> None:
+def test_hooks_commit_no_credential_from_prompts_calls_or_answers(session: Session, memctl: Memctl, first: int) -> None:
     some = ALL[first : first + _ONCE]
     told = session.transcript
     told.prompt(f"Push the release. {some[0][1]}")
@@ -50,7 +50,7 @@ def test_a_credential_in_the_name_of_the_branch_is_redacted_and_the_session_kept
     assert token[4:] not in kept
 
 
-def test_by_hand_the_refusal_names_the_branch(session: Session, memctl: Memctl) -> None:
+def test_checkpoint_by_hand_on_a_branch_with_a_credential_is_refused(session: Session, memctl: Memctl) -> None:
     git(session.repo, "checkout", "-qb", "wip-gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a")
     refused = memctl("checkpoint", "save", "--task", "Take refunds up", code=1)
     assert refused.err.startswith("error: environment: ")

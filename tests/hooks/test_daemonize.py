@@ -17,7 +17,7 @@ from tests.conftest import Memctl
 from tests.hooks.session import Session
 
 
-def test_what_is_made_in_time_is_returned_whole() -> None:
+def test_result_made_in_time_is_returned_whole() -> None:
     text = "é\udcff" * 200_000
     assert daemonize.within(20, lambda: text) == text
 
@@ -26,7 +26,7 @@ def test_a_failing_function_gives_nothing() -> None:
     assert daemonize.within(20, lambda: str(1 // 0)) is None
 
 
-def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
+def test_late_result_is_not_waited_for_and_its_work_goes_on(tmp_path: Path) -> None:
     go, done = tmp_path / "go", tmp_path / "done"
 
     def slow() -> str:
@@ -47,7 +47,7 @@ def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
     assert done.read_text() == "whole"
 
 
-def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_start_reports_a_late_pack(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("learn", "Pager")
     assert "Pager" in session.said("SessionStart", source="startup")
     real = session_start.context
@@ -71,7 +71,7 @@ def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, mo
     assert state.began is not None
 
 
-def test_what_waits_for_killed_sessions_is_in_the_time_of_the_start(
+def test_wait_for_killed_sessions_counts_in_the_time_of_the_start(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[float] = []

@@ -36,14 +36,14 @@ def test_a_process_answers_an_event_and_ends_well(session: Session) -> None:
 
 @pytest.mark.parametrize("args", [(), ("--new",)])
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_fault(session: Session, args: tuple[str, ...], closed: str) -> None:
+def test_hook_with_closed_streams_exits_0(session: Session, args: tuple[str, ...], closed: str) -> None:
     line = shlex.join([sys.executable, "-m", "memctl", "hook", "claude-code", *args])
     given = session.event("SessionStart", source="startup")
     done = subprocess.run(["sh", "-c", f"{line} {closed}"], cwd=session.repo, input=given, capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_the_command_line_answers_the_same(session: Session, memctl: Memctl) -> None:
+def test_command_line_gives_the_same_answer(session: Session, memctl: Memctl) -> None:
     printed = memctl("hook", "claude-code", stdin=session.event("SessionStart", source="startup").decode()).out
     assert json.loads(printed) == json.loads(session.send("SessionStart", source="startup"))
 
@@ -51,14 +51,14 @@ def test_the_command_line_answers_the_same(session: Session, memctl: Memctl) -> 
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"hook_event_name": 7}', b"{}"]
 )
-def test_what_is_no_event_stops_nobody_and_is_in_the_log_of_faults(session: Session, data: bytes) -> None:
+def test_invalid_event_exits_0_and_is_logged_as_a_fault(session: Session, data: bytes) -> None:
     done = run(session, data)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     (fault,) = session.faults()
     assert fault["fault"].startswith("ValueError: the event on standard input is not ")
 
 
-def test_what_is_no_event_is_noted_in_no_clone_that_is_not_trusted(session: Session) -> None:
+def test_invalid_event_is_not_logged_in_an_untrusted_clone(session: Session) -> None:
     git(session.repo, "config", "memctl.trusted", "false")
     run(session, b"{")
     assert not session.root.exists()
@@ -67,14 +67,14 @@ def test_what_is_no_event_is_noted_in_no_clone_that_is_not_trusted(session: Sess
 @pytest.mark.parametrize(
     "args", [("claude-cod",), ("claude-code", "--new"), ("claude-code", "--new=1", "more"), ("log", "x")]
 )
-def test_no_hook_says_2_which_a_host_takes_as_a_veto(session: Session, args: tuple[str, ...]) -> None:
+def test_hook_never_exits_with_2(session: Session, args: tuple[str, ...]) -> None:
     done = run(session, session.event("PreCompact", trigger="auto"), "hook", *args)
     assert done.returncode == {"claude-code": 0, "log": 2}.get(args[0], 1)
     assert (done.stdout != b"") == (args[0] == "claude-code")
 
 
 @pytest.mark.parametrize("event", ["Notification", "SubagentStop", "PreToolUse", "", "SessionStarted"])
-def test_other_events_get_nothing(session: Session, event: str) -> None:
+def test_unknown_events_get_no_answer(session: Session, event: str) -> None:
     assert session.send(event) == ""
 
 
@@ -90,7 +90,7 @@ def test_outside_of_a_memory_nothing_is_printed_or_written(tmp_path: Path, event
 
 
 @pytest.mark.parametrize("event", [event for event in EVENTS if event not in ("SubagentStart", "UserPromptSubmit")])
-def test_a_sub_agents_events_after_its_start_get_nothing_and_count_for_nothing(session: Session, event: str) -> None:
+def test_later_events_of_a_sub_agent_get_no_answer_and_are_not_counted(session: Session, event: str) -> None:
     assert session.send(event, agent_id="a1", source="startup") == ""
     assert not session.root.exists()
 
@@ -102,7 +102,7 @@ def test_the_guard_keeps_hooks_silent_in_our_own_calls_of_a_model(session: Sessi
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_broken_memory_stops_nobody_and_is_noted(session: Session, event: str) -> None:
+def test_event_on_a_broken_memory_exits_0_and_logs_a_fault(session: Session, event: str) -> None:
     (session.repo / ".memory" / "config.yaml").write_text("format: [broken\n")
     session.folder.path.mkdir(parents=True)
     printed = session.send(event, source="startup", trigger="auto", prompt="Why does the parser stream?")
@@ -122,14 +122,14 @@ def test_the_log_of_faults_is_shown(session: Session, memctl: Memctl) -> None:
     assert memctl("hook", "log", "--faults", "--json").data["total"] == 1
 
 
-def test_an_unwritable_git_directory_stops_nobody(session: Session) -> None:
+def test_event_with_an_unwritable_git_directory_exits_0(session: Session) -> None:
     (session.repo / ".git" / "memctl").mkdir(exist_ok=True)
     (session.repo / ".git" / "memctl" / "hooks").write_text("in the way")
     for event in EVENTS:
         assert run(session, session.event(event, source="startup")).returncode == 0
 
 
-def test_where_nothing_can_be_written_the_model_gets_all_the_same(session: Session) -> None:
+def test_unwritable_folder_does_not_change_what_the_model_gets(session: Session) -> None:
     for name in ("hooks", "access.db", "access"):
         (session.repo / ".git" / "memctl").mkdir(exist_ok=True)
         (session.repo / ".git" / "memctl" / name).write_text("in the way")
@@ -143,7 +143,7 @@ def test_where_nothing_can_be_written_the_model_gets_all_the_same(session: Sessi
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "link", "pipe", "relative", "nul", "device"])
 @pytest.mark.parametrize("event", ["PostToolUse", "Stop", "PreCompact", "SessionEnd"])
-def test_a_transcript_may_be_anything(session: Session, tmp_path: Path, kind: str, event: str) -> None:
+def test_odd_transcript_path_causes_no_fault(session: Session, tmp_path: Path, kind: str, event: str) -> None:
     path = tmp_path / "odd"
     if kind == "folder":
         path.mkdir()
@@ -166,7 +166,7 @@ def test_a_sessions_name_never_leads_out_of_its_folder(repo: Path, tmp_path: Pat
     assert [path.name for path in (odd.root / "sessions").iterdir()] == ["evil"]
 
 
-def test_it_is_found_from_below_and_by_the_projects_folder(session: Session, tmp_path: Path) -> None:
+def test_memory_is_found_from_a_subfolder_and_by_the_project_variable(session: Session, tmp_path: Path) -> None:
     below = session.repo / "src"
     below.mkdir()
     data = json.loads(session.event("SessionStart", source="startup"))
@@ -240,7 +240,7 @@ def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(
     assert gemini.faults() == []
 
 
-def test_the_call_that_gets_the_state_back_is_counted_too(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_call_that_gets_the_state_back_is_counted(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
@@ -249,9 +249,7 @@ def test_the_call_that_gets_the_state_back_is_counted_too(repo: Path, tmp_path: 
     assert gemini.folder.calls() == 1
 
 
-def test_the_state_comes_back_though_what_was_left_undone_cant_be_done(
-    repo: Path, tmp_path: Path, memctl: Memctl
-) -> None:
+def test_state_is_given_back_despite_an_impossible_job(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
@@ -274,7 +272,7 @@ def test_a_program_that_answers_for_us_has_its_hooks_silenced(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("host", "prompt"), [(CODEX, "UserPromptSubmit"), (GEMINI, "BeforeAgent")])
-def test_where_no_transcript_is_read_the_prompt_tells_the_task_of_a_checkpoint(
+def test_prompt_is_the_checkpoint_task_without_a_transcript(
     repo: Path, tmp_path: Path, memctl: Memctl, host: Host, prompt: str
 ) -> None:
     one = Session(repo, tmp_path / "none.jsonl", "s1", host)
@@ -299,7 +297,7 @@ def test_where_no_transcript_is_read_the_prompt_tells_the_task_of_a_checkpoint(
     assert one.faults() == []
 
 
-def test_what_is_no_text_in_a_prompt_is_left_out_and_a_long_one_is_cut(
+def test_control_characters_of_a_prompt_are_dropped_and_a_long_one_is_cut(
     repo: Path, tmp_path: Path, memctl: Memctl
 ) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
@@ -364,7 +362,7 @@ def test_an_event_that_a_host_gives_to_hooks_of_several_files_is_answered_and_co
     assert session.faults() == []
 
 
-def test_an_event_that_cant_be_noted_is_answered_all_the_same(repo: Path, tmp_path: Path) -> None:
+def test_event_that_cannot_be_noted_is_answered(repo: Path, tmp_path: Path) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     codex.folder.path.parent.mkdir(parents=True)
     codex.folder.path.write_text("no folder\n")
@@ -372,7 +370,7 @@ def test_an_event_that_cant_be_noted_is_answered_all_the_same(repo: Path, tmp_pa
 
 
 @pytest.mark.parametrize("first", ["memctl.hooks.dispatch, memctl.store.memory", "memctl.record.ids"])
-def test_msgspec_is_imported_without_what_others_have_installed_and_they_still_find_it(first: str) -> None:
+def test_msgspec_is_imported_without_typing_extensions(first: str) -> None:
     code = (
         f"import sys, {first}; assert 'msgspec' in sys.modules\n"
         "before = 'typing_extensions' in sys.modules; import msgspec, typing_extensions; print(before)"

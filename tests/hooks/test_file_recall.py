@@ -46,7 +46,7 @@ def test_the_sentence_comes_with_the_first_reading_of_a_session(session: Session
     assert decided in at(session, "Read", "queue.py")
 
 
-def test_a_file_that_is_written_unread_is_said_to_be(session: Session, decided: str) -> None:
+def test_writing_an_unread_file_recalls_its_decision(session: Session, decided: str) -> None:
     said = at(session, "Write", str(session.repo / "queue.py"))
     assert decided in said
     assert "Already written" in said
@@ -89,7 +89,7 @@ def test_a_shell_command_that_only_names_a_file_brings_nothing(session: Session,
         ("apply_patch", "*** Begin Patch\n*** Update File: queue.py\n@@\n-JOBS = []\n+JOBS = ()\n*** End Patch\n"),
     ],
 )
-def test_a_command_or_a_patch_that_writes_an_unread_file_is_said_to_have(
+def test_command_or_patch_on_an_unread_file_recalls_its_decision(
     repo: Path, tmp_path: Path, decided: str, tool: str, command: str
 ) -> None:
     session = Session(repo, tmp_path / "rollout.jsonl", host=CODEX)
@@ -98,7 +98,7 @@ def test_a_command_or_a_patch_that_writes_an_unread_file_is_said_to_have(
     assert "Already written" in said
 
 
-def test_in_another_folder_a_name_is_of_that_folder(session: Session, decided: str) -> None:
+def test_relative_path_is_resolved_in_the_current_folder(session: Session, decided: str) -> None:
     folder = session.repo / "sub"
     folder.mkdir()
     assert ran(session, "cat queue.py", cwd=str(folder)) == ""
@@ -149,7 +149,7 @@ def test_an_expired_record_is_not_shown(session: Session, memctl: Memctl, monkey
     assert "Freeze app.py" in at(session, "Read", "app.py")
 
 
-def test_a_reason_that_begins_with_the_title_is_said_alone_and_without_code(session: Session, memctl: Memctl) -> None:
+def test_reason_that_begins_with_the_title_is_shown_alone_without_code(session: Session, memctl: Memctl) -> None:
     reason = "`app.py` prints in UTF-8, always:\n```py\nprint()\n```"
     memctl("decide", "app.py prints in UTF-8", "--rationale", reason, "--code", "app.py")
     assert "is about app.py: `app.py` prints in UTF-8, always. (" in at(session, "Read", "app.py")
@@ -171,7 +171,7 @@ def test_a_record_no_longer_in_force_is_not_shown(session: Session, decided: str
     assert at(session, "Read", "queue.py") == ""
 
 
-def test_the_weightiest_is_said_and_others_are_named(session: Session, decided: str, memctl: Memctl) -> None:
+def test_most_important_record_is_shown_and_others_are_named(session: Session, decided: str, memctl: Memctl) -> None:
     learnt = memctl("learn", "Jobs < 1 s & <b>short</b>", "--lesson", "x" * 900, "--code", "queue.py", "-i", "9").id
     said = at(session, "Read", "queue.py")
     assert said.startswith(f"{learnt} (active learning)")
@@ -185,7 +185,7 @@ def test_an_untrusted_clone_says_nothing(session: Session, decided: str) -> None
     assert session.send("PostToolUse", tool_name="Read", tool_input={"file_path": "queue.py"}) == ""
 
 
-def test_it_comes_in_gemini_cli_too(repo: Path, tmp_path: Path, decided: str) -> None:
+def test_read_file_of_gemini_cli_recalls_the_decision(repo: Path, tmp_path: Path, decided: str) -> None:
     session = Session(repo, tmp_path / "gemini.json", host=GEMINI)
     assert decided in session.said("AfterTool", tool_name="read_file", tool_input={"absolute_path": f"{repo}/queue.py"})
 
@@ -234,6 +234,6 @@ def test_a_proposal_is_silent_at_its_file_after_a_week(
     assert made.id in at(session, "Read", "queue.py")
 
 
-def test_a_record_that_a_prompt_has_brought_is_said_at_its_file(session: Session, decided: str) -> None:
+def test_record_recalled_by_a_prompt_is_shown_again_at_its_file(session: Session, decided: str) -> None:
     assert decided in session.said("UserPromptSubmit", prompt="Why is the Queue in PostgreSQL?")
     assert "One service fewer to run." in at(session, "Read", "queue.py")

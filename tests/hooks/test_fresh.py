@@ -45,7 +45,7 @@ def starts(repo: Path, tmp_path: Path, memctl: Memctl) -> Starts:
     return made
 
 
-def test_what_memctl_writes_is_in_the_next_start(starts: Starts) -> None:
+def test_change_by_memctl_is_in_the_next_start(starts: Starts) -> None:
     starts.memctl("edit", starts.id, "--set", f"title={SECOND}", "--allow-accepted")
     assert starts.shows(SECOND)
     starts.memctl("edit", starts.id, "--set", f"title={FIRST}", "--allow-accepted", "--no-commit")
@@ -58,7 +58,7 @@ def test_what_memctl_writes_is_in_the_next_start(starts: Starts) -> None:
     assert "Redis forgets" in starts.told()
 
 
-def test_what_an_editor_writes_is_in_the_next_start(starts: Starts) -> None:
+def test_change_by_an_editor_is_in_the_next_start(starts: Starts) -> None:
     status = starts.record.stat()
     starts.record.write_text(starts.text(SECOND))
     os.utime(starts.record, ns=(status.st_atime_ns, status.st_mtime_ns))  # in place, of one size and one date
@@ -82,7 +82,7 @@ def test_what_an_editor_writes_is_in_the_next_start(starts: Starts) -> None:
     assert "cart.py (gone)" in starts.told()
 
 
-def test_what_git_brings_is_in_the_next_start(starts: Starts) -> None:
+def test_change_by_git_is_in_the_next_start(starts: Starts) -> None:
     repo = starts.repo
     git(repo, "checkout", "-qb", "side")
     starts.record.write_text(starts.text(SECOND))
@@ -109,7 +109,7 @@ def test_what_git_brings_is_in_the_next_start(starts: Starts) -> None:
     assert FIRST not in starts.told()
 
 
-def test_sessions_that_cant_be_summed_up_keep_no_other_from_it(session: Session) -> None:
+def test_broken_sessions_do_not_prevent_the_summary_of_others(session: Session) -> None:
     session.transcript.prompt("Refund an order")
     session.transcript.says("DECISION: Round half to even, because the bank does so.")
     session.transcript.call("Write", "created", file_path=str(session.repo / "card.py"), content="")

@@ -40,9 +40,7 @@ def test_each_compression_is_reported_once(folder: SessionDir, tmp_path: Path) -
     assert is_new(folder, tmp_path, chat)
 
 
-def test_a_session_that_is_resumed_writes_its_messages_again_and_is_not_compressed_by_that(
-    folder: SessionDir, tmp_path: Path
-) -> None:
+def test_messages_rewritten_by_a_resumed_session_are_no_compression(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     compress(chat)
     assert is_new(folder, tmp_path, chat)
@@ -64,9 +62,7 @@ def test_a_session_that_is_resumed_writes_its_messages_again_and_is_not_compress
         "",
     ],
 )
-def test_what_is_no_compression_or_no_line_of_a_transcript_is_none(
-    folder: SessionDir, tmp_path: Path, line: str
-) -> None:
+def test_line_without_a_compression_is_not_taken_for_one(folder: SessionDir, tmp_path: Path, line: str) -> None:
     chat = Transcript()
     chat.raw(line)
     assert not is_new(folder, tmp_path, chat)
@@ -80,7 +76,7 @@ def test_a_missing_transcript_gives_nothing(folder: SessionDir, transcript: str)
     assert not folder.path.exists()
 
 
-def test_a_transcript_that_begins_anew_is_read_from_its_beginning(folder: SessionDir, tmp_path: Path) -> None:
+def test_replaced_transcript_is_read_from_its_beginning(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     chat.raw("x" * 10_000)
     is_new(folder, tmp_path, chat)
@@ -105,7 +101,7 @@ def test_requests_that_compress_nothing_save_nothing_and_give_no_state(
     assert memctl("hook", "log", "--json").data["total"] == 0
 
 
-def test_a_compression_is_logged_and_counting_begins_anew(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_compression_is_logged_and_resets_the_call_count(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     gemini.send("BeforeAgent", prompt="Refunds by card")
@@ -120,7 +116,7 @@ def test_a_compression_is_logged_and_counting_begins_anew(repo: Path, tmp_path: 
     assert gemini.faults() == []
 
 
-def test_what_hooks_said_before_a_prompt_is_not_what_was_asked(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+def test_hook_context_before_a_prompt_is_not_part_of_the_prompt(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
     pack = gemini.said("SessionStart", source="startup")
     gemini.send("BeforeAgent", prompt=f"<hook_context>{pack}</hook_context>\n\nRefunds by card")
@@ -133,7 +129,7 @@ def test_what_hooks_said_before_a_prompt_is_not_what_was_asked(repo: Path, tmp_p
     assert saved["said"][-1] == "<hook_context> is what?"
 
 
-def test_installing_anew_takes_out_an_event_that_an_older_memctl_hooked(memctl: Memctl, repo: Path) -> None:
+def test_reinstallation_removes_events_hooked_by_an_older_memctl(memctl: Memctl, repo: Path) -> None:
     memctl("install", "gemini", "--yes")
     file = repo / ".gemini" / "settings.json"
     fresh = file.read_text()
@@ -149,7 +145,7 @@ def test_installing_anew_takes_out_an_event_that_an_older_memctl_hooked(memctl: 
     assert after == json.loads(fresh)["hooks"]
 
 
-def test_where_nobody_knows_the_task_the_pack_comes_back(repo: Path, tmp_path: Path) -> None:
+def test_compaction_without_a_known_task_brings_the_pack_back(repo: Path, tmp_path: Path) -> None:
     gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     compress(gemini.transcript)

@@ -51,14 +51,14 @@ def records(session: Session) -> Session:
     return session
 
 
-def test_on_a_branch_of_ones_own_all_is_committed_there(session: Session) -> None:
+def test_unshared_branch_gets_all_commits_of_hooks(session: Session) -> None:
     work(session)
     assert setting(session.repo) == "all"
     assert f".memory/sessions/{session.name}.md" in files(session.repo, "HEAD")
     assert git(session.repo, "for-each-ref", REF) == ""
 
 
-def test_on_a_branch_that_others_have_pages_and_checkpoints_stay_beside_it(session: Session, tmp_path: Path) -> None:
+def test_shared_branch_keeps_pages_and_checkpoints_on_a_separate_ref(session: Session, tmp_path: Path) -> None:
     repo = session.repo
     git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
     git(repo, "remote", "add", "origin", str(tmp_path / "bare.git"))
@@ -70,7 +70,7 @@ def test_on_a_branch_that_others_have_pages_and_checkpoints_stay_beside_it(sessi
     assert len(files(repo, REF)) == 3
 
 
-def test_what_is_set_stays(session: Session) -> None:
+def test_hook_commits_setting_is_kept(session: Session) -> None:
     git(session.repo, "config", "memctl.hookCommits", "true")
     work(session)
     assert setting(session.repo) == "true"
@@ -78,7 +78,7 @@ def test_what_is_set_stays(session: Session) -> None:
 
 
 @pytest.mark.parametrize("value", ["false", "none"])
-def test_nothing_is_committed_where_none_is_set(session: Session, value: str) -> None:
+def test_hook_commits_setting_of_none_commits_nothing(session: Session, value: str) -> None:
     git(session.repo, "config", "memctl.hookCommits", value)
     before = git(session.repo, "rev-parse", "HEAD")
     work(session)
@@ -122,7 +122,7 @@ def test_after_a_compaction_the_state_is_given_back(records: Session) -> None:
     assert "main-w1-v1-" in given
 
 
-def test_every_reader_finds_them(records: Session, memctl: Memctl) -> None:
+def test_commands_read_pages_and_checkpoints_of_the_sessions_ref(records: Session, memctl: Memctl) -> None:
     work(records)
     repo = records.repo
     assert [one["session_id"] for one in memctl("session", "list", "--json").data["sessions"]] == [records.name]
@@ -136,7 +136,7 @@ def test_every_reader_finds_them(records: Session, memctl: Memctl) -> None:
     assert not (repo / ".memory" / "sessions").exists()
 
 
-def test_check_finds_what_is_wrong_with_one(records: Session, memctl: Memctl) -> None:
+def test_check_reports_a_broken_page_of_the_sessions_ref(records: Session, memctl: Memctl) -> None:
     work(records)
     path = f".memory/sessions/{records.name}.md"
     blob = git(records.repo, "hash-object", "-w", "--stdin", stdin="---\nsession_id: another\n---\n").strip()
@@ -148,7 +148,7 @@ def test_check_finds_what_is_wrong_with_one(records: Session, memctl: Memctl) ->
     assert "MEM507" in memctl("check", code=1).out
 
 
-def test_at_a_revision_they_are_as_they_were_then(
+def test_sessions_at_a_revision_are_those_of_that_time(
     records: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("learn", "Before")
@@ -169,7 +169,7 @@ def test_at_a_revision_they_are_as_they_were_then(
     assert PRIVATE in memctl("checkpoint", "show", "--at", "HEAD").out
 
 
-def test_a_session_that_goes_on_has_one_page_in_one_place(records: Session, memctl: Memctl) -> None:
+def test_continued_session_keeps_its_only_page_on_the_sessions_ref(records: Session, memctl: Memctl) -> None:
     work(records)
     git(records.repo, "config", "memctl.hookCommits", "all")
     ask(records, "And what then?")
@@ -180,7 +180,7 @@ def test_a_session_that_goes_on_has_one_page_in_one_place(records: Session, memc
     assert PRIVATE in memctl("session", "show", records.name).out
 
 
-def test_what_somebody_saves_by_hand_goes_there_too(records: Session, memctl: Memctl) -> None:
+def test_checkpoint_saved_by_hand_makes_no_commit_on_the_branch(records: Session, memctl: Memctl) -> None:
     before = commits(records.repo)
     memctl("checkpoint", "save", "--task", "Refunds", "--next", "Test them", "--doing", "Write them")
     assert commits(records.repo) == before
@@ -202,7 +202,9 @@ def test_records_that_a_summary_proposes_are_committed_on_the_branch(
     assert git(records.repo, "status", "--porcelain") == ""
 
 
-def test_maintain_deletes_old_ones_there(records: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maintain_deletes_old_checkpoints_of_the_sessions_ref(
+    records: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(12):
         memctl("checkpoint", "save", "--task", "Refunds", "--next", f"Step {number}", "--doing", f"Step {number}")
     monkeypatch.setenv("MEMCTL_NOW", "2026-02-04T15:00:00Z")
@@ -210,19 +212,19 @@ def test_maintain_deletes_old_ones_there(records: Session, memctl: Memctl, monke
     assert len([path for path in files(records.repo, REF) if path.endswith(".json")]) == 10
 
 
-def test_worktrees_share_them(records: Session, memctl: Memctl, tmp_path: Path) -> None:
+def test_worktrees_share_the_sessions_ref(records: Session, memctl: Memctl, tmp_path: Path) -> None:
     work(records)
     git(records.repo, "worktree", "add", "-q", str(tmp_path / "beside"), "-b", "beside")
     assert PRIVATE in memctl("session", "show", records.name, where=tmp_path / "beside").out
 
 
-def test_during_a_merge_they_need_not_wait(records: Session) -> None:
+def test_pages_and_checkpoints_are_written_to_the_ref_during_a_merge(records: Session) -> None:
     (records.repo / ".git" / "MERGE_HEAD").write_text(git(records.repo, "rev-parse", "HEAD"))
     work(records)
     assert len(files(records.repo, REF)) == 3
 
 
-def test_a_broken_ref_keeps_nobody_from_the_rest(records: Session, memctl: Memctl) -> None:
+def test_broken_sessions_ref_is_reported_and_other_commands_work(records: Session, memctl: Memctl) -> None:
     work(records)
     memctl("learn", "Something")
     (records.repo / ".git" / REF).write_text("\0" * 41)

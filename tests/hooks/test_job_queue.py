@@ -98,7 +98,7 @@ def begun(session: Session) -> None:
 @linux
 @pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("event", ["PreCompact", "Stop"])
-def test_the_host_goes_on_while_the_work_waits(session: Session, behind: Behind, event: str) -> None:
+def test_host_goes_on_while_a_job_waits_for_the_lock(session: Session, behind: Behind, event: str) -> None:
     begun(session)
     printed = behind.send(event, trigger="auto")  # it would wait a minute for the lock
     assert ("Keep in the summary" in printed) == (event == "PreCompact")
@@ -107,7 +107,7 @@ def test_the_host_goes_on_while_the_work_waits(session: Session, behind: Behind,
 
 
 @linux
-def test_the_next_command_sees_it(session: Session, behind: Behind) -> None:
+def test_next_command_sees_the_result_of_a_pending_job(session: Session, behind: Behind) -> None:
     begun(session)
     behind.send("PreCompact", trigger="auto")
     out, _ = process(session.repo, "checkpoint", "show", "--json").communicate(timeout=60)
@@ -117,7 +117,7 @@ def test_the_next_command_sees_it(session: Session, behind: Behind) -> None:
 
 
 @linux
-def test_the_state_is_there_right_after_a_compaction(session: Session, behind: Behind) -> None:
+def test_state_is_given_right_after_a_compaction(session: Session, behind: Behind) -> None:
     begun(session)
     behind.send("PreCompact", trigger="auto")
     text = json.loads(behind.send("SessionStart", source="compact"))["hookSpecificOutput"]["additionalContext"]
@@ -185,7 +185,7 @@ def test_a_kill_right_after_the_commit_makes_no_second_checkpoint(
 
 
 @linux
-def test_what_a_kill_left_is_said_by_a_command_that_reads_and_done_by_one_that_writes(
+def test_job_left_by_a_kill_is_reported_by_reads_and_finished_by_writes(
     session: Session, behind: Behind, memctl: Memctl
 ) -> None:
     begun(session)
@@ -245,9 +245,7 @@ def test_the_end_of_a_session_is_waited_for(session: Session, behind: Behind) ->
 
 
 @linux
-def test_a_hook_of_the_users_that_asks_the_memory_in_our_commit_waits_for_nobody(
-    session: Session, behind: Behind
-) -> None:
+def test_user_hook_that_reads_the_memory_in_our_commit_does_not_wait(session: Session, behind: Behind) -> None:
     hook = session.repo / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\n{sys.executable} -m memctl list 2>>asked.txt || exit 1\n")
@@ -260,14 +258,14 @@ def test_a_hook_of_the_users_that_asks_the_memory_in_our_commit_waits_for_nobody
     assert job_queue.notes(session.root) == []
 
 
-def test_where_no_process_can_be_split_off_it_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_is_done_at_once_without_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
     monkeypatch.delattr(os, "fork")
     daemonize.run(lambda: done.append(1))
     assert done == [1]
 
 
-def test_a_note_that_nobody_can_read_is_noted_as_a_fault_and_goes(session: Session) -> None:
+def test_unreadable_job_note_is_logged_as_a_fault_and_removed(session: Session) -> None:
     session.send("Stop")
     place = session.root / "undone"
     for number, text in enumerate([b"{", b"[]", b"\xff", b'{"what": "dance"}', b'{"what": 5}']):
@@ -278,7 +276,7 @@ def test_a_note_that_nobody_can_read_is_noted_as_a_fault_and_goes(session: Sessi
     assert len(session.faults()) == 2  # those of a later memctl; the others are no notes
 
 
-def test_what_cannot_be_done_is_given_up_in_the_end(session: Session) -> None:
+def test_impossible_job_is_given_up_after_the_last_try(session: Session) -> None:
     begun(session)
     memory, elsewhere = session.repo / ".memory", session.repo / "elsewhere"
     job_queue.add(session.folder, entry_of_a_compaction(session))
@@ -304,7 +302,7 @@ def entry_of_a_compaction(session: Session) -> dict[str, object]:
     return entry
 
 
-def test_what_a_memory_that_can_not_be_opened_keeps_waiting_is_done_once_it_can(session: Session) -> None:
+def test_job_waits_for_an_unreadable_memory_to_be_readable(session: Session) -> None:
     config = session.repo / ".memory" / "config.yaml"
     text = config.read_text()
     config.write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> main\n")
@@ -321,7 +319,7 @@ def test_what_a_memory_that_can_not_be_opened_keeps_waiting_is_done_once_it_can(
 
 
 @pytest.mark.slow
-def test_what_a_full_disk_keeps_waiting_is_done_once_there_is_room(session: Session) -> None:
+def test_job_waits_for_room_on_a_full_disk(session: Session) -> None:
     begun(session)
     code = (
         "import os, resource, sys; from pathlib import Path; from memctl.hooks import jobs;"
@@ -334,7 +332,7 @@ def test_what_a_full_disk_keeps_waiting_is_done_once_there_is_room(session: Sess
     assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
 
 
-def test_what_is_done_later_is_done_as_of_its_event(
+def test_late_job_has_agent_and_time_of_its_event(
     session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.send("SessionStart", source="startup")
@@ -352,7 +350,7 @@ def test_what_is_done_later_is_done_as_of_its_event(
     assert "hook" not in memctl("list").err
 
 
-def test_where_its_lock_cannot_be_had_commands_work_all_the_same(session: Session, memctl: Memctl) -> None:
+def test_commands_work_when_the_queue_lock_is_unavailable(session: Session, memctl: Memctl) -> None:
     (session.folder.path / "lock").mkdir(parents=True)
     for event in CLAUDE_CODE.events:
         session.send(event, source="startup", trigger="auto")
@@ -360,7 +358,7 @@ def test_where_its_lock_cannot_be_had_commands_work_all_the_same(session: Sessio
     memctl("learn", "Retries hide an exhausted pool")
 
 
-def test_what_can_not_be_done_for_one_session_stops_no_other(session: Session, repo: Path, memctl: Memctl) -> None:
+def test_failing_job_of_one_session_does_not_stop_other_sessions(session: Session, repo: Path, memctl: Memctl) -> None:
     job_queue.add(session.folder, {"what": "dance"})
     (session.folder.path / "lock").mkdir(parents=True)
     others = [Session(repo, session.file, name) for name in ("one", "two")]
@@ -376,7 +374,7 @@ def test_what_can_not_be_done_for_one_session_stops_no_other(session: Session, r
     assert [note.key for note in job_queue.notes(session.root)] == [session.name]
 
 
-def test_a_note_that_can_not_be_read_stops_no_other_of_its_session(session: Session) -> None:
+def test_unreadable_job_note_does_not_stop_other_jobs_of_its_session(session: Session) -> None:
     (session.root / "undone" / f"{0:020d}-0-{session.name}.json").mkdir(parents=True)
     job_queue.add(session.folder, {"what": "dance"})
     done: list[object] = []
@@ -387,7 +385,7 @@ def test_a_note_that_can_not_be_read_stops_no_other_of_its_session(session: Sess
     assert [type(fault) for fault in faults] == [IsADirectoryError]
 
 
-def test_a_session_that_can_not_be_ended_keeps_no_other_from_its_end(session: Session, repo: Path) -> None:
+def test_session_that_cannot_be_ended_does_not_block_others(session: Session, repo: Path) -> None:
     others = [Session(repo, repo.parent / f"{name}.jsonl", name) for name in ("one", "two", "six")]
     for other in others:
         begun(other)
@@ -401,7 +399,7 @@ def test_a_session_that_can_not_be_ended_keeps_no_other_from_its_end(session: Se
     assert "one" in {fault["session"] for fault in session.faults()}
 
 
-def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -> None:
+def test_job_that_kills_its_process_is_given_up_after_the_last_try(session: Session) -> None:
     """A process that is killed never comes to say that it did not get done."""
     job_queue.add(session.folder, {})
     fatal = "import os; from pathlib import Path; from memctl.store import job_queue\n"
@@ -415,9 +413,7 @@ def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -
     assert "gave up" in runs[-1].stdout
 
 
-def test_what_is_noted_while_the_lock_is_let_go_of_is_done_too(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_noted_while_the_lock_is_released_is_done(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever notes something and finds the lock taken goes on: so the holder looks again when it is free."""
     held = job_queue.acquire_lock(session.folder)
     assert held is not None
@@ -436,7 +432,7 @@ def test_what_is_noted_while_the_lock_is_let_go_of_is_done_too(
 
 @linux
 @pytest.mark.usefixtures("held")
-def test_a_host_that_waits_for_another_pipe_than_ours_goes_on_too(session: Session, behind: Behind) -> None:
+def test_host_that_waits_for_a_pipe_of_its_own_goes_on(session: Session, behind: Behind) -> None:
     """As bats and some shells do, which give what they start a pipe of their own."""
     begun(session)
     reading, writing = os.pipe()
@@ -448,7 +444,7 @@ def test_a_host_that_waits_for_another_pipe_than_ours_goes_on_too(session: Sessi
     os.close(reading)
 
 
-def test_of_a_note_that_a_full_disk_has_no_room_for_nothing_stays(session: Session) -> None:
+def test_job_note_that_does_not_fit_on_the_disk_leaves_no_file(session: Session) -> None:
     resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5, limits[1]))
@@ -460,7 +456,7 @@ def test_of_a_note_that_a_full_disk_has_no_room_for_nothing_stays(session: Sessi
     assert list((session.root / "undone").iterdir()) == []
 
 
-def test_a_command_that_looks_in_for_a_moment_does_not_keep_the_work_from_being_done(
+def test_job_is_done_although_a_command_held_the_lock_briefly(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`job_queue.wait` has the lock as long as it takes to see that it is free."""
@@ -473,7 +469,7 @@ def test_a_command_that_looks_in_for_a_moment_does_not_keep_the_work_from_being_
 
 
 @linux
-def test_what_is_noted_is_done_for_a_host_that_reads_no_answer_too(session: Session, behind: Behind) -> None:
+def test_job_is_done_for_a_host_that_reads_no_answer(session: Session, behind: Behind) -> None:
     begun(session)
     command = [sys.executable, "-m", "memctl", "hook", "claude-code"]
     sent = subprocess.Popen(

@@ -165,7 +165,7 @@ def test_the_result_of_a_killed_session_is_shown_at_the_next_start(
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="who calls a hook is read from Linux's /proc")
-def test_a_killed_host_that_names_no_process_is_missed_at_once(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_killed_host_without_a_process_id_is_noticed_at_once(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     def started(session: str) -> list[str]:
         values = {"session_id": session, "transcript_path": "", "cwd": str(repo), "hook_event_name": "SessionStart"}
         return ["sh", "-c", f"echo '{json.dumps(values)}' | {sys.executable} -m memctl hook codex; true"]

@@ -52,7 +52,7 @@ def test_a_compaction_is_logged_with_what_was_before_and_after(session: Session,
 
 
 @pytest.mark.usefixtures("now")
-def test_figures_are_counts_and_medians(session: Session, memctl: Memctl) -> None:
+def test_stats_are_counts_and_medians(session: Session, memctl: Memctl) -> None:
     for number, (before, calls) in enumerate([(140_000, 2), (100_000, 4), (20_000, 6)]):
         compact(session, "manual" if number else "auto", before, 9_000, calls)
     session.send("Stop")
@@ -64,7 +64,7 @@ def test_figures_are_counts_and_medians(session: Session, memctl: Memctl) -> Non
     assert "3 in 1 session" in memctl("hook", "stats").out
 
 
-def test_compactions_that_no_hook_saw_are_known_from_transcripts_and_once(
+def test_compaction_unseen_by_hooks_is_logged_once_from_the_transcript(
     session: Session, repo: Path, tmp_path: Path, memctl: Memctl
 ) -> None:
     session.transcript.prompt("Work")
@@ -77,9 +77,7 @@ def test_compactions_that_no_hook_saw_are_known_from_transcripts_and_once(
     assert (one["trigger"], one["before"], one["after"], one["calls"]) == ("auto", 167_000, None, None)
 
 
-def test_tokens_after_are_those_of_the_next_request_where_the_host_does_not_say_them(
-    session: Session, memctl: Memctl
-) -> None:
+def test_tokens_after_a_compaction_are_those_of_the_next_request(session: Session, memctl: Memctl) -> None:
     session.transcript.prompt("Work")
     session.transcript.compaction("The summary")
     session.holds(70_000, isSidechain=True)
@@ -91,7 +89,7 @@ def test_tokens_after_are_those_of_the_next_request_where_the_host_does_not_say_
     assert memctl("hook", "stats", "--json").data["median_tokens_after"] == 31_000
 
 
-def test_the_next_request_may_come_long_after_the_compaction_was_read(session: Session, memctl: Memctl) -> None:
+def test_tokens_after_a_compaction_are_filled_in_by_a_late_request(session: Session, memctl: Memctl) -> None:
     session.transcript.prompt("Work")
     session.transcript.compaction("The first summary")
     session.send("SessionEnd")
@@ -106,9 +104,7 @@ def test_the_next_request_may_come_long_after_the_compaction_was_read(session: S
 
 
 @pytest.mark.usefixtures("now")
-def test_two_compactions_that_hooks_saw_are_two_where_the_host_does_not_say_the_tokens_after(
-    session: Session, memctl: Memctl
-) -> None:
+def test_two_compactions_seen_by_hooks_are_logged_as_two(session: Session, memctl: Memctl) -> None:
     session.transcript.prompt("Work")
     for tokens in (20_000, 31_000):
         session.transcript.prompt("Work on")
@@ -119,7 +115,7 @@ def test_two_compactions_that_hooks_saw_are_two_where_the_host_does_not_say_the_
     assert sorted(one["after"] for one in memctl("hook", "log", "--json").data["compactions"]) == [20_000, 31_000]
 
 
-def test_nothing_is_known_before_the_first_one(memctl: Memctl) -> None:
+def test_log_without_compactions_is_empty(memctl: Memctl) -> None:
     assert memctl("hook", "log", "--json").data == {"total": 0, "compactions": []}
     assert "there are no compactions" in memctl("hook", "log").err
     assert memctl("hook", "stats", "--json").data["suggested_before"] is None

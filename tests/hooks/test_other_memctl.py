@@ -49,7 +49,7 @@ def test_another_program_in_other_settings_is_named_once(
     assert "another memctl" not in memctl("install", what, "--yes").err
 
 
-def test_one_program_in_all_settings_is_no_other(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_same_program_in_all_settings_gives_no_warning(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     for option in ((), ("--user",), ("--local",)):
         assert "another memctl" not in memctl("install", "claude-code", "--yes", *option).err
     assert "another memctl" not in Session(repo, tmp_path / "t.jsonl").said("SessionStart", source="startup")
@@ -65,6 +65,6 @@ def test_one_program_in_all_settings_is_no_other(memctl: Memctl, repo: Path, tmp
         ({"command": "/py/bin/python3 -m memctl hook claude-code"}, "/py/bin/python3 -m memctl"),
     ],
 )
-def test_what_an_entry_calls_is_read_out_of_its_line(hook: dict[str, object], called: str) -> None:
+def test_program_of_a_hook_entry_is_read_from_its_command(hook: dict[str, object], called: str) -> None:
     text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", **hook}]}]}})
     assert settings.programs(text, "settings.json", CLAUDE_CODE) == [called]

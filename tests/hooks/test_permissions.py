@@ -38,7 +38,7 @@ def options(command: str) -> dict[str, click.Option]:
     return {max(one.opts, key=len): one for one in found.params if isinstance(one, click.Option)}
 
 
-def test_all_commands_named_are_there() -> None:
+def test_commands_of_the_permission_groups_exist() -> None:
     named = {command.split()[0] for of in COMMANDS.values() for command in of}
     assert named <= NAMES
     assert not set(COMMANDS[READ]) & set(COMMANDS[RECORD])
@@ -80,7 +80,7 @@ def test_an_agent_signs_with_no_other_name_and_overrides_no_owner(
     memctl("decide", "One", *given, "--agent", "elena")
 
 
-def test_what_an_agent_has_to_ask_for_takes_every_option(
+def test_command_that_needs_permission_takes_every_option(
     memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user sees the whole line, and says yes to it."""
@@ -96,7 +96,7 @@ def test_standard_input_is_for_agents_too(memctl: Memctl, monkeypatch: pytest.Mo
     assert memctl("learn", "--file", "-", stdin="# Look at the pool first\n").id
 
 
-def test_what_is_allowed_for_reading_changes_nothing(memctl: Memctl, repo: Path) -> None:
+def test_commands_allowed_for_reading_change_nothing(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "--code", "app.py")
     memctl("checkpoint", "save", "--task", "T", "--done", "A", "--doing", "B", "--next", "C")
     before, count = git(repo, "status", "--porcelain"), commits(repo)
@@ -119,9 +119,7 @@ def test_each_group_can_be_left_out(memctl: Memctl, repo: Path, what: str, asked
 
 
 @pytest.mark.parametrize("what", HOSTS)
-def test_a_rule_that_somebody_took_out_is_not_offered_again_until_it_is_asked_for(
-    memctl: Memctl, repo: Path, what: str
-) -> None:
+def test_removed_rule_is_not_offered_again_until_asked_for(memctl: Memctl, repo: Path, what: str) -> None:
     memctl("install", what, "--yes")
     form, folder = FORMS[what], repo / HOSTS[what].folder
     file = folder / (form.file or HOSTS[what].shared)
@@ -145,7 +143,7 @@ def test_a_rule_that_somebody_took_out_is_not_offered_again_until_it_is_asked_fo
 
 
 @pytest.mark.parametrize("what", HOSTS)
-def test_what_a_user_does_without_in_their_own_settings_is_put_into_no_clone_unasked(
+def test_rules_declined_in_user_settings_are_not_written_into_a_clone(
     memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -160,7 +158,7 @@ def test_what_a_user_does_without_in_their_own_settings_is_put_into_no_clone_una
     assert form.rules()[RECORD][0] in file.read_text()
 
 
-def test_what_an_earlier_version_installed_is_offered_rules(memctl: Memctl, repo: Path) -> None:
+def test_settings_of_an_earlier_version_are_offered_rules(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     file.parent.mkdir()
     old = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "memctl hook claude-code"}]}]}}
@@ -182,7 +180,7 @@ def test_what_an_earlier_version_installed_is_offered_rules(memctl: Memctl, repo
     ("denied", "left"),
     [("Bash(memctl decide:*)", ["search"]), ("Bash(memctl *)", []), ("Bash", []), ("Bash(memctl dec:*)", None)],
 )
-def test_what_is_said_to_be_allowed_is_what_nothing_denies(
+def test_denied_rules_are_not_reported_as_granted(
     memctl: Memctl, repo: Path, denied: str, left: list[str] | None
 ) -> None:
     rules = ["Bash(memctl search:*)", "Bash(memctl decide:*)"]
@@ -196,7 +194,7 @@ def test_what_is_said_to_be_allowed_is_what_nothing_denies(
 
 
 @pytest.mark.parametrize("what", ["codex", "gemini"])
-def test_what_others_wrote_into_a_file_of_rules_stays(memctl: Memctl, repo: Path, what: str) -> None:
+def test_other_lines_in_a_rules_file_are_kept(memctl: Memctl, repo: Path, what: str) -> None:
     form = FORMS[what]
     file = repo / HOSTS[what].folder / form.file
     memctl("install", what, "--yes", "--allow", "read")

@@ -46,21 +46,21 @@ def parse(line: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_command_that_is_taught_is_one(name: str) -> None:
+def test_commands_in_the_guide_parse(name: str) -> None:
     lines = commands(PAGES[name])
     assert lines
     for line in lines:
         parse(line)
 
 
-def test_a_command_that_is_none_does_not_parse() -> None:
+def test_invalid_commands_do_not_parse() -> None:
     for line in ("decide X --reasons why", "checkpoint save --finished A", "resolve"):
         with pytest.raises(click.UsageError):
             parse(line)
 
 
 @pytest.mark.parametrize(("name", "most"), [("guide", 150), *((name, 400) for name in TOPICS)])
-def test_what_is_taught_is_short(name: str, most: int) -> None:
+def test_guide_pages_are_short(name: str, most: int) -> None:
     assert max(Counter(family).count(PAGES[name]).tokens for family in FAMILIES.values()) <= most
 
 
@@ -70,9 +70,7 @@ def test_the_guide_has_four_moments_with_a_command_each() -> None:
     assert GUIDE in PAGES["AGENTS.md"]
 
 
-def test_the_guide_is_given_once_at_a_start_and_after_a_compaction_and_is_not_data(
-    session: Session, memctl: Memctl
-) -> None:
+def test_guide_is_given_once_at_a_start_and_after_a_compaction(session: Session, memctl: Memctl) -> None:
     titles = [f"Decision {number}" for number in range(60)]
     record_all(memctl, "decision", titles, rationale="Because of this. " * 20, importance=9)
     for source in ("startup", "clear"):

@@ -62,7 +62,7 @@ def test_a_page_names_the_errors_that_the_hosts_transcript_tells_of(repo: Path, 
     assert session.faults() == []
 
 
-def test_a_key_of_which_an_answer_keeps_only_the_end_is_redacted(session: Session) -> None:
+def test_private_key_cut_at_its_start_is_redacted_in_an_answer(session: Session) -> None:
     key = "\n".join(f"{number:08x}".upper() * 8 for number in range(80))
     folder = SessionDir(session.root, "one")
     session_state.note_answer(

@@ -52,7 +52,7 @@ def test_a_prompt_that_nothing_bears_on_gets_nothing(session: Session, prompt: s
     assert session.faults() == []
 
 
-def test_what_the_start_has_shown_whole_is_not_shown_again(session: Session, decided: str) -> None:
+def test_record_shown_at_the_start_is_not_shown_again_before_compaction(session: Session, decided: str) -> None:
     assert f"{decided} | " in session.said("SessionStart", source="startup")
     assert asks(session) == ""
     session.send("PreCompact", trigger="auto")
@@ -85,7 +85,7 @@ def test_every_host_gives_the_model_what_a_prompt_is_answered() -> None:
         assert PROMPT in host.events.values()
 
 
-def test_a_prompt_whose_answer_is_late_gets_nothing_and_the_next_one_gets_it(
+def test_late_recall_is_given_with_the_next_prompt(
     session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(daemonize.SETTING, "0")
@@ -95,7 +95,7 @@ def test_a_prompt_whose_answer_is_late_gets_nothing_and_the_next_one_gets_it(
     assert session.faults() == []
 
 
-def test_what_a_late_start_did_not_show_is_shown_at_the_prompt(
+def test_record_missed_by_a_late_start_is_shown_at_the_prompt(
     session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(daemonize.SETTING, "0")
@@ -104,7 +104,9 @@ def test_what_a_late_start_did_not_show_is_shown_at_the_prompt(
     assert decided in asks(session)
 
 
-def test_what_fails_at_a_prompt_is_in_our_log(session: Session, decided: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_at_a_prompt_is_logged_as_a_fault(
+    session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(recall, "_best_fits", lambda *_: 1 // 0)
     assert asks(session) == ""
     assert "ZeroDivisionError" in str(session.faults())

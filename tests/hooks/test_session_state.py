@@ -90,7 +90,7 @@ def follow(session: Session, seed: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("sessions", [1, *slow(4)])
-def test_of_the_known_files_read_next_nearly_all_are_named(
+def test_checkpoint_names_nearly_all_known_files_read_next(
     repo: Path, tmp_path: Path, memctl: Memctl, sessions: int
 ) -> None:
     memctl("decide", "Adopt PostgreSQL", "-i", "9")

@@ -52,7 +52,7 @@ def test_a_sub_agent_gets_what_bears_on_its_own_prompt_once(session: Session, de
     assert session.faults() == []
 
 
-def test_of_several_at_once_each_gets_its_own(session: Session, decided: str) -> None:
+def test_parallel_sub_agents_get_records_for_their_own_prompts(session: Session, decided: str) -> None:
     launch(session, LANTERN)  # of an answer before, which nobody asks for any more
     session.transcript.says("Now for two of them.")
     launch(session, GATEWAY, LANTERN)
@@ -70,7 +70,7 @@ def test_a_sub_agent_is_known_by_its_kind(session: Session, decided: str) -> Non
 
 
 @pytest.mark.usefixtures("decided")
-def test_a_sub_agent_on_whose_prompt_nothing_bears_learns_how_to_search(session: Session) -> None:
+def test_sub_agent_without_a_matching_record_gets_the_search_command(session: Session) -> None:
     for prompts in ((), ("Rename the variable and run the linter again",)):
         launch(session, *prompts)
         said = starts(session, f"a{len(prompts)}")

@@ -29,7 +29,7 @@ def calls(session: Session, number: int) -> list[tuple[int, str]]:
     return found
 
 
-def test_half_full_contexts_hear_of_50_100_and_150_calls_once_each(session: Session) -> None:
+def test_half_full_context_gets_a_notice_at_50_100_and_150_calls(session: Session) -> None:
     session.holds(90_000)  # 54 % of 167,000
     found = calls(session, 220)
     assert [number for number, _ in found] == [50, 100, 150]
@@ -38,12 +38,12 @@ def test_half_full_contexts_hear_of_50_100_and_150_calls_once_each(session: Sess
     assert "/compact" in found[0][1]
 
 
-def test_a_context_with_room_hears_nothing(session: Session) -> None:
+def test_context_with_room_gets_no_notice(session: Session) -> None:
     session.holds(80_000)
     assert calls(session, 160) == []
 
 
-def test_a_number_that_passed_in_a_context_with_room_is_named_once_it_fills(session: Session) -> None:
+def test_notice_missed_with_room_comes_once_the_context_fills(session: Session) -> None:
     session.holds(20_000)
     assert calls(session, 70) == []
     session.holds(100_000)
@@ -70,7 +70,7 @@ def test_a_compaction_begins_the_count_anew(session: Session) -> None:
     assert [number for number, _ in calls(session, 60)] == [50]
 
 
-def test_without_a_transcript_the_number_alone_counts(session: Session) -> None:
+def test_missing_transcript_leaves_the_call_count_as_trigger(session: Session) -> None:
     session.file = session.file.with_name("gone") / "nowhere.jsonl"
     data = json.dumps({"hook_event_name": "PostToolUse", "session_id": "x", "cwd": str(session.repo)}).encode()
     from memctl.hooks import dispatch
@@ -139,7 +139,7 @@ def test_a_context_beyond_the_small_window_is_in_the_large_one() -> None:
 
 
 @pytest.mark.parametrize("tokens", [170_000, 173_215, 199_000])
-def test_a_full_small_window_is_red(session: Session, tokens: int) -> None:
+def test_full_window_of_200000_tokens_is_red(session: Session, tokens: int) -> None:
     session.holds(tokens, "claude-opus-4-6")
     session.event("PostToolUse")
     found = pressure.measure(str(session.file), {})
@@ -167,7 +167,7 @@ def test_a_compaction_that_the_user_asked_for_proves_nothing(session: Session) -
     assert pressure.measure(str(session.file), {}) == ContextFill(160_000, 967_000)
 
 
-def test_a_setting_says_another_window() -> None:
+def test_setting_overrides_the_window_and_odd_values_are_ignored() -> None:
     assert pressure.window_of("claude-opus-5", 1_000, {"MEMCTL_CONTEXT_WINDOW": "128_000"}) == 128_000
     for odd in ("", "many", "-5", "0", "1000", "9" * 5_000):
         assert pressure.window_of("claude-opus-5", 1_000, {"MEMCTL_CONTEXT_WINDOW": odd}) == 1_000_000
@@ -187,9 +187,7 @@ def test_a_setting_says_another_window() -> None:
         ("claude-opus-5", {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "200000", "MEMCTL_CONTEXT_WINDOW": "300000"}, 267_000),
     ],
 )
-def test_the_point_of_compaction_is_where_the_program_is_told_to_have_it(
-    model: str, environ: dict[str, str], limit: int
-) -> None:
+def test_compaction_point_follows_the_settings_of_the_program(model: str, environ: dict[str, str], limit: int) -> None:
     """As 2.1.330 was seen to: 67,000 of a window of 100,000, and half of 180,000."""
     window = pressure.window_of(model, 1_000, environ)
     assert model_windows.host_limit(window, environ) == limit
@@ -205,7 +203,7 @@ def test_zones_are_shares_of_the_hosts_own_point() -> None:
     assert ContextFill(180_000, 167_000).zone == RED  # 90 % of the window: the host has compacted long before
 
 
-def test_what_can_be_opened_and_not_be_read_ends_there() -> None:
+def test_unreadable_transcript_yields_no_lines() -> None:
     memory = "/proc/self/mem"  # a plain file by its looks, of which nothing can be read at its beginning
     if not Path(memory).exists():
         pytest.skip("there is no such file here")
@@ -213,7 +211,7 @@ def test_what_can_be_opened_and_not_be_read_ends_there() -> None:
     assert pressure.last_context(memory) is None
 
 
-def test_a_window_that_is_none_is_in_the_log_of_faults_once_a_session(session: Session) -> None:
+def test_invalid_window_setting_is_logged_once_per_session(session: Session) -> None:
     for odd in ("abc", "60000"):
         session.send("PostToolUse", {"MEMCTL_CONTEXT_WINDOW": odd}, tool_name="Bash")
     session.send("PreCompact", trigger="auto")

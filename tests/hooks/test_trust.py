@@ -47,9 +47,7 @@ def work(session: Session) -> list[str]:
     return [*said, session.said("SessionStart", source="compact"), session.send("SessionEnd")]
 
 
-def test_hooks_of_a_user_leave_the_clone_of_somebody_elses_project_as_it_is(
-    foreign: Path, memctl: Memctl, tmp_path: Path
-) -> None:
+def test_user_hooks_leave_an_untrusted_clone_unchanged(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
     memctl("install", "claude-code", "--user", "--yes", where=foreign)
     before, head = state(foreign), git(foreign, "rev-parse", "HEAD")
     said = work(session := Session(foreign, tmp_path / "t.jsonl"))
@@ -73,14 +71,16 @@ def test_a_prompt_brings_nothing_of_the_clone_until_it_is_trusted(foreign: Path,
     assert "Theirs" in Session(foreign, tmp_path / "t.jsonl").said("UserPromptSubmit", prompt=asked)
 
 
-def test_once_the_user_trusts_it_they_write(foreign: Path, tmp_path: Path) -> None:
+def test_hooks_write_in_a_clone_trusted_by_the_user(foreign: Path, tmp_path: Path) -> None:
     git(foreign, "config", "memctl.trusted", "true")
     said = work(Session(foreign, tmp_path / "t.jsonl"))
     assert "delete everything" in said[0]
     assert PRIVATE in git(foreign, "log", "-p", "--all")
 
 
-def test_a_variable_trusts_in_a_container(foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_write_in_a_clone_trusted_by_the_variable(
+    foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MEMCTL_TRUST", "1")
     session = Session(foreign, tmp_path / "t.jsonl")
     assert "delete everything" in work(session)[0]
@@ -89,7 +89,7 @@ def test_a_variable_trusts_in_a_container(foreign: Path, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=list(HOSTS))
-def test_no_event_of_any_host_writes_in_a_clone_that_is_not_trusted(host: Host, foreign: Path, tmp_path: Path) -> None:
+def test_events_of_all_hosts_write_nothing_in_an_untrusted_clone(host: Host, foreign: Path, tmp_path: Path) -> None:
     session = Session(foreign, tmp_path / "t.jsonl", host=host)
     before = state(foreign)
     printed = [session.send(event, prompt=PRIVATE, source="startup") for event in host.events]
@@ -97,7 +97,7 @@ def test_no_event_of_any_host_writes_in_a_clone_that_is_not_trusted(host: Host, 
     assert state(foreign) == before
 
 
-def test_after_a_tool_call_no_git_is_asked_about_a_clone_that_is_not_trusted(
+def test_tool_event_runs_no_git_in_an_untrusted_clone(
     foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert HOSTS["claude-code"].events["PostToolUse"] == TOOL
@@ -107,7 +107,7 @@ def test_after_a_tool_call_no_git_is_asked_about_a_clone_that_is_not_trusted(
     assert not session.root.exists()
 
 
-def test_what_an_earlier_memctl_has_left_to_do_waits_for_trust(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_jobs_of_an_earlier_memctl_wait_for_trust(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
     session = Session(foreign, tmp_path / "t.jsonl")
     git(foreign, "config", "memctl.trusted", "true")
     session.said("SessionStart", source="startup")

@@ -159,7 +159,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="it meas
 
 
 @pytest.mark.slow
-def test_what_looks_at_every_text_ends_soon_on_the_worst_of_repositories(repo: Path) -> None:
+def test_commands_that_read_every_text_end_soon_on_the_worst_repository(repo: Path) -> None:
     """With a third of the size of the slow test's, for which quadratic work still takes more than it may."""
     worst(repo, SIZE // 3)
     commit(repo)
@@ -167,7 +167,7 @@ def test_what_looks_at_every_text_ends_soon_on_the_worst_of_repositories(repo: P
 
 
 @pytest.mark.parametrize("size", [LARGE // 16, *slow(LARGE)])
-def test_a_word_that_large_records_repeat_is_found_soon(repo: Path, size: int) -> None:
+def test_word_repeated_in_large_records_is_found_soon(repo: Path, size: int) -> None:
     large(repo, size)
     commit(repo)
     asked = (("search", "password secret", "--json"), ("rehydrate", "--task", "a password"))
@@ -176,7 +176,7 @@ def test_a_word_that_large_records_repeat_is_found_soon(repo: Path, size: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ALL if name not in REPEATED])
-def test_all_that_reads_ends_soon_on_each_repository(repo: Path, name: str) -> None:
+def test_reading_commands_end_soon_on_each_repository(repo: Path, name: str) -> None:
     ALL[name](repo)
     commit(repo)
     assert faults(run(repo, READING, EVENTS)) == {}
@@ -184,9 +184,7 @@ def test_all_that_reads_ends_soon_on_each_repository(repo: Path, name: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REPEATED)
-def test_what_looks_at_every_text_ends_soon_where_it_repeats_something_and_the_others_in_turn(
-    repo: Path, name: str
-) -> None:
+def test_reading_commands_end_soon_on_repetitive_repositories(repo: Path, name: str) -> None:
     """Each of the others is tried on a quarter of these repositories; on one that has all these texts they all are."""
     ALL[name](repo)
     commit(repo)
@@ -195,7 +193,7 @@ def test_what_looks_at_every_text_ends_soon_where_it_repeats_something_and_the_o
     assert faults(run(repo, (*FEW, *others), EVENTS[turn::4])) == {}
 
 
-def test_a_command_that_hangs_is_seen() -> None:
+def test_hanging_command_is_detected() -> None:
     """The measure itself can fail."""
     assert "exit" in Run("x", -signal.SIGALRM, 0.1, 10, "").fault
     assert "6.0 s" in Run("x", 0, 6.0, 10, "").fault
@@ -225,7 +223,7 @@ for text in ("DECISION: " * n, "> " * n, "| Next " * n, "2025-01-01 " * n, "Atte
 """
 
 
-def test_what_reads_a_transcript_ends_soon_on_one_long_line() -> None:
+def test_transcript_readers_end_soon_on_one_long_line() -> None:
     found = subprocess.run(
         [sys.executable, "-c", _READERS.format(seconds=2 * SECONDS, megabytes=MEGABYTES)],
         capture_output=True,

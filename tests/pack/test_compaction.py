@@ -22,14 +22,14 @@ def block(key: str, text: str = "", **values: object) -> ContextBlock:
 
 
 class TestScore:
-    def test_has_the_ranges_of_the_seed(self) -> None:
+    def test_score_has_the_ranges_of_the_specification(self) -> None:
         assert score(block("a", keeps="a decision", drops="old")) == 100
         assert score(block("a", drops="old", worth=99)) == 30
         assert score(block("a", drops="old", worth=-1)) == 0
         assert score(block("a")) == 31
         assert score(block("a", recency=1, references=1, relevance=1, density=1)) == 99
 
-    def test_recency_and_relevance_count_30_each_references_and_density_20(self) -> None:
+    def test_score_weighs_recency_and_relevance_30_references_and_density_20(self) -> None:
         parts = {
             name: score(block("a", **{name: 1})) - 31 for name in ("recency", "references", "relevance", "density")
         }
@@ -39,7 +39,7 @@ class TestScore:
 
 
 class TestCompact:
-    def test_takes_the_lowest_first_and_stops_at_the_aim(self) -> None:
+    def test_compaction_takes_the_lowest_score_first_and_stops_at_its_aim(self) -> None:
         worth = {"a ": 0.9, "b ": 0.1, "c ": 0.5}
         blocks = [block(name, name * 10, relevance=share) for name, share in worth.items()]
         assert compact(blocks, 0.3, count) == {"b ": compaction.LOW}
@@ -49,14 +49,14 @@ class TestCompact:
         assert list(compact(blocks, 0.9, count, 9)) == ["old"]
         assert list(compact(blocks, 0.9, count)) == ["old", "low"]
 
-    def test_what_may_go_goes_before_what_nothing_protects(self) -> None:
+    def test_droppable_block_goes_before_an_unprotected_one(self) -> None:
         blocks = [block("low", "low " * 9), block("old", "old " * 9, drops="resolved", worth=30)]
         assert compact(blocks, 0.1, count) == {"old": "resolved"}
 
-    def test_what_must_stay_stays(self) -> None:
+    def test_protected_blocks_are_kept(self) -> None:
         assert compact([block("a", keeps="a decision"), block("b", keeps="a decision")], 0.4, count) == {}
 
-    def test_of_duplicates_the_latest_stays(self) -> None:
+    def test_latest_of_duplicates_is_kept(self) -> None:
         text = " ".join(WORDS)
         blocks = [block("first", f"{text} 1"), block("other", "else " * 9), block("last", f"{text} 1")]
         assert compact(blocks, 0, count) == {"first": compaction.DUPLICATE}
@@ -75,7 +75,7 @@ class TestCompact:
         ),
         st.floats(0, 1),
     )
-    def test_nothing_that_must_stay_goes_and_the_aim_is_reached(
+    def test_compaction_keeps_protected_blocks_and_reaches_its_aim(
         self, given_: list[tuple[list[str], bool, bool, float]], aim: float
     ) -> None:
         blocks = [
@@ -112,7 +112,7 @@ class TestRedundancy:
 
 
 class TestDiscardable:
-    def test_a_trace_goes_and_its_error_stays(self) -> None:
+    def test_traceback_is_dropped_and_its_error_kept(self) -> None:
         trace = (
             'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n'
             '  File "b.py", line 2, in g\n    h()\nValueError: no pool of 40'

@@ -30,7 +30,7 @@ def made(text: str, decision: str = "PROCEED", budget: int = 500) -> ContextSumm
     return summarize(text, decision, budget, COUNT)
 
 
-def test_s2s_good_example_passes_unchanged() -> None:
+def test_good_example_of_s2_passes_unchanged() -> None:
     summary = made(GOOD)
     assert summary.text == f"PROCEED\n\n{GOOD}\n"
     assert summary.dropped == []
@@ -38,7 +38,7 @@ def test_s2s_good_example_passes_unchanged() -> None:
     assert violations(GOOD, "PROCEED", 500, COUNT) == []
 
 
-def test_s2s_bad_example_loses_its_process_each_sentence_with_its_reason() -> None:
+def test_bad_example_of_s2_loses_its_process_sentences_with_reasons() -> None:
     summary = made(BAD)
     assert [(one.line, one.text[:24], one.reason) for one in summary.dropped] == [
         (1, "I searched for 'auth' an", rules.SEARCH),
@@ -57,7 +57,7 @@ def test_s2s_bad_example_loses_its_process_each_sentence_with_its_reason() -> No
     assert "nothing that the next phase can act on" in found[-1].message
 
 
-def test_of_a_text_that_breaks_a_rule_the_rest_is_listed_by_importance() -> None:
+def test_text_that_breaks_a_rule_is_listed_by_importance() -> None:
     text = "Auth exists in a.ts. I searched for it. Add tests. Cookies must be httpOnly. Decided to keep JWT."
     assert made(text).text == (
         "PROCEED\n\n- Decided to keep JWT.\n- Cookies must be httpOnly.\n- Add tests.\n- Auth exists in a.ts.\n"
@@ -69,7 +69,7 @@ def test_a_sentence_that_needs_the_one_before_follows_it() -> None:
     assert made(text).text == "PROCEED\n\n- Logins are counted in a.ts.\n- It must stay below 5.\n- Add tests.\n"
 
 
-def test_what_is_said_twice_is_kept_once() -> None:
+def test_repeated_statement_is_kept_once() -> None:
     summary = made("Add tests.\n- add **tests**\n\nUse JWT.")
     assert summary.text == "PROCEED\n\n- Add tests.\n- Use JWT.\n"
     assert [(one.line, one.reason) for one in summary.dropped] == [(2, REPEATED)]
@@ -80,7 +80,7 @@ def test_code_and_tables_are_unchanged() -> None:
     assert made(text).text == "PROCEED\n\n- Add this:\n- Use JWT.\n\n```ts\na()\n```\n\n| a |\n|---|\n| b |\n"
 
 
-def test_headings_stay_in_a_text_that_obeys_and_are_named_when_left_out() -> None:
+def test_headings_of_a_valid_text_are_kept_and_dropped_ones_are_named() -> None:
     text = "# Findings\n\n- Use JWT in a.ts.\n"
     assert made(text).text == f"PROCEED\n\n{text}"
     assert [one.reason for one in made(f"{text}\nI looked around.").dropped] == [rules.HEADLINE, rules.STEP]
@@ -94,12 +94,12 @@ def test_a_small_budget_keeps_the_most_important() -> None:
     assert len([one for one in summary.dropped if one.line]) == 3
 
 
-def test_a_sentence_that_does_not_fit_does_not_keep_others_out() -> None:
+def test_sentence_that_does_not_fit_does_not_exclude_others() -> None:
     text = f"Cookies must be {'very ' * 200}safe. Use JWT."
     assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
 
 
-def test_a_sentence_whose_predecessor_does_not_fit_is_left_out_with_it() -> None:
+def test_sentence_is_left_out_with_a_predecessor_that_does_not_fit() -> None:
     text = f"Logins are {'very ' * 99}slow. That must change. Use JWT."
     assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
     assert made(text.replace("Use JWT.", ""), budget=40).text == "PROCEED\n\n- That must change.\n"
@@ -159,7 +159,7 @@ def test_several_decisions_are_refused_with_their_lines(text: str) -> None:
         "PROCEED: Use JWT.",
     ],
 )
-def test_the_decision_comes_first_and_once(text: str) -> None:
+def test_decision_is_stated_first_and_once(text: str) -> None:
     assert made(text).text == "PROCEED\n\nUse JWT.\n"
 
 
@@ -178,7 +178,7 @@ def test_lines_are_those_of_the_text_with_its_decision() -> None:
     assert [one.line for one in summary.dropped] == [5]
 
 
-def test_everything_that_is_against_the_rules_is_found() -> None:
+def test_all_violations_of_the_rules_are_found() -> None:
     long = "The lock must be held. " * 3 + "I searched and found that it never is. " + "word " * 500
     messages = [violation.message for violation in violations(long, "", 100, COUNT)]
     assert [message.split(":")[0] for message in messages] == [

@@ -32,7 +32,7 @@ from memctl.pack.load import Prune, read
         ("", []),
     ],
 )
-def test_what_is_to_be_loaded(reply: str, load: list[str]) -> None:
+def test_reply_yields_the_markers_to_load(reply: str, load: list[str]) -> None:
     assert list(read(reply).load) == load
 
 
@@ -51,7 +51,7 @@ def test_what_is_to_be_loaded(reply: str, load: list[str]) -> None:
         ("```\nPRUNE: §3.1 - x\n```", []),
     ],
 )
-def test_discardable_blocks(reply: str, prune: list[Prune]) -> None:
+def test_reply_yields_the_blocks_to_prune(reply: str, prune: list[Prune]) -> None:
     assert list(read(reply).prune) == prune
 
 
@@ -64,7 +64,7 @@ def test_discardable_blocks(reply: str, prune: list[Prune]) -> None:
         ("To summarize: it works.", ()),
     ],
 )
-def test_what_is_to_be_summarized(reply: str, paths: tuple[str, ...]) -> None:
+def test_reply_yields_the_paths_to_summarize(reply: str, paths: tuple[str, ...]) -> None:
     assert read(reply).summarize == paths
 
 

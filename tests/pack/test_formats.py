@@ -155,7 +155,7 @@ NEXT: - Write it
 
 
 @pytest.mark.parametrize("form", WRITTEN)
-def test_a_pack_in_each_format(form: str) -> None:
+def test_pack_is_written_in_each_format(form: str) -> None:
     assert fill(DRAFT, form, 5_000, COUNTERS["gpt"].tokens).text == WRITTEN[form]
 
 
@@ -225,7 +225,7 @@ def test_size_and_operation_choose_the_format(size: int, inter_agent: bool, form
         (5_000, 300, False, "yaml"),
     ],
 )
-def test_auto_goes_by_what_there_is_to_say_and_by_the_budget(
+def test_auto_format_follows_the_content_size_and_the_budget(
     words: int, budget: int, inter_agent: bool, form: str
 ) -> None:
     made = PackDraft(
@@ -266,7 +266,7 @@ def test_a_text_is_squeezed_without_losing_words(text: str, squeezed: str) -> No
     assert short.squeezed(text) == squeezed
 
 
-def test_what_is_left_out_twice_under_one_id_is_told_twice() -> None:
+def test_two_left_out_records_with_one_id_are_both_listed() -> None:
     """Two clones may have given the same id; and a file may be called `more`."""
     others = tuple(OmittedItem(name, title) for name, title in (("more", "a file"), ("x", "One"), ("x", "Other")))
     text = fill(PackDraft("shop", (), others=others), "yaml", 5_000, COUNTERS["gpt"].tokens).text

@@ -90,7 +90,7 @@ def test_two_tasks_of_specialists_are_given_different_records(shop: Path, memctl
     assert "Session cookies: rotate the cookie at each login [DEC" in audit["text"]  # what binds is named
 
 
-def test_what_is_summed_up_is_the_section_that_is_handed_over(shop: Path, memctl: Memctl) -> None:
+def test_summary_covers_the_section_that_is_handed_over(shop: Path, memctl: Memctl) -> None:
     text = package(memctl, "complete", "--section", "2.3", "--format", "markdown")["text"]
     summary = text.partition("Ownership:")[0]
     assert "Invoices under way, 52 % done" in summary
@@ -130,7 +130,7 @@ def test_a_package_is_a_complete_context_by_the_policy(shop: Path, memctl: Memct
     assert next(one["passed"] for one in criteria if one["name"] == "complete context"), criteria
 
 
-def test_the_state_of_another_task_of_the_giver_is_none_of_a_handoff(shop: Path, memctl: Memctl) -> None:
+def test_handoff_leaves_out_checkpoints_of_other_tasks(shop: Path, memctl: Memctl) -> None:
     states = {section: memctl("list", "--type", "state", "--section", section, "--json").data["records"][0]
               for section in ("2.3", "2.5")}  # fmt: skip
     goal = f"Go on with: {states['2.5']['title']}"

@@ -138,7 +138,7 @@ def test_headings_of_a_body_are_below_those_of_the_pack(body: str) -> None:
 
 
 @pytest.mark.parametrize("body", HOSTILE)
-def test_no_body_swallows_what_follows(body: str) -> None:
+def test_hostile_body_does_not_swallow_later_headings(body: str) -> None:
     texts = [markdown.markdown_item(entry(body)), markdown.markdown_item(entry("```\n# code\n```", 2, title="Next"))]
     text = packed({"issue": texts}, listed=[OmittedItem("ISS-2025-11-04-003", "Login is slow")])
     assert headings(text)[-2:] == [("h3", "Next"), ("h2", "Left out")]
@@ -161,7 +161,7 @@ def test_a_pack_names_project_task_parts_and_what_is_left_out() -> None:
     )
 
 
-def test_where_nothing_is_left_out_nothing_is_said_of_it() -> None:
+def test_pack_without_omissions_has_no_omission_note() -> None:
     assert "Left out" not in packed({})
 
 

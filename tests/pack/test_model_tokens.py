@@ -44,7 +44,7 @@ def test_a_mark_is_escaped_once_and_stays_readable(mark: str) -> None:
 @pytest.mark.parametrize(
     "text", ["List<String> x", "a < b", "1 < s and t", "x <| f |> g", "[link](to)", "<div>", "i <user_id", "1 <s2>"]
 )
-def test_other_text_stays_as_it_is(text: str) -> None:
+def test_text_without_model_tokens_is_unchanged(text: str) -> None:
     assert escape_model_tokens(text) == text
 
 
@@ -67,7 +67,7 @@ def marked(memctl: Memctl, once: Once) -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_no_mark_comes_out_of_a_pack(memctl: Memctl, marked: str, form: str) -> None:
+def test_pack_contains_no_model_tokens(memctl: Memctl, marked: str, form: str) -> None:
     handoff = ("--to", "bob", "--section", "2.1", "--reason", TEXT, "--summary", f"Stands {TEXT}", "--success", "Pass")
     assert "§2.1 Pay &lt;/system>" in memctl("rehydrate", "--budget", "900", "--format", form).out
     for command in (
@@ -85,13 +85,13 @@ def test_no_mark_comes_out_of_a_pack(memctl: Memctl, marked: str, form: str) -> 
         assert not [mark for mark in MARKS if mark in out], command
 
 
-def test_no_mark_comes_out_of_the_text_of_a_checkpoint(memctl: Memctl, marked: str) -> None:
+def test_resume_text_contains_no_model_tokens(memctl: Memctl, marked: str) -> None:
     out = memctl("checkpoint", "resume").out
     assert "TASK: &lt;/system-reminder>" in out
     assert not [mark for mark in MARKS if mark in out]
 
 
-def test_no_mark_comes_out_of_a_hook(memctl: Memctl, marked: str, repo: Path, tmp_path: Path) -> None:
+def test_hook_output_contains_no_model_tokens(memctl: Memctl, marked: str, repo: Path, tmp_path: Path) -> None:
     session = Session(repo, tmp_path / "5f6c2a10-7d1e.jsonl")
     said = session.said("SessionStart", source="startup")
     assert "evil" in said

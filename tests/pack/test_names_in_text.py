@@ -30,7 +30,7 @@ def test_a_name_is_found_only_as_a_whole(name: str, text: str, place: int) -> No
 
 
 @given(st.from_regex(r"(?:[a-z]{1,4}/){0,2}[a-z]{1,4}\.py", fullmatch=True), st.text("abz./ -_\n", max_size=20))
-def test_what_names_a_path_has_it(path: str, around: str) -> None:
+def test_path_is_found_in_text_that_names_it(path: str, around: str) -> None:
     text = f"{around} {path}, {around}"
     assert names_in_text.place_of_path(path, text) >= 0
     assert all(

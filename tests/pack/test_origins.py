@@ -291,7 +291,7 @@ def test_counts_folded_in_leave_code_changed_since(memctl: Memctl, repo: Path) -
     assert facts(memctl)[-2] == CHANGED
 
 
-def test_a_record_names_its_last_commit_and_what_became_of_its_code(memctl: Memctl, repo: Path) -> None:
+def test_record_names_its_last_commit_and_the_state_of_its_code(memctl: Memctl, repo: Path) -> None:
     for name in ("same", "other", "gone"):
         (repo / f"{name}.py").write_text("x = 1\n")
     git(repo, "add", "-A")
@@ -370,7 +370,7 @@ def test_a_shallow_clone_says_that_the_commit_may_be_an_earlier_one(memctl: Memc
     ("filtered", "expected"),
     [("blob:none", [CHANGED, "commit {}"]), ("tree:0", [SAME, "commit unknown: Git can't read the history here"])],
 )
-def test_a_partial_clone_without_its_remote_says_what_it_knows(
+def test_partial_clone_without_its_remote_names_the_known_commit(
     memctl: Memctl, repo: Path, tmp_path: Path, filtered: str, expected: list[str]
 ) -> None:
     memctl(*DECIDE)

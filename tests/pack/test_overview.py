@@ -12,14 +12,14 @@ from tests import snapshots
 from tests.generated import NOW, memory
 
 
-def test_it_counts_what_is_current() -> None:
+def test_overview_counts_current_records() -> None:
     issue, state = {"memory_type": "issue"}, {"memory_type": "state"}
     made = memory((issue, ""), (issue, ""), (state, ""))
     assert rehydrate.count_by_type(made.records) == "2 open issues, 1 state."
     assert rehydrate.count_by_type([]) == "none open."
 
 
-def test_the_project_is_what_its_page_says() -> None:
+def test_project_is_described_by_its_page() -> None:
     page = (
         "---\nid: §1.0\ntitle: Shop\ncompletion_percentage: 40\n---\n\n## Goal\n\nSell lanterns online. Then more.\n\n"
         "## Priorities\n\n- Payment by card. At once.\n- Search\n- Mail\n- Never\n"
@@ -42,7 +42,7 @@ def recorded(time: str, **more: str) -> dict[str, str]:
     return {"timestamp": time, "memory_id": ids.uuid7(timestamps.to_epoch(time) * 1000, bytes(10)), **more}
 
 
-def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:
+def test_imported_records_count_as_no_session() -> None:
     years = [({"timestamp": f"{year}-03-01T08:00:00Z"}, "") for year in range(2018, 2022)]
     assert rehydrate.continuity(memory(*years).snapshot, NOW) == (
         "Last recorded: DEC-2025-11-04-004 by claude, 2021-03-01T08:00:00Z (1,709 days ago)."

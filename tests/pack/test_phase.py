@@ -25,7 +25,9 @@ ISSUE = {"memory_type": "issue", "title": "Slow", "severity": "high"}
         ([({**ISSUE, "severity": "critical", "status": "resolved"}, "")], "PROCEED", "nothing blocks the work"),
     ],
 )
-def test_the_memory_decides(files: list[tuple[dict[str, object], str]], decision: str, why: str) -> None:
+def test_phase_decision_follows_from_the_records(
+    files: list[tuple[dict[str, object], str]], decision: str, why: str
+) -> None:
     found = assess(memory(*files).snapshot, NOW)
     assert (found.decision, found.why) == (decision, why)
 
@@ -61,7 +63,7 @@ def test_a_section_with_records_of_little_weight_is_summed_up_by_them() -> None:
     assert assess(made.snapshot, NOW, sections=("§2.3",)).lines == ("No open record belongs to §2.3.",)
 
 
-def test_it_says_what_the_next_phase_needs() -> None:
+def test_phase_summary_names_what_the_next_phase_needs() -> None:
     made = memory(
         ({**STATE}, "## Next actions\n\n- Write the\n  endpoint\n"),
         ({**ISSUE}, "## Next actions\n\n- Queue\n- Later\n"),
@@ -79,7 +81,7 @@ def test_it_says_what_the_next_phase_needs() -> None:
 
 
 @pytest.mark.parametrize("budget", [3, 5, 8, 20, 50, 500])
-def test_it_keeps_its_budget_and_its_lines_whole(budget: int) -> None:
+def test_phase_summary_keeps_its_budget_and_whole_lines(budget: int) -> None:
     lines = tuple(f"Line {number} says something of use." for number in range(60))
     text = summary(PhaseStatus("PROCEED", "it is so", lines, ("a.py",)), budget, COUNTERS["gpt"].tokens)
     assert 0 < COUNTERS["gpt"].tokens(text) <= budget

@@ -42,7 +42,7 @@ def parsed(**data: Any) -> AgentResult:
     return parse(msgspec.json.encode(data).decode())
 
 
-def test_of_a_returned_object_the_decision_the_summary_and_the_files_go_on() -> None:
+def test_returned_object_keeps_decision_summary_and_files() -> None:
     found = parsed(**RETURNED)
     assert (found.decision, found.task_id, found.phase) == ("PROCEED", "research-123", "research")
     assert found.text == SUMMARY
@@ -79,7 +79,7 @@ def test_without_a_summary_the_findings_are_the_text() -> None:
     assert found.text == "- Validate first.\n- Use JWT.\n- Item."
 
 
-def test_a_list_is_a_summary_too() -> None:
+def test_list_is_accepted_as_a_summary() -> None:
     assert parsed(context_summary=["Use JWT.", "Add  tests."]).text == "- Use JWT.\n- Add tests."
 
 
@@ -105,7 +105,7 @@ def test_an_object_in_a_block_of_json_is_found() -> None:
     assert found.discarded["text around"].startswith("I am done.")
 
 
-def test_other_text_is_the_text() -> None:
+def test_text_without_a_returned_object_is_kept_unchanged() -> None:
     for text in ("Use JWT.", '```json\n{"a": 1}\n```', ""):
         assert parse(text) == AgentResult(text)
 

@@ -55,7 +55,7 @@ def verdict(text: str) -> UnitVerdict:
         ("The main reason is that the ...", rules.UNFINISHED),
     ],
 )
-def test_what_s2_excludes_is_dropped_with_its_reason(sentence: str, reason: str) -> None:
+def test_sentences_excluded_by_s2_are_dropped_with_a_reason(sentence: str, reason: str) -> None:
     assert verdict(sentence) == UnitVerdict(drops=reason)
 
 
@@ -84,11 +84,11 @@ def test_what_s2_excludes_is_dropped_with_its_reason(sentence: str, reason: str)
         ("Stop words are stored in lower case.", rules.ACTION),
     ],
 )
-def test_what_s2_includes_is_kept_for_what_it_is(sentence: str, keeps: str) -> None:
+def test_sentences_included_by_s2_are_kept_with_their_kind(sentence: str, keeps: str) -> None:
     assert verdict(sentence) == UnitVerdict(keeps=keeps)
 
 
-def test_a_step_in_which_something_binding_is_said_is_kept_and_marked() -> None:
+def test_step_with_a_constraint_is_kept_with_a_warning() -> None:
     assert verdict("I searched the callers and found that the lock must be held.") == UnitVerdict(
         keeps=rules.CONSTRAINT, warning=rules.MIXED
     )
@@ -115,7 +115,7 @@ def test_a_heading_can_classify_the_text_below_it(heading: str, reason: str) -> 
     assert verdict(f"## {heading}\n\n## Findings\n\n- A queue in front of the pool").keeps == rules.FINDING
 
 
-def test_code_goes_but_for_a_single_line() -> None:
+def test_code_is_dropped_except_for_a_single_line() -> None:
     code = "```ts\nconst a = 1\n```"
     assert verdict(code).keeps == rules.FINDING
     assert verdict(code.replace("const", "const b = 2\nconst")).drops == rules.CODE_BLOCK

@@ -74,9 +74,7 @@ def places(records: list[dict[str, Any]], pack: str) -> tuple[set[str], set[str]
     return whole, lines, sum(int(number.replace(",", "")) for number in counted)
 
 
-def test_of_imported_records_every_one_is_whole_or_a_line_or_counted(
-    memctl: Memctl, imported: list[dict[str, Any]]
-) -> None:
+def test_imported_records_are_whole_or_listed_or_counted(memctl: Memctl, imported: list[dict[str, Any]]) -> None:
     data = memctl("rehydrate", "--json").data
     whole, lines, counted = places(imported, data["text"])
     assert not whole & lines
@@ -95,7 +93,7 @@ def test_titles_take_at_most_15_percent_of_a_pack(memctl: Memctl, imported: list
     assert COUNTERS["gpt"].tokens(lines, "markdown") <= 0.15 * budget
 
 
-def test_a_text_that_is_there_already_comes_after_all_that_is_new(memctl: Memctl) -> None:
+def test_record_with_a_repeated_text_comes_after_new_texts(memctl: Memctl) -> None:
     patrol = "Ask each worker how it is. " * 30
     record_all(memctl, "issue", ["Patrol 1", "Patrol 2", "Patrol 3"], description=patrol, severity="medium")
     other = memctl("issue", "Mails get lost", "--severity", "low", "--description", "A mail is lost. " * 30).id
@@ -136,7 +134,7 @@ def test_old_decisions_come_whole_while_there_is_room(memctl: Memctl) -> None:
     assert len(data["parts"]["more"]) == 30
 
 
-def test_a_record_that_no_budget_holds_is_said_to_be_too_large(memctl: Memctl) -> None:
+def test_record_larger_than_the_budget_is_named_as_too_large(memctl: Memctl) -> None:
     large = memctl("learn", "Large", "--lesson", "word " * 3_000).id
     small = memctl("learn", "Small", "--lesson", "It is so.").id
     data = memctl("rehydrate", "--budget", "600", "--json").data
@@ -145,7 +143,7 @@ def test_a_record_that_no_budget_holds_is_said_to_be_too_large(memctl: Memctl) -
     assert small in data["parts"]["learning"]
 
 
-def test_what_an_option_leaves_out_is_said_to_be_left_out_by_it(memctl: Memctl) -> None:
+def test_records_left_out_by_an_option_are_counted_with_that_option(memctl: Memctl) -> None:
     memctl("learn", "Mine")
     memctl("decide", "Old", "--timestamp", "2020-01-01", "--rationale", "x")
     result = memctl("rehydrate", "--since", "2025-01-01")
@@ -172,7 +170,7 @@ def test_lines_are_grouped_and_counted_by_section(memctl: Memctl) -> None:
 
 
 class TestTasksUnderWay:
-    def test_the_one_worked_on_last_comes_first_and_all_are_shown(
+    def test_state_worked_on_last_comes_first_and_all_are_shown(
         self, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         old = memctl("state", "Old task, worked on daily", "--timestamp", "2025-06-01", "--next", "go on").id
@@ -185,9 +183,7 @@ class TestTasksUnderWay:
         assert data["text"].rstrip().endswith("- go on")
         assert "[" + old + "]" in memctl("context-summary").out.split("\n")[2]
 
-    def test_one_with_an_edit_that_is_in_no_commit_yet_comes_first(
-        self, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_state_with_an_uncommitted_edit_comes_first(self, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
         old = memctl("state", "Old task", "--timestamp", "2025-06-01").id
         monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T10:00:00Z")
         new = memctl("state", "Newer", "--timestamp", "2025-06-20").id
@@ -196,7 +192,7 @@ class TestTasksUnderWay:
         assert memctl("rehydrate", "--json").data["parts"]["state"] == [old, new]
         assert memctl("rehydrate", "--at", "HEAD", "--json").data["parts"]["state"] == [new, old]
 
-    def test_a_merge_of_other_work_and_a_read_are_no_work_on_one(
+    def test_merges_and_reads_do_not_count_as_work_on_a_state(
         self, memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         git(repo, "branch", "side")
@@ -211,14 +207,14 @@ class TestTasksUnderWay:
         memctl("maintain")
         assert memctl("rehydrate", "--json").data["parts"]["state"] == [new, old]
 
-    def test_one_that_a_newer_state_of_the_same_task_replaced_is_not(self, memctl: Memctl) -> None:
+    def test_state_replaced_by_a_newer_one_of_its_task_is_left_out(self, memctl: Memctl) -> None:
         memctl("state", "Order API", "--task-id", "orders", "--completion", "20", "--timestamp", "2025-10-01")
         newer = memctl("state", "Orders", "--task-id", "orders", "--completion", "40", "--timestamp", "2025-10-02").id
         data = memctl("rehydrate", "--json").data
         assert data["parts"]["state"] == [newer]
         assert data["left_out"] == []
 
-    def test_two_of_the_same_title_stay_until_somebody_says_that_they_are_one(self, memctl: Memctl) -> None:
+    def test_states_of_the_same_title_are_kept_until_superseded(self, memctl: Memctl) -> None:
         old = memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01").id
         made = memctl("state", "Order API", "--completion", "40", "--timestamp", "2025-10-02")
         assert f"hint: {old} has that title, too: `memctl supersede {old} {made.id}`" in made.err
@@ -226,7 +222,7 @@ class TestTasksUnderWay:
         memctl("supersede", old, made.id)
         assert memctl("rehydrate", "--json").data["parts"]["state"] == [made.id]
 
-    def test_they_take_at_most_1500_tokens_and_the_rest_comes_after(self, memctl: Memctl) -> None:
+    def test_states_beyond_1500_tokens_come_later(self, memctl: Memctl) -> None:
         for number in range(12):
             memctl("state", f"Task {number}", "--task", f"{WORDS[number]} " * 200)
         data = memctl("rehydrate", "--json").data
@@ -252,13 +248,13 @@ def summed_up(memctl: Memctl, tmp_path: Path) -> str:
 
 class TestLastSession:
     @pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
-    def test_its_page_is_in_the_next_pack(self, memctl: Memctl, summed_up: str, form: str) -> None:
+    def test_session_page_is_in_the_next_pack(self, memctl: Memctl, summed_up: str, form: str) -> None:
         data = memctl("rehydrate", "--format", form, "--json").data
         assert data["parts"]["session"] == [summed_up]
         for said in ("parser stream its input", "ring buffer"):
             assert said in data["text"]
 
-    def test_its_page_is_in_prompts_and_handoffs(self, memctl: Memctl, summed_up: str) -> None:
+    def test_session_page_is_in_prompts_and_handoffs(self, memctl: Memctl, summed_up: str) -> None:
         prompt = memctl("prompt", "system", "--task", "Stream the output", "--json").data
         assert prompt["parts"]["session"] == [summed_up]
         assert "## Prior session context" in prompt["text"]
@@ -272,7 +268,7 @@ class TestLastSession:
         assert "ring buffer" not in memctl(*given, "--section", "2.1").out
 
     @pytest.mark.usefixtures("summed_up")
-    def test_what_it_decided_and_nobody_recorded_is_said_to_wait(self, memctl: Memctl, tmp_path: Path) -> None:
+    def test_unrecorded_decisions_of_the_session_are_counted(self, memctl: Memctl, tmp_path: Path) -> None:
         waits = "1 decision of this session: `memctl session summarize -t TRANSCRIPT --review`"
         assert waits in memctl("rehydrate").out
         file = tmp_path / "chat.txt"
@@ -280,11 +276,11 @@ class TestLastSession:
         assert "1 decision of this session" not in memctl("rehydrate").out
 
     @pytest.mark.usefixtures("summed_up")
-    def test_it_is_in_the_text_of_the_next_start(self, repo: Path, tmp_path: Path) -> None:
+    def test_session_page_is_in_the_next_session_start(self, repo: Path, tmp_path: Path) -> None:
         said = Session(repo, tmp_path / "s.jsonl").said("SessionStart", source="startup")
         assert "ring buffer" in said
 
-    def test_those_before_it_have_a_line_each(self, memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+    def test_earlier_sessions_have_one_line_each(self, memctl: Memctl, repo: Path, tmp_path: Path) -> None:
         for name, hour in (("lexer", 1), ("parser", 2), ("writer", 3)):
             file = tmp_path / "chat.txt"
             long = f"ASSISTANT: Next: {'look at the tables of all ' * 30}.\n" * 9 if name == "writer" else ""
@@ -307,7 +303,7 @@ class TestLastSession:
         assert f"decided: {decided}" not in again
 
     @pytest.mark.usefixtures("summed_up")
-    def test_search_and_a_task_find_it(self, memctl: Memctl) -> None:
+    def test_search_and_rehydrate_with_a_task_find_the_session(self, memctl: Memctl) -> None:
         results = memctl("search", "ring buffer", "--json").data["results"]
         assert [(one["type"], one["marker"]) for one in results] == [("session", "parser")]
         assert "session" in memctl("search", "ring buffer").out
@@ -319,7 +315,7 @@ class TestLastSession:
         assert memctl("rehydrate", "--since", "2020-01-01", "--json").data["parts"]["session"] == []
 
 
-def test_a_checkpoint_that_nobody_took_up_is_named(memctl: Memctl) -> None:
+def test_unresumed_checkpoint_is_in_the_pack(memctl: Memctl) -> None:
     memctl("checkpoint", "save", "--task", "Refunds by card", "--planned", "Endpoint", "--next", "Write the endpoint")
     data = memctl("rehydrate", "--json").data
     assert "### Checkpoint not resumed: Refunds by card" in data["text"]
@@ -347,7 +343,7 @@ class TestPages:
         assert "Nothing recorded matches: quagga" in memctl("rehydrate", "--task", "quagga").out
 
 
-def test_with_a_task_fit_stands_before_weight(memctl: Memctl) -> None:
+def test_record_that_fits_the_task_comes_before_a_weightier_one(memctl: Memctl) -> None:
     memctl(
         "issue", "Speed up the tests", "--severity", "critical", "--description", "Most of the time is the database."
     )

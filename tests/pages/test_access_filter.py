@@ -49,7 +49,7 @@ def test_another_agent_is_refused_with_the_owners_name(memctl: Memctl, closed: P
 
 @pytest.mark.parametrize("args", READING)
 @pytest.mark.parametrize("agent", ["bob", "elena", None])
-def test_the_owner_those_it_names_and_people_read(
+def test_closed_section_is_read_by_its_owner_named_readers_and_people(
     memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], agent: str | None
 ) -> None:
     if agent:
@@ -227,7 +227,7 @@ def test_a_checkpoint_leaves_out_files_and_records_that_are_closed(
 
 
 @pytest.mark.parametrize("text", [None, "broken", "---\nid: §2.1\ntitle: Payment\n---\n"])
-def test_a_page_that_is_deleted_broken_or_emptied_opens_nothing(memctl: Memctl, closed: Path, text: str | None) -> None:
+def test_deleted_or_broken_page_keeps_its_section_closed(memctl: Memctl, closed: Path, text: str | None) -> None:
     page = closed / ".memory/sections/2.1-payment.md"
     page.unlink() if text is None else page.write_text(text)
     assert "is read by bob" in memctl("show", "§4.src/pay/pay.py", code=1).err

@@ -57,7 +57,7 @@ func Map[T any](xs []T) []T { return nil }
 """
 
 
-def test_javascript_and_typescript_by_lines_are_as_parsed() -> None:
+def test_typescript_read_by_lines_equals_the_parsed_result() -> None:
     found = list(code_lines.definitions("ts", SCRIPT))
     assert [title for _, _, title in found] == [
         *("class Shop", "Shop.run()", "Shop.constructor()", "Shop.sell()", "interface Store", "enum Level"),
@@ -67,7 +67,7 @@ def test_javascript_and_typescript_by_lines_are_as_parsed() -> None:
     assert found == list(definitions.in_code("ts", SCRIPT))
 
 
-def test_go_by_lines_is_as_parsed() -> None:
+def test_go_read_by_lines_equals_the_parsed_result() -> None:
     found = list(code_lines.definitions("go", GO))
     assert found == [(line, level, " ".join(title.split())) for line, level, title in definitions.in_code("go", GO)]
     assert len(found) == 5

@@ -60,7 +60,7 @@ def test_a_long_text_is_parsed_in_pieces_and_loses_nothing(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", CODE)
-def test_lines_are_those_of_the_text(suffix: str) -> None:
+def test_definitions_have_the_lines_of_the_text(suffix: str) -> None:
     text = CODE[suffix][0] * 60
     lines = text.split("\n")
     for line, _, title in definitions.in_code(suffix, text):
@@ -75,7 +75,7 @@ def test_readable_definitions_of_broken_code_are_listed(suffix: str) -> None:
         titles(suffix, text[:end] + "}{<" + text[end:])
 
 
-def test_without_the_grammar_nothing_is_told_of_a_language(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_language_without_its_grammar_is_not_outlined(monkeypatch: pytest.MonkeyPatch) -> None:
     assert definitions.is_outlined("rs")
     monkeypatch.setattr(definitions, "find_spec", lambda name: None)
     definitions.has_parser.cache_clear()

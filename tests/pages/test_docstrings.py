@@ -41,12 +41,12 @@ function near() {}
     ("line", "expected"),
     [(1, "What a customer wants."), (4, "Put an item in, or one more of it."), (11, ""), (13, "Single."), (99, "")],
 )
-def test_docstrings_of_python(line: int, expected: str) -> None:
+def test_python_definition_has_its_docstring(line: int, expected: str) -> None:
     assert of_definition("py", PYTHON.split("\n"), line) == expected
 
 
 @pytest.mark.parametrize(
     ("line", "expected"), [(4, "Pays by card."), (9, "Counts items one by one."), (11, ""), (13, ""), (1, "")]
 )
-def test_comments_above_definitions(line: int, expected: str) -> None:
+def test_typescript_definition_has_the_comment_above_it(line: int, expected: str) -> None:
     assert of_definition("ts", SCRIPT.split("\n"), line) == expected

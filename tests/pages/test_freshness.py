@@ -119,7 +119,7 @@ def test_a_file_that_a_dotted_reference_follows_has_drifted_if_it_changed_on_the
     assert drifted(code) == []
 
 
-def test_what_takes_a_files_place_is_no_file_and_stops_nothing(code: Path, memctl: Memctl) -> None:
+def test_folder_or_link_in_place_of_a_file_counts_as_missing(code: Path, memctl: Memctl) -> None:
     paths = ("app.py", "src/db.py", "lib/db.py")
     memctl("section", "add", "Auth")
     memctl("detail", "add", "Tokens", "--section", "2.1", *(part for path in paths for part in ("--code", path)))

@@ -12,13 +12,13 @@ MADE_FROM = "0123456789abcdef"
 
 
 @given(st.text(), st.sampled_from(["", MADE_FROM]))
-def test_what_is_sealed_is_intact(text: str, made_from: str) -> None:
+def test_sealed_document_is_intact(text: str, made_from: str) -> None:
     document = generated_header.split(generated_header.seal(text, made_from))
     assert document == generated_header.Document(text, made_from, True)
 
 
 @given(st.text(), st.text(min_size=1), st.data())
-def test_any_edit_is_found(text: str, inserted: str, data: st.DataObject) -> None:
+def test_any_edit_of_a_sealed_document_is_detected(text: str, inserted: str, data: st.DataObject) -> None:
     whole = generated_header.seal(text)
     start = len(whole) - len(text)
     place = data.draw(st.integers(start, len(whole)))
@@ -37,7 +37,7 @@ def test_any_edit_is_found(text: str, inserted: str, data: st.DataObject) -> Non
         "<!-- Rendered by memctl text:xyz -->\n",
     ],
 )
-def test_a_file_without_the_head_is_none_of_ours(text: str) -> None:
+def test_file_without_the_header_is_not_a_generated_document(text: str) -> None:
     assert generated_header.split(text) is None
 
 

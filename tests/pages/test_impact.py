@@ -140,7 +140,7 @@ def test_a_changed_configuration_of_a_section_is_a_change_of_configuration(shop:
     assert levels(data, "config")[3] == ("If architecture", [L3])
 
 
-def test_the_subjects_of_a_range_give_the_rows_and_a_feature_outdoes_a_fix(shop: Path, memctl: Memctl) -> None:
+def test_commit_subjects_of_a_range_decide_the_rows(shop: Path, memctl: Memctl) -> None:
     start = git(shop, "rev-parse", "HEAD").strip()
     git(shop, "branch", "side")
     write(shop, "src/pay/rates.py", "RATE = 2\n")
@@ -168,7 +168,7 @@ def test_the_subjects_of_a_range_give_the_rows_and_a_feature_outdoes_a_fix(shop:
     assert data["source"] == f"{start}.."
 
 
-def test_a_range_with_three_dots_begins_where_the_two_went_apart(shop: Path, memctl: Memctl) -> None:
+def test_three_dot_range_begins_at_the_merge_base(shop: Path, memctl: Memctl) -> None:
     git(shop, "switch", "-qc", "side")
     write(shop, "src/pay/rates.py", "RATE = 2\n")
     committed(shop, "fix: rates")
@@ -394,7 +394,7 @@ def test_a_file_deleted_made_again_and_deleted_in_the_worktree_is_not_followed_t
     assert broken(memctl("impact", "--json").data, "src/pay/api.py") == []
 
 
-def test_an_empty_file_is_no_candidate_for_another(shop: Path, memctl: Memctl) -> None:
+def test_empty_file_is_not_suggested_for_a_missing_empty_file(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/empty.py", "")
     write(shop, "other.py", "")
     memctl("detail", "add", "Empty", "--section", "§2.1", "--code", "src/pay/empty.py")
@@ -427,7 +427,7 @@ def test_a_deleted_file_reaches_the_section_that_covered_it(shop: Path, memctl: 
     assert rows(memctl("impact", "src/pay/api.py", "--json").data) == {"code": ["src/pay/api.py"]}
 
 
-def test_paths_count_as_changed_though_they_are_not(shop: Path, memctl: Memctl) -> None:
+def test_given_paths_count_as_changed(shop: Path, memctl: Memctl) -> None:
     assert rows(memctl("impact", "src/pay/api.py", "--json").data) == {"code": ["src/pay/api.py"]}
     inner = shop / "src"
     for given in ("pay", "src/pay", "./pay/", "../src/pay"):
@@ -439,7 +439,7 @@ def test_paths_count_as_changed_though_they_are_not(shop: Path, memctl: Memctl) 
     assert "no revision 'nowhere'" in memctl("impact", "nowhere..HEAD", code=1).err
 
 
-def test_a_file_whose_name_looks_like_a_range_is_a_file(shop: Path, memctl: Memctl) -> None:
+def test_file_named_like_a_range_is_taken_for_a_file(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/v1..v2", "x\n")
     assert rows(memctl("impact", "src/v1..v2", "--json").data) == {"code": ["src/v1..v2"]}
     assert rows(memctl("impact", "v1..v2", "--json", where=shop / "src").data) == {"code": ["src/v1..v2"]}
@@ -459,7 +459,7 @@ def test_a_repository_without_commits_has_an_impact_too(memctl: Memctl, tmp_path
     assert rows(memctl("impact", "--staged", "--json", where=folder).data) == {"config": ["setup.cfg"]}
 
 
-def test_asking_changes_nothing(shop: Path, memctl: Memctl) -> None:
+def test_impact_changes_nothing(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/api.py", API + "# dirty\n")
     (shop / "src/pay/rates.py").rename(shop / "src/pay/rate.py")
 

@@ -9,6 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.pages import levels
+from memctl.pages.contents import FoldedHeadings
 from memctl.pages.links import Links
 from memctl.record import frontmatter
 from memctl.record.config import Config
@@ -241,7 +242,7 @@ def test_level_1_stays_short() -> None:
         (None, [], None),
     ],
 )
-def test_the_projects_percentage_is_declared_or_made_of_its_sections(
+def test_project_completion_is_declared_or_averaged_over_sections(
     declared: int | None, sections: list[tuple[int | None, float]], expected: int | None
 ) -> None:
     texts = [
@@ -263,14 +264,14 @@ def test_the_last_update_is_that_of_the_newest_page_or_record_shown() -> None:
     assert executive_of(memory()).updated == ""
 
 
-def test_without_a_project_page_the_settings_speak() -> None:
+def test_missing_project_page_is_replaced_by_the_settings() -> None:
     config = Config(format=1, project="my_shop*", description="Sells [things]")
     assert (executive_of(memory(config=config)).title, executive_of(memory(config=config)).goal) == (
         "my_shop\\*", "Sells \\[things\\]",
     )  # fmt: skip
 
 
-def test_the_index_says_what_is_open_and_where() -> None:
+def test_index_lists_open_work_by_place() -> None:
     snapshot = memory(
         section(1, "It sells. And more.\n", completion_percentage=20), section(2, "## Overview\n\nIt ships.\n"),
         detail(1, "## One\n\n## 3.1.4 Four\n"), detail(2, section="§2.9", title="Lost"),
@@ -291,6 +292,19 @@ def test_the_index_says_what_is_open_and_where() -> None:
     assert found.shortcuts == ()
 
 
+def test_the_index_folds_the_pages_with_the_most_headings_if_all_have_more_than_2000() -> None:
+    def headings(number: int) -> str:
+        return "".join(f"## Heading {n}\n\n" for n in range(number))
+
+    few = [detail(number, headings(400)) for number in range(1, 6)]
+    assert index_of(memory(section(1), *few)).folded is None
+    found = index_of(memory(section(1), *few[:4], detail(5, headings(401)), detail(6, headings(3))))
+    assert found.folded == FoldedHeadings(2_004, 400)
+    entries = found.sections[0].details
+    assert len(entries) == 6 + 4 * 400 + 3
+    assert [entry.note for entry in entries if entry.id in ("§3.4", "§3.5", "§3.6")] == ["", "401 headings", ""]
+
+
 def test_shortcuts_lead_to_records_and_repeat_nothing_of_the_index() -> None:
     decisions = [record(1, section="§2.1", importance=9), record(2)]
     index = index_of(memory(section(1), *decisions, record(3, "issue", severity="critical")))
@@ -302,7 +316,7 @@ def test_shortcuts_lead_to_records_and_repeat_nothing_of_the_index() -> None:
     }
 
 
-def test_a_decision_of_the_usual_importance_is_no_key_decision() -> None:
+def test_decision_of_default_importance_is_no_key_decision() -> None:
     usual = [record(1, importance=7), record(2, importance=5)]
     assert ids(executive_of(memory(record(3, importance=8), *usual)).decisions) == ["DEC-2025-11-04-003"]
     assert "no decision has an importance above the default" in renderer(memory(*usual)).page(

@@ -86,7 +86,7 @@ def test_a_line_that_is_only_indented_otherwise_is_the_same(shop: Path, memctl: 
     assert reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
 
 
-def test_of_several_lines_those_between_the_first_and_the_last_that_are_left_count(shop: Path, memctl: Memctl) -> None:
+def test_line_range_covers_lines_between_its_remaining_ends(shop: Path, memctl: Memctl) -> None:
     decided(memctl, "Refunds", "8-9")
     text = API.replace("def refund(amount):\n", "def refund(amount):\n    # a remark\n")
     write(shop, FILE, HEAD + text)
@@ -111,7 +111,7 @@ def test_a_merge_moves_a_referenced_line(shop: Path, memctl: Memctl) -> None:
     assert not reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
 
 
-def test_a_line_is_followed_under_the_name_that_its_file_has_now(shop: Path, memctl: Memctl) -> None:
+def test_line_reference_follows_a_renamed_file(shop: Path, memctl: Memctl) -> None:
     decided(memctl, "Refunds", "9")
     git(shop, "mv", FILE, "src/pay/money.py")
     assert memctl("why", "src/pay/money.py:9", "--json").data["commits"][0]["subject"] == "feat: pay"  # staged only
@@ -132,7 +132,7 @@ def test_a_record_that_was_edited_since_counts_from_when_it_had_the_line(shop: P
     assert (found["is_here"], found["lines"]["now"]) == (True, [10, 10])
 
 
-def test_who_records_before_the_commit_of_the_change_means_its_lines(
+def test_record_made_before_a_commit_refers_to_the_uncommitted_lines(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = HEAD + API + "\n\ndef cancel(payment):\n    return None\n"
@@ -160,7 +160,7 @@ def test_a_file_that_was_recorded_before_its_first_commit_is_followed(shop: Path
     assert reasons(memctl, "new.py:3")["Two"]["is_here"]
 
 
-def test_a_record_without_a_commit_is_about_the_lines_as_they_are(shop: Path, memctl: Memctl) -> None:
+def test_uncommitted_record_refers_to_the_current_lines(shop: Path, memctl: Memctl) -> None:
     memctl("decide", "Refunds", "--code", f"{FILE}:9", "--no-commit")
     assert reasons(memctl, f"{FILE}:9")["Refunds"] == {
         "by": "code_refs",
@@ -255,7 +255,7 @@ class TestAnswer:
         assert memctl("why", f"{FILE}:9", "--json").data["answer"] == f"Refunds is why. ({made} Refunds)"
         assert memctl("why", f"{FILE}:9", "--json").data["records"][0]["reason"] == "Refunds is why."
 
-    def test_without_records_the_message_of_the_lines_commit_is_shown(self, shop: Path, memctl: Memctl) -> None:
+    def test_line_without_records_shows_its_commit_message(self, shop: Path, memctl: Memctl) -> None:
         write(shop, FILE, HEAD + API)
         message = "docs: a head\n\nReaders asked for it. Often.\n\nRefs: #1\nSigned-off-by: Ada <ada@example.org>"
         commit = committed(shop, message, "src")
@@ -267,9 +267,7 @@ class TestAnswer:
             git(shop, "log", "-1", "--format=%H", "--grep=feat: pay").strip()[:10]
         ]
 
-    def test_of_a_file_the_best_record_its_section_or_its_first_commit_says_it(
-        self, shop: Path, memctl: Memctl
-    ) -> None:
+    def test_reason_for_a_file_is_its_best_record_section_or_first_commit(self, shop: Path, memctl: Memctl) -> None:
         assert "feat: pay" in memctl("why", FILE).out.split("\n")[0]
         memctl("section", "add", "Payment", "--path", "src/pay/**", "--overview", "Takes money. Gives it back.")
         assert memctl("why", FILE).out.split("\n")[0] == f"{FILE}: Takes money. (§2.1 Payment)"
@@ -308,7 +306,7 @@ class TestAnswer:
             memctl("decide", f"Number {number}", "--code", FILE)
         assert memctl("why", FILE, "--json").data["perhaps"] == []  # enough is known
 
-    def test_a_control_character_in_the_name_of_an_author_is_as_any_other(
+    def test_author_name_with_a_control_character_is_matched(
         self, shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MEMCTL_SESSION", "abc")
@@ -322,7 +320,7 @@ class TestAnswer:
         data = memctl("why", f"{FILE}:1", "--json").data
         assert (data["session"], [one["record"]["title"] for one in data["of_session"]]) == ("abc", ["Count from one"])
 
-    def test_what_was_decided_in_the_session_of_the_lines_commit_is_told(
+    def test_decisions_of_the_session_of_a_lines_commit_are_shown(
         self, shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MEMCTL_SESSION", "other")

@@ -73,7 +73,7 @@ def test_markers_are_distinguished_from_ids(text: str, is_one: bool) -> None:
         ("§4.src/*.py", 4, "src/*.py", "src/*.py", "§2.1", ("§4.src/db.py", "§4.src/latin.py")),
     ],
 )
-def test_a_place_knows_its_way_up_and_down(
+def test_place_has_its_parent_and_children(
     marker: str, level: int, title: str, path: str, parent: str | None, children: tuple[str, ...]
 ) -> None:
     place = go(marker)
@@ -89,7 +89,7 @@ def test_a_place_knows_its_way_up_and_down(
 @pytest.mark.parametrize(
     "marker", [*SNAPSHOT.outline.markers(), *(f"§4.{path}" for path in CONTENTS if path != "logo.png")]
 )
-def test_every_marker_leads_to_a_place_whose_children_lead_back(marker: str) -> None:
+def test_every_marker_has_a_place_whose_children_name_it_as_parent(marker: str) -> None:
     place = go(marker)
     assert place.marker == marker
     for child in place.children:
@@ -97,7 +97,7 @@ def test_every_marker_leads_to_a_place_whose_children_lead_back(marker: str) -> 
             assert go(child).parent == marker
 
 
-def test_what_is_shown_is_the_page_without_targets_and_the_part_without_its_neighbours() -> None:
+def test_shown_text_has_no_link_targets_or_neighbouring_parts() -> None:
     assert go("§1.0").text.startswith("# 1.0 Executive summary of Shop\n\n**Goal**: Sell.\n")
     assert "See [§3.1].\n" in go("§2.1").text
     assert go("§3.1.1").text == "## 3.1.1 Schema\n\nTables of [§2.1].\n\n### Deep\n\nx\n"
@@ -149,14 +149,14 @@ def test_an_unreadable_page_is_not_called_missing(marker: str, path: str) -> Non
     assert go("2.1", broken).marker == "§2.1"
 
 
-def test_a_number_that_two_pages_have_leads_to_neither() -> None:
+def test_number_of_two_pages_is_refused() -> None:
     doubled = memory(section(1), {"sections/2.1-b.md": "---\nid: §2.1\ntitle: B\n---\n"})
     with pytest.raises(MemctlError) as caught:
         go("2.1", doubled)
     assert caught.value.message == "§2.1 is the number of .memory/sections/2.1-b.md and .memory/sections/2.1-s.md"
 
 
-def test_level_4_alone_is_a_list_of_what_sections_cover() -> None:
+def test_level_4_lists_the_files_that_sections_cover() -> None:
     place = go("§4")
     assert (place.level, place.path) == (4, ".memory/docs/4-sources.md")
     assert place.text == "src/auth/jwt.py\nsrc/auth/keys.py\nsrc/db.py\nsrc/latin.py\n"

@@ -204,7 +204,7 @@ def test_texts_that_break_off_are_no_error(suffix: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["a.rs", "py", "a.json", "a.pyc", "py/a", "a.py.txt", "md"])
-def test_files_of_other_kinds_contain_nothing(path: str) -> None:
+def test_files_of_other_kinds_have_no_markers(path: str) -> None:
     assert outline.markers(path, "# Heading\nclass A: ...\n") == []
 
 
@@ -316,7 +316,7 @@ def test_long_files_show_the_same_as_short_ones(language: str) -> None:
     assert all(marker.title.rpartition(".")[2].strip("()").split()[-1] in lines[marker.line - 1] for marker in marked)
 
 
-def test_what_is_too_long_to_be_parsed_at_once_is_shown_by_its_head() -> None:
+def test_definition_too_long_to_parse_is_shown_by_its_head() -> None:
     table = "".join(f"    'key{n}': [{n}],\n" for n in range(3000))
     python = f"""\
 class A:
@@ -344,7 +344,7 @@ function d() {{}}
     assert titles("a.js", script) == ["class A", "A.b()", "A.c()", "d()"]
 
 
-def test_lines_that_nobody_wrote_are_passed_over() -> None:
+def test_generated_lines_are_skipped() -> None:
     text = f"function a() {{}}\nvar x = '{'y' * 9000}';\nfunction b() {{}}\n"
     assert found("a.js", text) == [(1, 1, "a()"), (3, 1, "b()")]
 
@@ -366,7 +366,7 @@ def test_endless_nesting_does_no_harm(suffix: str, unit: str) -> None:
     ("suffix", "unit"),
     [("py", "->await "), *slow(("py", "<await -"), ("js", "[&1"), ("ts", "a<b,"), ("go", ",a["), ("go", "*<{/"))],
 )
-def test_what_takes_a_parser_gigabytes_is_stopped(suffix: str, unit: str) -> None:
+def test_parser_stops_before_it_takes_gigabytes(suffix: str, unit: str) -> None:
     resource = pytest.importorskip("resource")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     outline.markers(f"a.{suffix}", "a=" + unit * 2000)

@@ -181,7 +181,7 @@ def test_a_line_that_is_not_committed_yet_says_so(shop: Path, memctl: Memctl) ->
     assert "not committed yet" in memctl("why", "src/pay/untracked.py:1").err
 
 
-def test_a_line_moved_from_another_file_is_followed_to_where_it_was_written(shop: Path, memctl: Memctl) -> None:
+def test_line_moved_from_another_file_is_traced_to_its_origin(shop: Path, memctl: Memctl) -> None:
     head, refund = API.split("\n\n\ndef refund")
     head += "".join(f"\n# line {n} of what stays" for n in range(40))  # else Git takes the new file for a copy
     long = "def refund" + refund + "# " + "a remark that is long enough for Git to take it for a move\n" * 3
@@ -238,7 +238,7 @@ def test_a_deleted_file_is_explained_from_history(shop: Path, memctl: Memctl) ->
     assert f"no longer exists: {gone[:10]} removed it" in memctl("why", "src/pay/api.py").err
 
 
-def test_a_file_deleted_from_the_worktree_only_is_gone_too(shop: Path, memctl: Memctl) -> None:
+def test_file_deleted_only_from_the_worktree_counts_as_gone(shop: Path, memctl: Memctl) -> None:
     (shop / "src/pay/api.py").unlink()
     found = memctl("why", "src/pay/api.py:4", "--json").data
     assert (found["exists"], found["removed_by"]) == (False, None)
@@ -286,7 +286,7 @@ def test_a_file_that_nothing_explains_says_so(shop: Path, memctl: Memctl) -> Non
     assert "neither the memory nor the history" in result.err
 
 
-def test_at_a_revision_the_memory_and_the_file_are_those_of_then(shop: Path, memctl: Memctl) -> None:
+def test_why_at_a_revision_uses_memory_and_file_of_that_revision(shop: Path, memctl: Memctl) -> None:
     before = git(shop, "rev-parse", "HEAD").strip()
     memctl("decide", "Later", "--code", "src/pay/api.py")
     committed_text(shop, API + "# later\n", "fix: later")
@@ -329,7 +329,7 @@ def test_a_sha256_repository_is_explained_too(memctl: Memctl, tmp_path: Path) ->
     assert found["commits"][0]["records"] == ["DEC-2024-01-01-001"]
 
 
-def test_asking_changes_nothing(shop: Path, memctl: Memctl) -> None:
+def test_why_changes_nothing(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/api.py", API + "# dirty\n")
     before = (
         git(shop, "status", "--porcelain", "--ignored"),

@@ -87,7 +87,7 @@ USUAL = [
 
 
 @pytest.mark.parametrize(("text", "expected"), USUAL)
-def test_what_is_small_is_made(text: str, expected: str) -> None:
+def test_small_template_is_rendered(text: str, expected: str) -> None:
     environment = Sandbox()
     environment.begin()
     assert environment.from_string(text).render() == expected
@@ -102,12 +102,12 @@ def test_a_document_may_be_as_large_as_a_file() -> None:
 
 
 @pytest.mark.parametrize("text", ["{{ x }}", "{{ ''.__class__ }}", "{{ [].append(1) }}", "{{ lipsum() }}"])
-def test_a_template_reaches_only_its_own_values(text: str) -> None:
+def test_template_cannot_reach_foreign_values(text: str) -> None:
     with pytest.raises(jinja2.TemplateError):
         Sandbox().from_string(text).render()
 
 
-def test_a_value_that_lists_share_is_weighed_as_often_as_it_stands_there() -> None:
+def test_value_shared_by_lists_is_weighed_at_each_occurrence() -> None:
     value: Any = ["aaaa"]
     for _ in range(60):
         value = [value, value]
@@ -146,7 +146,7 @@ def tried(texts: dict[str, str]) -> dict[str, tuple[str, float, int]]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say there what memory is used")
-def test_what_is_too_large_is_refused_before_it_is_made() -> None:
+def test_too_large_template_is_refused_before_it_is_rendered() -> None:
     found = tried(TOO_LARGE)
     assert {name: error for name, (error, _, _) in found.items() if error != "TooLarge"} == {}
     assert {name: seconds for name, (_, seconds, _) in found.items() if seconds > 2} == {}
@@ -154,7 +154,7 @@ def test_what_is_too_large_is_refused_before_it_is_made() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say there what memory is used")
-def test_what_never_ends_is_given_up() -> None:
+def test_endless_template_is_stopped() -> None:
     found = tried(NEVER_ENDS)
     assert {name: error for name, (error, _, _) in found.items()} == {
         "macros": "RecursionError",

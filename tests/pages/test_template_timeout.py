@@ -15,12 +15,12 @@ def work() -> None:
         sum(range(1_000))
 
 
-def test_what_never_ends_is_given_up() -> None:
+def test_endless_work_is_stopped() -> None:
     with pytest.raises(TimeoutError, match="longer than"), deadline(0.05):
         work()
 
 
-def test_afterwards_nothing_is_limited_any_more() -> None:
+def test_deadline_restores_the_timer_afterwards() -> None:
     before = signal.getsignal(signal.SIGVTALRM)
     with deadline(0.05):
         pass
@@ -28,7 +28,7 @@ def test_afterwards_nothing_is_limited_any_more() -> None:
     assert signal.getsignal(signal.SIGVTALRM) is before
 
 
-def test_in_another_thread_there_is_no_limit_and_no_fault() -> None:
+def test_deadline_in_another_thread_has_no_effect() -> None:
     done: list[bool] = []
 
     def calm() -> None:

@@ -59,14 +59,14 @@ def test_left_out_records_are_counted_by_kind() -> None:
     assert all(f"{prefix}-2025-11-04" in text for prefix in ("DEC", "ISS", "STA"))  # one of each before a second
 
 
-def test_the_room_is_used() -> None:
+def test_pages_use_most_of_their_limit() -> None:
     records = [record(n, body=SHORT, section="§2.1", title=f"Choice {n}") for n in range(1, 201)]
     snapshot = memory(*PAGES, *records)
     for name, limit in LIMITS.items():
         assert tokens_of(snapshot, name) > 0.7 * limit
 
 
-def test_the_most_important_stay() -> None:
+def test_most_important_records_stay_on_a_trimmed_page() -> None:
     records = [record(n, body=LONG, section="§2.1", importance=1 + n % 10) for n in range(1, 41)]
     text = renderer(memory(*PAGES, *records)).page("3.1-d.md")
     kept = [int(found) % 10 for found in re.findall(r"^\[DEC-2025-11-04-([0-9]{3})\]", text, re.MULTILINE)]
@@ -74,7 +74,7 @@ def test_the_most_important_stay() -> None:
     assert min(kept) == 9
 
 
-def test_even_one_record_that_is_too_long_is_shown() -> None:
+def test_single_overlong_record_is_shown() -> None:
     huge = record(1, body="## Rationale\n\n" + "word " * 20_000 + "\n", section="§2.1", title="Only one")
     making = renderer(memory(*PAGES, huge))
     for name in LIMITS:
@@ -89,7 +89,7 @@ def test_texts_that_fit_are_not_shortened() -> None:
     assert "A reason" not in text
 
 
-def test_what_people_write_is_never_cut() -> None:
+def test_text_written_by_people_is_never_cut() -> None:
     texts = [section(1, "## Overview\n\n" + "An overview of many words. " * 200), record(1, section="§2.1")]
     text = renderer(memory(*texts)).page("2.1-s.md")
     assert text.count("An overview of many words.") == 200

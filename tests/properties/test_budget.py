@@ -71,7 +71,7 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
 
 
 @given(memories, budgets, families, tasks)
-def test_every_record_of_a_pack_stands_in_it_whole(made: Memory, budget: int, family: str, task: str) -> None:
+def test_records_of_a_pack_are_whole(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task)
     assert all(f"\n{sanitize(whole(made, identifier))}\n" in pack.text for identifier in pack.included())
 
@@ -93,9 +93,7 @@ def test_the_same_memory_makes_the_same_pack(
 
 
 @given(memories, budgets, families, tasks, st.sampled_from(("xml", "event")))
-def test_an_xml_pack_parses_and_its_records_are_its_own(
-    made: Memory, budget: int, family: str, task: str, form: str
-) -> None:
+def test_xml_pack_parses_to_exactly_its_records(made: Memory, budget: int, family: str, task: str, form: str) -> None:
     pack = made.pack(budget, family, task, form)
     root = ElementTree.fromstring(pack.text)
     records = [element for element in root.iter() if element.get("importance")]
@@ -114,7 +112,7 @@ def as_xml(text: str) -> str:
 
 
 @given(memories, budgets, families, tasks)
-def test_a_yaml_pack_parses_and_its_records_are_its_own(made: Memory, budget: int, family: str, task: str) -> None:
+def test_yaml_pack_parses_to_exactly_its_records(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task, "yaml")
     top = yaml.safe_load(pack.text)
     entries = [entry for value in top.values() if isinstance(value, list) for entry in value]
@@ -162,7 +160,7 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
 @given(memories, st.integers(2000, 30_000), families, tasks)
 @example(memory(({}, "- ```\n# x"), ({}, "```\n# code")), 5000, "gpt", "")
 @example(memory(({}, "x\n===")), 5000, "gpt", "")
-def test_the_headings_of_a_pack_are_its_own(made: Memory, budget: int, family: str, task: str) -> None:
+def test_record_bodies_add_or_hide_no_headings_of_a_pack(made: Memory, budget: int, family: str, task: str) -> None:
     """Whatever the bodies hold: no heading is added, and none is swallowed."""
     pack = made.pack(budget, family, task)
     titles = [
@@ -221,7 +219,7 @@ def test_a_budget_too_small_for_anything_is_refused_with_the_least(form: str) ->
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_line_of_half_a_megabyte_comes_out_whole_or_not_at_all(form: str) -> None:
+def test_line_of_half_a_megabyte_is_included_whole_or_left_out(form: str) -> None:
     made = memory(({"title": "Long"}, "x y " * 150_000), ({"title": "Short"}, "fits"))
     pack = made.pack(1_000_000, "gpt", "", form)
     assert sorted(pack.included()) == ["DEC-2025-11-04-001", "DEC-2025-11-04-002"]
@@ -236,7 +234,7 @@ def test_budgets_up_to_the_largest_are_kept(form: str, budget: int) -> None:
     assert 0 < pack.tokens <= budget
 
 
-def test_records_of_one_id_are_both_told() -> None:
+def test_records_with_the_same_id_are_both_in_the_pack() -> None:
     """Two clones may have given the same id; neither record may vanish."""
     same = {"id": "DEC-2025-11-04-001"}
     made = memory(({**same, "title": "First"}, "body one"), ({**same, "title": "Second"}, "body two"))
@@ -246,7 +244,7 @@ def test_records_of_one_id_are_both_told() -> None:
 
 
 @pytest.mark.parametrize("task", ["", "login"])
-def test_of_two_states_of_one_title_both_are_shown_for_nothing_says_that_they_are_of_one_task(task: str) -> None:
+def test_two_states_with_one_title_are_both_in_the_pack(task: str) -> None:
     state = {"memory_type": "state", "title": "Login"}
     older, newer = {**state, "timestamp": "2025-11-01T00:00:00Z"}, {**state, "timestamp": "2025-11-03T00:00:00Z"}
     pack = memory((older, "login"), (newer, "login")).pack(5000, "gpt", task)
@@ -269,7 +267,7 @@ def test_a_record_too_large_for_the_budget_is_listed() -> None:
     assert [left.why for left in pack.left_out] == [TOO_LARGE]
 
 
-def test_the_title_of_what_weighs_most_stands_before_records_without_a_text() -> None:
+def test_title_of_the_weightiest_record_precedes_records_without_text() -> None:
     """Where there is hardly any room a record of a title alone fits, and took the place of one that counts."""
     light = [({"title": f"Light {number}"}, "") for number in range(12)]
     made = memory(({"importance": 10, "title": "Never store card numbers"}, "Whoever asks for it. " * 90), *light)
@@ -280,7 +278,7 @@ def test_the_title_of_what_weighs_most_stands_before_records_without_a_text() ->
 
 
 @given(memories, budgets, families, tasks, forms)
-def test_no_character_of_a_pack_steers(made: Memory, budget: int, family: str, task: str, form: str) -> None:
+def test_pack_contains_no_control_characters(made: Memory, budget: int, family: str, task: str, form: str) -> None:
     text = made.pack(budget, family, task, form).text
     assert text.splitlines() == text.split("\n")[:-1]
     assert sanitize(text) == text

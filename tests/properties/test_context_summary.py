@@ -104,7 +104,7 @@ def test_every_unit_is_kept_or_dropped_and_once_only(text: str, decision: str, b
 
 @QUICK
 @given(texts, decisions, budgets)
-def test_every_sentence_kept_is_the_texts_own(text: str, decision: str, budget: int) -> None:
+def test_kept_sentences_occur_in_the_text(text: str, decision: str, budget: int) -> None:
     summary = summarize(text, decision, budget, COUNTERS["gpt"])
     assert all(bare(one.text) in bare(close_fence(text)) for one in summary.kept)
     assert all(bare(one.text) in bare(summary.text) for one in summary.kept)
@@ -115,7 +115,7 @@ def test_every_sentence_kept_is_the_texts_own(text: str, decision: str, budget: 
 @example(BAD, "PROCEED", 500)
 @example("- STOP.\nx... Use JWT.", "STOP", 500)
 @example("- - x\n- \n- ", "PROCEED", 500)
-def test_a_summary_obeys_the_rules_and_is_its_own_summary(text: str, decision: str, budget: int) -> None:
+def test_summary_obeys_the_rules_and_summarizes_to_itself(text: str, decision: str, budget: int) -> None:
     count = COUNTERS["gpt"]
     summary = summarize(text, decision, budget, count)
     if summary.kept:

@@ -56,7 +56,9 @@ def test_a_package_never_exceeds_the_upper_bound_of_its_type(
 
 @QUICK
 @given(memories, kinds, forms, families)
-def test_what_must_stay_stands_in_every_package(memory: Memory, kind: str, form: str, family: str) -> None:
+def test_weighty_decisions_and_severe_issues_are_in_every_package(
+    memory: Memory, kind: str, form: str, family: str
+) -> None:
     package = made(memory, kind, form, family, TYPES[kind].budget, ())
     if package is None:
         return

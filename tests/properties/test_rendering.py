@@ -84,7 +84,7 @@ def plain(text: str) -> str:
 @example(title="# heading", tag=["# tag", "](x)"])
 @example(title="`code | x` and `", tag=["a|b"])
 @example(title="- - -", tag=[])
-def test_titles_and_tags_change_nothing_but_themselves(compiled: Path, title: str, tag: list[str]) -> None:
+def test_hostile_titles_and_tags_change_nothing_else_in_a_document(compiled: Path, title: str, tag: list[str]) -> None:
     """Block by block and link by link a document is what it would be with a plain title in the place of this one."""
     assume(title)
     common = {"section": "§2.1", "severity": "critical"}
@@ -110,7 +110,7 @@ def test_titles_and_tags_change_nothing_but_themselves(compiled: Path, title: st
 @example(body="[a]: https://evil.example\n[^1]: https://evil.example", kind="decision")
 @example(body="```\n## Known issues\n", kind="decision")
 @example(body="<!--\n", kind="issue")
-def test_a_body_stays_below_its_title_and_says_nothing_of_the_page(compiled: Path, body: str, kind: str) -> None:
+def test_hostile_body_does_not_affect_the_rest_of_a_page(compiled: Path, body: str, kind: str) -> None:
     first, last = (
         record(1, kind, title="First", section="§2.1", importance=9),
         record(2, kind, title="Last", section="§2.1"),
@@ -168,7 +168,7 @@ def test_the_same_memory_gives_the_same_bytes_and_is_found_intact(compiled: Path
 
 @QUICK
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=100))
-def test_a_title_of_any_characters_is_shown_as_it_is(title: str) -> None:
+def test_title_of_any_characters_is_shown_literally(title: str) -> None:
     text = markdown.one_line(title)
     assume(text and "`" not in text)
     for frame in ("- {} [id](to)", "### {}", "- [§2.1 {}](to)"):

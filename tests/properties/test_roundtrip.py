@@ -175,7 +175,7 @@ def test_both_readers_agree_on_every_canonical_head(values: dict[str, Any]) -> N
 
 @QUICK
 @given(st.dictionaries(keys, st.one_of(anything, st.integers(-(10**17), 10**17), st.booleans()), max_size=6))
-def test_the_fast_reader_reads_what_it_is_made_for(values: dict[str, Any]) -> None:
+def test_fast_reader_reads_canonical_front_matter(values: dict[str, Any]) -> None:
     """Only rare characters and escapes are left to YAML."""
     plain = {key: "" if isinstance(value, str) and not value.isascii() else value for key, value in values.items()}
     head = frontmatter.split(frontmatter.compose(plain, ""))[0]
@@ -266,7 +266,7 @@ def test_replacing_nothing_changes_no_byte(text: str) -> None:
 
 @QUICK
 @given(any_file, st.sampled_from(ORDER))
-def test_removing_what_is_not_there_changes_no_byte(text: str, key: str) -> None:
+def test_removing_a_missing_key_changes_no_byte(text: str, key: str) -> None:
     assume(key not in frontmatter.read(text)[0])
     assert frontmatter_edit.replace(text, {key: None}, ORDER) == text
 
@@ -364,7 +364,7 @@ def test_no_content_looks_like_a_conflict(given_content: tuple[Kind, dict[str, A
 
 @QUICK
 @given(texts)
-def test_the_parts_of_a_body_are_the_body(body: str) -> None:
+def test_sections_of_a_body_join_to_the_body(body: str) -> None:
     assert "".join(section.text for section in headings.split(body)) == body
 
 

@@ -36,7 +36,7 @@ def done(state: TaskState | None) -> set[str]:
 
 @given(_deeds)
 @examples(60)
-def test_of_writers_to_a_file_none_loses_a_done_step_or_is_accepted_without_knowing_all(
+def test_concurrent_file_writers_lose_no_done_step(
     deeds: list[tuple[int, bool, tuple[Step, ...], str]],
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -73,7 +73,7 @@ def test_of_writers_to_a_file_none_loses_a_done_step_or_is_accepted_without_know
 
 @given(st.lists(_steps, min_size=1, max_size=6))
 @examples(100)
-def test_whatever_is_merged_or_kept_no_step_goes_back(given_steps: list[tuple[Step, ...]]) -> None:
+def test_merging_states_never_moves_a_step_back(given_steps: list[tuple[Step, ...]]) -> None:
     state = TaskState(goal="x")
     for said in given_steps:
         before = {key(step.text): PROGRESS.index(step.status) for step in state.steps}
@@ -89,7 +89,7 @@ def test_whatever_is_merged_or_kept_no_step_goes_back(given_steps: list[tuple[St
         state = merged
 
 
-def test_of_three_kinds_of_writers_to_a_memory_none_loses_a_done_step(repo: Path) -> None:
+def test_three_kinds_of_memory_writers_lose_no_done_step(repo: Path) -> None:
     memory = open_memory(repo, os.environ)
     manager, stranger = CrossWindowStateManager(memory, "main"), CrossWindowStateManager(memory, "main")
     options = WriteOptions(reason="a test", no_commit=True)
@@ -137,7 +137,7 @@ for number in range(1000):
 
 
 @pytest.mark.parametrize("kills", [2, *slow(12)])
-def test_with_kills_at_any_moment_every_step_that_was_saved_is_there(tmp_path: Path, kills: int) -> None:
+def test_saved_steps_survive_kills_at_any_moment(tmp_path: Path, kills: int) -> None:
     saved: set[str] = set()
     for number in range(kills):
         running = [

@@ -10,12 +10,12 @@ from memctl.providers.settings import Settings
 from memctl.record import config
 
 
-def test_without_settings_there_is_none() -> None:
+def test_missing_settings_give_no_provider() -> None:
     assert settings.read({"HOME": "/x"}, {"user.name": "Ada"}) == Settings()
     assert choice.user_provider({}, {}) is None
 
 
-def test_git_and_the_environment_say_the_same_things_and_the_environment_is_first() -> None:
+def test_environment_overrides_git_settings_of_the_provider() -> None:
     git = {
         "memctl.llm.provider": "command",
         "memctl.llm.command": "ask 'two words' -p",
@@ -49,7 +49,7 @@ def test_settings_without_a_choice_are_not_passed_over() -> None:
         settings.read({"MEMCTL_LLM_MODEL": "m"}, {})
 
 
-def test_a_project_can_say_no_and_nothing_else() -> None:
+def test_project_can_only_forbid_a_provider() -> None:
     text = "format: 1\nproject: shop\nllm:\n  use: false\n"
     assert config.parse(text, "config.yaml").llm.use is False
     assert config.parse("format: 1\nproject: shop\n", "config.yaml").llm.use is True

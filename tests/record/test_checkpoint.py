@@ -17,7 +17,7 @@ from tests.checkpoints import made, saved
 PATH = "checkpoints/main/w1-v1-0a0a0a.json"
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_written_checkpoint_is_read_back() -> None:
     one = made(
         done=("GET",),
         files=(TouchedFile("a.py", "deleted"), TouchedFile("~/.claude/plans/p.md", "read")),
@@ -92,7 +92,7 @@ def test_fields_that_a_later_memctl_adds_are_passed_over() -> None:
     assert checkpoint.parse(spoilt(more=1), PATH) == made()
 
 
-def test_of_two_checkpoints_the_one_behind_in_either_number_is_stale() -> None:
+def test_checkpoint_behind_in_either_number_is_stale() -> None:
     one = Version(7, 3)
     assert one.is_behind(Version(8, 3))
     assert one.is_behind(Version(7, 4))
@@ -117,7 +117,7 @@ def test_a_file_with_another_name_is_not_a_checkpoint(path: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "…", "TBD", "n/a", "N/A.", "todo", "to be determined", "???"])
-def test_a_stand_in_says_nothing(text: str) -> None:
+def test_placeholder_text_is_not_meaningful(text: str) -> None:
     assert not is_meaningful(text)
 
 

@@ -121,7 +121,7 @@ def test_a_nul_is_a_fault_at_its_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no front matter", "---\ntitle: x\n", "---\ntitle: a\ntitle: b\n---\n"])
-def test_what_is_no_page_is_a_fault_and_no_crash(text: str) -> None:
+def test_invalid_page_raises_invalid_record(text: str) -> None:
     with pytest.raises(InvalidRecord):
         pages.parse(text, "project.md")
 

@@ -30,7 +30,7 @@ def test_a_record_has_no_numbers_for_keys() -> None:
 @pytest.mark.parametrize(
     ("text", "line"), [("a: 1\na: 2\n", 2), ("a:\n  1: x\n  1.0: y\n", 3), ("a: [\n", 1), ("a: 1\nb: no\n", 2)]
 )
-def test_what_is_wrong_is_told_with_its_line_and_hint(text: str, line: int) -> None:
+def test_invalid_yaml_is_reported_with_its_line_and_hint(text: str, line: int) -> None:
     with pytest.raises(MemctlError) as caught:
         frontmatter.read_yaml(text, "s.yaml", "look there")
     assert caught.value.message.startswith(f"s.yaml:{line}: ")

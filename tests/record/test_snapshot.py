@@ -96,7 +96,7 @@ def test_a_near_miss_is_suggested() -> None:
 
 
 @pytest.mark.parametrize("reference", ["", "  ", "nonsense"])
-def test_where_nothing_is_near_the_list_is_pointed_out(reference: str) -> None:
+def test_reference_without_a_near_match_hints_at_the_list(reference: str) -> None:
     assert "memctl list" in (complaint(VIEW, reference).hint or "")
 
 
@@ -121,7 +121,7 @@ def test_body_is_the_text_below_the_front_matter() -> None:
     assert VIEW.body(ONE) == "Body of DEC-2025-11-04-001\n"
 
 
-def test_an_id_means_the_record_that_has_it_and_not_one_that_once_had_it() -> None:
+def test_id_finds_its_record_before_a_record_with_that_alias() -> None:
     once = made(3, "019a4f3e-0000-7000-8000-000000000003", aliases=[TWO.id, "DEC-2025-11-04-008"])
     snapshot = snapshots.snapshot([once, TWO])
     assert snapshot.find(TWO.id) == snapshot.resolve(TWO.id) == TWO

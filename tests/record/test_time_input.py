@@ -12,7 +12,7 @@ NOW = "2025-11-04T14:32:00Z"
     ("text", "moment"),
     [("2h", "2025-11-04T12:32:00Z"), ("7d", "2025-10-28T14:32:00Z"), (" 2 w ", "2025-10-21T14:32:00Z"), ("0d", NOW)],
 )
-def test_a_span_lies_before_now(text: str, moment: str) -> None:
+def test_time_span_is_subtracted_from_now(text: str, moment: str) -> None:
     assert time_input.parse(text, NOW) == moment
 
 

@@ -54,7 +54,7 @@ def titles(repo: Path, query: str) -> list[str]:
     return [result.title for result in ranking.search(snapshot(repo), query, NOW, Filters())]
 
 
-def test_what_means_the_same_is_found(repo_with_model: Path) -> None:
+def test_records_of_the_same_meaning_are_found(repo_with_model: Path) -> None:
     assert titles(repo_with_model, "lamp") == ["Lantern"]
     assert titles(repo_with_model, "tea") == ["Kettle"]
 
@@ -164,7 +164,7 @@ def test_a_model_of_the_environment_comes_first(repo: Path, memctl: Memctl, mode
     assert "Lantern" in memctl("search", "lamp").out
 
 
-def test_a_model_whose_tokenizer_panics_is_named_and_words_are_searched(
+def test_model_with_a_panicking_tokenizer_is_replaced_by_word_search(
     repo_with_model: Path, memctl: Memctl, model: Path
 ) -> None:
     tokenizer = json.loads((model / "tokenizer.json").read_text())

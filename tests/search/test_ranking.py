@@ -66,7 +66,7 @@ def test_the_weights_are_those_of_the_rules() -> None:
     assert (shares.importance, shares.recency, shares.access) == pytest.approx((0.25, 0.20, 0.15))
 
 
-def test_what_stands_beside_the_text_counts_little_of_its_weight() -> None:
+def test_signals_other_than_text_count_little_of_their_weight() -> None:
     assert sum(SEED.values()) == pytest.approx(1)
     assert (SEED["importance"] + SEED["recency"] + SEED["access"]) / SEED["text"] == pytest.approx(0.04 * 60 / 40)
     only = ranking.limits(SearchWeights(title=0, content=0, importance=3, recency=1, access=0))
@@ -107,7 +107,7 @@ def test_weight_orders_what_matches_about_equally_well_and_lifts_no_worse_match(
     assert found([light, heavy], [hit(light, 1), hit(heavy, 0.9)]) == [light.id, heavy.id]
 
 
-def test_of_records_of_equal_weight_the_texts_alone_decide() -> None:
+def test_records_of_equal_weight_are_ranked_by_text() -> None:
     records = [made(number) for number in range(1, 30)]
     hits = [hit(record, 1 + number / 1000) for number, record in enumerate(records)]
     assert found(records, hits) == [record.id for record in reversed(records)]
@@ -154,7 +154,7 @@ def test_a_page_counts_as_a_record_of_middling_importance() -> None:
     assert (result.recency, result.access) == (0, 0)
 
 
-def test_of_a_session_the_section_that_matches_best_is_the_result() -> None:
+def test_best_matching_section_of_a_session_is_the_result() -> None:
     parts = [Hit("sessions/a.md", text, kind="session", key="a", number=text) for text in (1, 3, 2)]
     assert [result.number for result in search([], parts)] == [3]
 

@@ -56,19 +56,19 @@ def test_many_names_are_counted_and_several_edits_are_one() -> None:
     assert edits.of_call(many, "a.py") == "adds part_0(), part_1(); +4 lines"
 
 
-def test_of_a_patch_each_file_has_its_own_part() -> None:
+def test_each_file_of_a_patch_has_its_own_description() -> None:
     call = Event(CALL, tool="apply_patch", arguments={"input": PATCH})
     assert edits.of_call(call, "pay/bank.py") == "adds retry(), changes send(); +3 -1 lines"
     assert edits.of_call(call, "pay/NOTES.md") == "adds “Payments”; +2 lines"
 
 
-def test_what_a_call_says_of_itself_counts_and_a_read_says_nothing() -> None:
+def test_explanation_of_a_call_is_used_and_a_read_has_none() -> None:
     told = Event(CALL, tool="edit", arguments={"path": "a.py", "explanation": "Retries go out.", "new_str": "x"})
     assert edits.of_call(told, "a.py") == "Retries go out."
     assert edits.of_call(Event(CALL, tool="Read", arguments={"file_path": "a.py"}), "a.py") == ""
 
 
-def test_a_file_is_read_for_what_was_said_right_before() -> None:
+def test_reason_for_a_read_is_the_answer_right_before_it() -> None:
     def read(path: str) -> list[Event]:
         return [Event(CALL, tool="Read", arguments={"file_path": path}, call=path), Event(RESULT, "x", call=path)]
 

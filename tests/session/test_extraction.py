@@ -48,7 +48,7 @@ def test_a_label_with_nothing_behind_it_is_no_finding(text: str) -> None:
         ("Notes:\n- None\n- keep the pool at 25", ("learning", "keep the pool at 25")),
     ],
 )
-def test_what_only_begins_so_is_one(text: str, what: tuple[str, str]) -> None:
+def test_statement_that_begins_like_an_empty_one_is_found(text: str, what: tuple[str, str]) -> None:
     assert found(text) == [what]
 
 
@@ -77,7 +77,7 @@ def test_bugs_that_a_report_counts_are_open_unless_files_were_changed_for_them()
     ]
 
 
-def test_several_findings_of_a_long_report_are_one_that_is_not_sure() -> None:
+def test_findings_of_a_long_report_are_one_uncertain_finding() -> None:
     long = "It was read line by line, and compared with the bank's own rules. " * 16
     text = f"{long}\n\n## Known issues\n\n- Totals are in cents\n- Empty carts are sent\n"
     (one,) = extraction.of_events([Event(ANSWER, text)])
@@ -89,7 +89,7 @@ def test_an_answer_that_clarifies_a_prompt_is_not_a_decision() -> None:
     assert extraction.of_events([Event(RESULT, "x", call="q", details=asked)]) == []
 
 
-def test_what_stands_for_an_evicted_message_states_nothing() -> None:
+def test_placeholder_of_an_evicted_message_states_nothing() -> None:
     marker = (
         "[Evicted: assistant_response from turn 1.\nIt said: We chose SQLite because it needs no server.\nWhole: x]"
     )
@@ -106,7 +106,7 @@ def test_a_list_of_decisions_without_reasons_is_one_and_a_table_is_read_by_its_r
     assert text.startswith("Lock: one for each shop; Part till: stays in the till service; Part stock: ")
 
 
-def test_a_yes_to_several_questions_is_an_assent_to_none_of_them() -> None:
+def test_yes_to_several_questions_assents_to_none() -> None:
     def chosen(asked: str) -> list[str]:
         return [one.text for one in extraction.of_events([Event(ANSWER, asked), Event(PROMPT, "yes"), EDIT])]
 
@@ -115,7 +115,7 @@ def test_a_yes_to_several_questions_is_an_assent_to_none_of_them() -> None:
     assert chosen("Should I cache the prices of each shop? Should we drop the old table of prices?") == []
 
 
-def test_a_sentence_that_points_back_takes_the_one_before_it() -> None:
+def test_sentence_that_refers_back_includes_the_one_before_it() -> None:
     asked = Event(PROMPT, "go through the mailer")
     text = "The limit of `send_all` is not read anywhere. But that is a pre-existing issue and out of scope here."
     assert [one.text for one in extraction.of_events([asked, Event(ANSWER, text)])] == [text]

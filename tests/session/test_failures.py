@@ -61,7 +61,7 @@ def events_of(*pairs: tuple[str, str]) -> list[Event]:
         ("git push", "error: failed to push some refs to 'origin'", "error: failed to push some refs to 'origin'"),
     ],
 )  # fmt: skip
-def test_what_tools_say_of_their_own_run_is_an_error(command: str, output: str, said: str) -> None:
+def test_failure_summary_of_a_tool_is_an_error(command: str, output: str, said: str) -> None:
     assert [one.message for one in run((command, output))] == [said]
 
 
@@ -83,11 +83,11 @@ def test_what_tools_say_of_their_own_run_is_an_error(command: str, output: str, 
         ("cat trace.txt", "Traceback (most recent call last)\nValueError: x"),
     ],
 )
-def test_what_only_speaks_of_errors_is_none(command: str, output: str) -> None:
+def test_mention_of_errors_is_not_an_error(command: str, output: str) -> None:
     assert run((command, output)) == []
 
 
-def test_a_host_that_knows_how_a_command_ended_is_believed_unless_something_hides_it() -> None:
+def test_exit_reported_by_the_host_is_believed_unless_a_pipe_hides_it() -> None:
     def of(command: str) -> bool:
         call = Event(CALL, tool="Bash", arguments={"command": command}, call="1")
         return failures.is_failure(Event(RESULT, "2 failed", call="1", details={"stdout": "2 failed"}), call)
@@ -127,7 +127,7 @@ def test_a_count_of_failures_gives_way_to_the_next_message_of_its_step() -> None
         ("git push origin main", "git fetch", False),
     ],
 )
-def test_a_failure_is_made_good_by_the_same_step_or_a_wider_one(failed: str, then: str, is_resolved: bool) -> None:
+def test_failure_is_resolved_by_the_same_or_a_wider_step(failed: str, then: str, is_resolved: bool) -> None:
     found = run((failed, "error: it broke"), (then, "done"))
     assert [bool(one.resolved) for one in found] == [is_resolved]
     good = steps.keys(failures.succeeded(events_of((then, "done"))))
@@ -175,13 +175,11 @@ def test_a_long_output_is_read_in_no_time(unit: str) -> None:
         ("cargo test adds", "cargo test", True),
     ],
 )
-def test_a_run_of_all_makes_a_run_of_one_good_where_it_surely_has_it(
-    failed: str, succeeded: str, is_right: bool
-) -> None:
+def test_run_of_all_resolves_a_run_of_one_only_if_it_covers_it(failed: str, succeeded: str, is_right: bool) -> None:
     assert steps.is_covered(failed, {succeeded}) == is_right
 
 
-def test_of_several_commands_only_the_whole_name_of_a_check_counts() -> None:
+def test_check_is_found_by_its_whole_name_among_several_commands() -> None:
     call = Event(CALL, tool="Bash", arguments={"command": "rustup update && makepkg -s && pytest"}, call="1")
     assert steps.of_call(call) == "pytest"
 
@@ -206,9 +204,7 @@ def test_of_several_commands_only_the_whole_name_of_a_check_counts() -> None:
         ([("golangci-lint run --every", "Error: unknown flag: --every\nexit code 3")], False),
     ],
 )
-def test_only_what_a_check_says_of_the_work_is_open_until_its_program_succeeds(
-    runs: list[tuple[str, str]], is_open: bool
-) -> None:
+def test_only_errors_of_checks_stay_open(runs: list[tuple[str, str]], is_open: bool) -> None:
     assert any(one.is_open for one in run(*runs)) == is_open
 
 
@@ -220,6 +216,6 @@ def test_only_what_a_check_says_of_the_work_is_open_until_its_program_succeeds(
         "<tool_use_error>Sibling tool call errored</tool_use_error>",
     ],
 )
-def test_a_call_that_was_not_made_has_not_failed(result: str) -> None:
+def test_rejected_or_interrupted_call_is_no_failure(result: str) -> None:
     call = Event(CALL, tool="Bash", arguments={"command": "pytest"}, call="1")
     assert failures.of_events([call, Event(RESULT, result, call="1", is_error=True)]) == []

@@ -67,7 +67,7 @@ def test_the_files_of_a_command_are_found(text: str) -> None:
     assert found == CASES[text]
 
 
-def test_what_only_the_shell_knows_is_left_out_and_counted() -> None:
+def test_words_expanded_by_the_shell_are_left_out_and_counted() -> None:
     text = "rm $UNSET/x `ls`"
     assert list(file_actions.of_shell(text, "/r")) == []
     assert file_actions.unknown_words(text) == 2

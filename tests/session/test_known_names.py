@@ -22,7 +22,7 @@ KNOWN = KnownNames(RECORD, ["lib/other/part.js", "odd name/x"])
         "",
     ],
 )
-def test_what_stands_in_the_record_may_be_named(text: str) -> None:
+def test_names_from_the_record_are_known(text: str) -> None:
     assert KNOWN.has_all_of(text)
 
 
@@ -43,5 +43,5 @@ def test_what_stands_in_the_record_may_be_named(text: str) -> None:
         "in C:\\shop\\pool.py",
     ],
 )
-def test_what_stands_nowhere_is_seen(text: str) -> None:
+def test_names_missing_from_the_record_are_detected(text: str) -> None:
     assert not KNOWN.has_all_of(text)

@@ -94,7 +94,7 @@ def test_a_task_is_the_state_with_how_far_it_is_and_its_steps(form: str, tmp_pat
     assert "Answer DELETE with 405" in one.content["next_actions"]
 
 
-def test_what_is_critical_and_what_was_learned_are_learnings(tmp_path: Any) -> None:
+def test_critical_details_and_lessons_become_learnings(tmp_path: Any) -> None:
     critical, lesson = proposed(DETAIL, LESSON, tmp_path=tmp_path)
     assert critical.content["lesson"].splitlines()[1:] == [  # type: ignore[union-attr]
         "Storage: BIGINT, never NUMERIC",
@@ -105,14 +105,14 @@ def test_what_is_critical_and_what_was_learned_are_learnings(tmp_path: Any) -> N
     assert lesson.content["evidence"] == "30 % fewer errors after the pool grew"
 
 
-def test_what_a_text_says_was_changed_is_on_the_page(tmp_path: Any) -> None:
+def test_file_change_stated_in_a_text_is_on_the_page(tmp_path: Any) -> None:
     page = page_builder.compose(summed_up(CHANGE, tmp_path=tmp_path), "p", "2025-03-03T00:00:00Z")
     (row,) = page.files[session_page.CHANGED]
     assert (row.path, row.action) == ("src/till/lock.py", "modified")
     assert row.what.startswith("Releases the lock before it waits, and takes it again behind")
 
 
-def test_what_a_text_says_of_a_file_stands_with_what_the_calls_did(tmp_path: Any) -> None:
+def test_statements_about_a_file_join_the_row_of_its_calls(tmp_path: Any) -> None:
     calls = (
         Event(CALL, tool="Write", arguments={"file_path": "src/till/lock.py", "content": "x"}, call="1"),
         Event(RESULT, "ok", call="1"),
@@ -134,13 +134,13 @@ def test_a_bug_that_is_resolved_is_no_open_issue(tmp_path: Any) -> None:
     assert proposed("Problem: it hung\nSolution: a larger pool", tmp_path=tmp_path) == []
 
 
-def test_one_list_that_does_not_end_makes_no_decisions(tmp_path: Any) -> None:
+def test_list_after_key_decisions_adds_no_further_decisions(tmp_path: Any) -> None:
     text = "3. What was done:\n   - Key decisions:\n     - Keep one writer\n"
     text += "   - All tests passed\n   - **Commit and PR**:\n"
     assert [one.title for one in proposed(text, tmp_path=tmp_path)] == ["Keep one writer"]
 
 
-def test_what_is_proposed_has_no_credentials(tmp_path: Any) -> None:
+def test_proposals_have_no_credentials(tmp_path: Any) -> None:
     key = "AKIA" + "IOSFODNN7EXAMPL3"
     (one,) = proposed(f"BUG-2: it leaks\nRepro: log in\nwith {key} twice\nNext: hide {key}", tmp_path=tmp_path)
     assert key not in str(one)
@@ -159,7 +159,7 @@ def test_a_proposal_refers_to_the_files_of_the_session_that_it_names(tmp_path: A
     assert one.values["code_refs"] == ["src/orders.py"]  # two files are called api.py
 
 
-def test_importance_and_term_follow_from_who_said_it_and_how_surely(tmp_path: Any) -> None:
+def test_importance_and_expiry_follow_from_speaker_and_certainty(tmp_path: Any) -> None:
     def given(who: str, text: str) -> tuple[object, object]:
         events = (Event(PROMPT, "go on"), Event(who, text)) if who == ANSWER else (Event(who, text),)
         session = Session("x", events)

@@ -41,7 +41,7 @@ def merged(base: str, ours: str, theirs: str) -> MergeResult:
     return found
 
 
-def test_what_either_summary_has_is_there_and_the_later_says_where_it_stands() -> None:
+def test_merged_summaries_unite_their_lists_and_take_the_later_state() -> None:
     base = text(decisions=["Use SQL"], state=["Begun"], next=["Go on"])
     ours = text(11, decisions=["Use SQL", "Use WAL"], state=["Half"], next=["Rest"], changed=["a.py"], turns=5)
     theirs = text(12, decisions=["Use SQL", "No ORM"], state=["Done"], next=["Ship"], read=["a.py", "b.py"], turns=9)
@@ -84,7 +84,7 @@ def test_pages_of_two_sessions_are_merged_as_lines(broken: str) -> None:
     assert (found.text, found.lost[0].lost) == (broken, text())
 
 
-def test_lists_of_files_are_joined_and_the_page_keeps_naming_them() -> None:
+def test_merged_file_lists_are_joined_and_named_on_the_page() -> None:
     lists = [
         page.render_trail(
             SessionPage({"session_id": "abc"}, {page.CHANGED: tuple(TrailRow(p, "modified") for p in paths)})
@@ -117,7 +117,7 @@ PAGES = st.builds(
 
 @examples(60)
 @given(PAGES, PAGES, PAGES)
-def test_no_decision_file_or_error_of_either_side_is_lost(base: str, ours: str, theirs: str) -> None:
+def test_merge_loses_no_decision_file_or_error_of_either_side(base: str, ours: str, theirs: str) -> None:
     assert merge.merge_versions(base, ours, base, COUNTER).text == ours
     assert merge.merge_versions(base, base, ours, COUNTER).text == ours
     found = merge.merge_versions(base, ours, theirs, COUNTER, prefer="theirs")

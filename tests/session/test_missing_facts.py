@@ -24,7 +24,7 @@ WHOLE = SessionPage(
 )
 
 
-def test_what_is_missing_is_put_where_it_belongs_in_the_words_of_the_whole_page() -> None:
+def test_missing_facts_are_filled_in_from_the_whole_page() -> None:
     cut = SessionPage({"session_id": "s"}, {}, {})
     made = missing_facts.fill(FittedPage(cut), WHOLE, ASKED).page
     assert made.lines == {
@@ -46,7 +46,7 @@ def test_a_page_that_reaches_its_targets_stays_as_it_is() -> None:
     assert missing_facts.fill(page, WHOLE, ASKED) is page
 
 
-def test_what_a_file_was_said_to_have_become_keeps_its_words() -> None:
+def test_description_of_a_changed_file_is_kept() -> None:
     wrong = SessionPage(
         {"session_id": "s"}, {session_page.CHANGED: (TrailRow("pay.py", "created", "adds refund()"),)}, {}
     )

@@ -66,7 +66,7 @@ def test_merging_twice_is_merging_once_and_loses_no_path(old: SessionPage, new: 
     }
 
 
-def test_what_is_too_long_is_shortened_but_for_paths_and_decisions() -> None:
+def test_long_page_is_shortened_but_keeps_paths_and_decisions() -> None:
     rows = tuple(TrailRow(f"src/{n}.py", "modified", "something changed here " * 8) for n in range(100))
     errors = tuple(f"resolved: `step {n}`: {'failed badly ' * 30}" for n in range(60))
     made = SessionPage(

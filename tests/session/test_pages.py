@@ -55,7 +55,7 @@ def test_a_killed_end_is_finished_by_the_next_without_a_double(
     assert step > 30
 
 
-def test_the_only_session_under_way_need_not_be_named(started: Path, memctl: Memctl) -> None:
+def test_session_end_needs_a_name_only_among_several(started: Path, memctl: Memctl) -> None:
     memctl("session", "start", "other")
     err = memctl("session", "end", code=2).err
     assert "several sessions are under way: other, refunds" in err
@@ -64,7 +64,7 @@ def test_the_only_session_under_way_need_not_be_named(started: Path, memctl: Mem
     assert "session's name is missing" in memctl("session", "end", code=2).err
 
 
-def test_an_end_that_was_refused_has_not_begun(started: Path, memctl: Memctl) -> None:
+def test_refused_session_end_leaves_nothing_begun(started: Path, memctl: Memctl) -> None:
     page = started / ".memory/sessions/refunds.md"
     page.parent.mkdir(exist_ok=True)
     page.write_text("no page\n")
@@ -82,7 +82,7 @@ def test_a_dry_run_ends_nothing(started: Path, memctl: Memctl) -> None:
     assert [(one["id"]) for one in found] == ["refunds"]
 
 
-def test_an_end_that_was_interrupted_before_history_was_written_anew(started: Path, memctl: Memctl) -> None:
+def test_interrupted_session_end_is_finished_after_a_history_rewrite(started: Path, memctl: Memctl) -> None:
     """The commit that the session was marked with has gone meanwhile."""
     (noted,) = (started / ".git" / "memctl").rglob("refunds.json")
     marked = json.loads(noted.read_text()) | {"ending": "1234567890" * 4}

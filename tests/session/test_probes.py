@@ -57,7 +57,7 @@ def test_a_summary_without_a_limit_answers_every_probe(
     assert unanswered(found, summary) == []
 
 
-def test_paths_that_tools_were_given_are_asked_for_whatever_the_trail_says() -> None:
+def test_probes_ask_for_paths_of_tool_calls_missing_from_the_trail() -> None:
     made = Transcript(HOME)
     made.prompt("Build it.")
     made.call("Write", file_path=f"{HOME}/src/a.py", content="")
@@ -71,7 +71,7 @@ def test_paths_that_tools_were_given_are_asked_for_whatever_the_trail_says() -> 
     assert unanswered(found, summary) == found
 
 
-def test_labelled_decisions_are_asked_for_whatever_the_extraction_says() -> None:
+def test_probes_ask_for_labelled_decisions_missing_from_the_summary() -> None:
     made = Transcript(HOME)
     made.says("**DECISION:** Use Redis because it is fast\n\n```\nDECISION: none\n```\n\nI say DECISION: not here")
     session = reader.read(made.text.encode())
@@ -88,7 +88,7 @@ def test_a_statement_without_a_label_is_not_a_fact() -> None:
     assert [(one.kind, one.question) for one in found] == [(RECALL, GOAL)]
 
 
-def test_of_a_later_part_files_are_merged_and_the_next_steps_replaced() -> None:
+def test_later_part_merges_files_and_replaces_next_steps() -> None:
     def file(path: str, action: str) -> Probe:
         return Probe(ARTIFACT, FILES, path, action)
 

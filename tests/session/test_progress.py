@@ -42,7 +42,7 @@ def run(command: str, output: str = "ok", *, error: bool = False, call: str = "c
 TASK = Event(PROMPT, "Migrate the services from axios to fetch")
 
 
-def test_the_newest_next_takes_the_place_of_the_one_before() -> None:
+def test_newest_next_step_replaces_the_one_before() -> None:
     found = state(
         TASK,
         Event(ANSWER, "a.ts is migrated. Next: b.ts."),
@@ -54,7 +54,7 @@ def test_the_newest_next_takes_the_place_of_the_one_before() -> None:
     assert (found.done, found.completion) == ((), 0)
 
 
-def test_a_sentence_claims_and_does_no_more() -> None:
+def test_sentence_marks_a_step_as_claimed_only() -> None:
     before = after(Progress(), TASK, todo(**{"Port src/api.ts": "doing", "Write the tests": "open"}))
     found = after(before, Event(ANSWER, "`src/api.ts` is ported now.")).state
     assert (found.claimed, found.planned) == (("Port src/api.ts",), ("Write the tests",))
@@ -71,7 +71,7 @@ def test_a_sentence_claims_and_does_no_more() -> None:
         "The bug in the pool of src/api.ts is caused by retries.",
     ],
 )
-def test_what_is_not_said_to_be_done_is_not_claimed(sentence: str) -> None:
+def test_sentence_without_completion_claims_no_step(sentence: str) -> None:
     before = after(Progress(), TASK, todo(**{"Port src/api.ts": "open"}))
     assert after(before, Event(ANSWER, sentence)).state.claimed == ()
 
@@ -108,7 +108,7 @@ def test_a_done_step_stays_done() -> None:
     assert after(before, todo(Mails="open")).state.done == ("Route",)
 
 
-def test_a_new_list_takes_the_place_of_the_one_before() -> None:
+def test_new_task_list_replaces_the_one_before() -> None:
     found = state(TASK, todo(Route="doing", Rounding="open"), todo(Queue="open"))
     assert found.steps[0].text == "Queue"
     assert len(found.steps) == 1
@@ -135,12 +135,12 @@ def test_the_task_is_the_first_prompt_since_the_last_finished_list() -> None:
     assert found.said == (TASK.text, "commit this", "Now add vouchers to the checkout page")
 
 
-def test_what_the_user_insists_on_binds() -> None:
+def test_important_prompt_is_a_constraint() -> None:
     found = state(TASK, Event(PROMPT, "IMPORTANT: never touch src/legacy.ts"), Event(PROMPT, "Go on with refunds."))
     assert found.constraints == ("IMPORTANT: never touch src/legacy.ts",)
 
 
-def test_an_error_is_open_until_its_step_comes_right() -> None:
+def test_error_is_open_until_its_step_succeeds() -> None:
     before = after(Progress(), TASK, *run("make test", "FAIL: test_pay", error=True))
     assert before.state.errors == ("make test: FAIL: test_pay",)
     assert after(before, *run("make test")).state.errors == ()

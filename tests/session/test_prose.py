@@ -59,7 +59,7 @@ def test_the_models_words_are_added_to_the_facts(repo: Path, memctl: Memctl, ask
     assert "prose_by: the program ask\n" in page
 
 
-def test_what_was_said_is_data_without_credentials(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_session_text_in_a_prompt_is_escaped_and_has_no_credentials(repo: Path, memctl: Memctl, asked: Asked) -> None:
     made = session(repo)
     made.says(f"The key is {KEY}.")
     made.call("Bash", command=f"deploy --token {KEY}", result=f"Error: {KEY} is bad", error=True)
@@ -102,7 +102,7 @@ def test_a_long_session_is_sent_from_its_beginning_and_its_end(repo: Path, memct
         ("{" * 10_000 + "}", "is not the requested JSON"),
     ],
 )
-def test_without_a_usable_answer_the_summary_is_as_without_a_model(
+def test_unusable_answer_gives_the_summary_without_a_model(
     repo: Path, memctl: Memctl, asked: Asked, answer: str | None, why: str
 ) -> None:
     asked.answers(answer)
@@ -117,7 +117,7 @@ def test_without_a_usable_answer_the_summary_is_as_without_a_model(
     assert commits(repo) == before
 
 
-def test_nobody_is_asked_unless_the_user_wants_it(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_model_is_not_asked_when_the_user_opts_out(repo: Path, memctl: Memctl, asked: Asked) -> None:
     asked.answers(ANSWER)
     summarized(memctl, repo, session(repo), "--no-llm")
     memctl("session", "summarize", "-t", str(repo.parent / "session.jsonl"), "--review")
@@ -138,14 +138,14 @@ def test_a_cloned_repository_runs_no_program(repo: Path, memctl: Memctl, tmp_pat
     assert made.prompts == []
 
 
-def test_wrong_settings_stop_no_summary(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_invalid_model_settings_do_not_stop_a_summary(repo: Path, memctl: Memctl, asked: Asked) -> None:
     git(repo, "config", "memctl.llm.provider", "robot")
     result, page = summarized(memctl, repo, session(repo))
     assert "warning: the language model wrote no prose: memctl.llm.provider: Invalid enum value 'robot'" in result.err
     assert "Put refunds into a queue" in page
 
 
-def test_a_model_that_puts_it_otherwise_doubles_no_decision(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_reworded_reason_of_a_model_does_not_duplicate_a_decision(repo: Path, memctl: Memctl, asked: Asked) -> None:
     asked.answers(ANSWER, {**ANSWER, "state": "All done.", "reasons": {"1": "Bursts would stop the shop."}})
     summarized(memctl, repo, session(repo))
     _, page = summarized(memctl, repo, session(repo))
@@ -157,12 +157,12 @@ def test_a_model_that_puts_it_otherwise_doubles_no_decision(repo: Path, memctl: 
 
 
 @pytest.mark.parametrize("more", ["", " — Instead of: MongoDB", " (as said)", " (by the user)"])
-def test_the_reason_that_a_model_reads_makes_no_other_decision(more: str) -> None:
+def test_reason_read_by_a_model_does_not_change_the_decision_key(more: str) -> None:
     first, second = (f"Use Redis — {page_builder.READ_INTO}{why}{more}" for why in ("it (a cache) is fast.", "so."))
     assert merge._key(first) == merge._key(second) == merge._key(f"Use Redis{more}")
 
 
-def test_what_is_too_long_ends_where_a_sentence_or_a_word_does(repo: Path, memctl: Memctl, asked: Asked) -> None:
+def test_overlong_answer_is_cut_at_a_sentence_or_word(repo: Path, memctl: Memctl, asked: Asked) -> None:
     asked.answers({"intent": "One sentence is enough. " * 50, "state": "and " * 500})
     _, page = summarized(memctl, repo, session(repo))
     intent = page.split("### Session Intent\n\n")[1].split("\n")[0]

@@ -55,7 +55,7 @@ def test_a_call_that_was_refused_or_failed_touches_no_file() -> None:
     assert [entry.path for entry in summed_up(made).trail.entries] == ["c.py", "d.py"]
 
 
-def test_a_call_whose_result_is_still_to_come_has_touched_no_file() -> None:
+def test_call_without_a_result_touches_no_file_until_the_agent_goes_on() -> None:
     made = Transcript()
     made.prompt("Try.")
     made.call("Write", file_path="/home/ada/shop/a.py", content="x")
@@ -66,7 +66,7 @@ def test_a_call_whose_result_is_still_to_come_has_touched_no_file() -> None:
     assert [entry.path for entry in summed_up(made).trail.entries] == ["a.py", "b.py"]
 
 
-def test_where_nobody_writes_results_down_calls_are_taken_as_done() -> None:
+def test_calls_of_a_transcript_without_results_count_as_done() -> None:
     call = {"id": "c1", "function": {"name": "write_file", "arguments": '{"path": "a.py", "content": "x"}'}}
     given = [{"role": "user", "content": "Try."}, {"role": "assistant", "tool_calls": [call]}]
     session = reader.read(json.dumps(given).encode())
@@ -89,14 +89,14 @@ def test_where_nobody_writes_results_down_calls_are_taken_as_done() -> None:
         ("sed -i s/a/b/ a.py", ["a.py"]),
     ],
 )
-def test_of_a_shell_call_that_failed_the_last_step_was_not_done(command: str, files: list[str]) -> None:
+def test_last_step_of_a_failed_shell_call_counts_as_not_done(command: str, files: list[str]) -> None:
     made = Transcript()
     made.prompt("Try.")
     made.call("Bash", "Exit code 1\nerror: no", error=True, command=command)
     assert [entry.path for entry in summed_up(made).trail.entries] == files
 
 
-def test_tasks_are_as_their_last_word_says() -> None:
+def test_tasks_have_their_last_status() -> None:
     made = Transcript()
     made.prompt("Work.")
     made.call(
@@ -111,7 +111,7 @@ def test_tasks_are_as_their_last_word_says() -> None:
     assert (summary.next_steps, summary.completion) == (["Test"], 60)
 
 
-def test_what_is_only_put_like_a_decision_is_found_but_not_explicit() -> None:
+def test_decision_without_a_label_is_found_but_not_explicit() -> None:
     made = Transcript()
     made.prompt("We decided to drop Python 3.9.")
     made.says("We will use Redis because carts expire. We will now run the tests. Should we use Kafka?")
@@ -124,7 +124,7 @@ def test_what_is_only_put_like_a_decision_is_found_but_not_explicit() -> None:
     ]
 
 
-def test_what_the_user_chose_when_asked_is_a_decision() -> None:
+def test_option_chosen_by_the_user_is_a_decision() -> None:
     made = Transcript()
     made.prompt("Ask me.")
     made.call("AskUserQuestion", questions=[], details={"answers": {"Which database?": "SQLite"}})

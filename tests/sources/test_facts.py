@@ -66,7 +66,7 @@ def test_new_and_changed_files_have_the_blob_that_git_would_give_them(repo: Path
         assert found[name].blob == git(repo, "hash-object", name).strip()
 
 
-def test_what_is_written_while_git_looks_is_not_taken_for_what_git_saw(repo: Path) -> None:
+def test_file_written_during_a_scan_is_read_anew(repo: Path) -> None:
     memory = opened(repo)
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     before = files.unchanged()["app.py"]

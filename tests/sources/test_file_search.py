@@ -48,7 +48,7 @@ def test_a_fixture_with_a_key_may_be_named_but_not_found_by_it(memory: Memory) -
     assert found(memory, load.disk(memory), KEY) == []
 
 
-def test_what_is_kept_from_a_reader_never_comes_back(memory: Memory) -> None:
+def test_withheld_file_is_not_found(memory: Memory) -> None:
     snapshot = load.disk(memory)
     snapshot.withheld = Withheld(files={"src/pager.py": "§3 is closed"})
     assert found(memory, snapshot, "the pager on windows") == ["tests/keys.py"]

@@ -35,7 +35,7 @@ def test_a_generated_text_says_so_or_is_minified(text: str) -> None:
         "x = 1\n" * 300 + "# @generated\n",
     ],
 )
-def test_what_only_speaks_of_it_is_not(text: str) -> None:
+def test_text_that_only_mentions_generation_is_not_generated(text: str) -> None:
     assert not in_text(text)
 
 

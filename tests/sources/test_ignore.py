@@ -40,7 +40,7 @@ def test_without_patterns_nothing_is_ignored() -> None:
     assert ignored_files(NAMES, {}) == ignored_files(NAMES, {".memctlignore": "# nothing\n\n"}) == {}
 
 
-def test_what_is_no_pattern_is_skipped_as_git_skips_it() -> None:
+def test_invalid_patterns_are_skipped() -> None:
     assert set(ignored_files(NAMES, {".memctlignore": "!\n\\\n[z-a]\na.py\n"})) == {"a.py"}
 
 
@@ -49,5 +49,5 @@ def test_a_pattern_of_many_stars_ends_at_once() -> None:
 
 
 @given(st.text(max_size=60), st.sampled_from(["", "lib/", "lib/[x]/"]))
-def test_whatever_stands_in_it_only_files_below_it_are_left_out(text: str, folder: str) -> None:
+def test_ignore_file_leaves_out_only_files_below_its_folder(text: str, folder: str) -> None:
     assert all(name.startswith(folder) for name in ignored_files(NAMES, {f"{folder}.memctlignore": text}))

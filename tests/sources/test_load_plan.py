@@ -60,7 +60,7 @@ def test_a_file_too_large_for_what_is_left_does_not_keep_out_smaller_ones() -> N
     assert found[1].left_out == NO_ROOM
 
 
-def test_what_is_left_out_says_why() -> None:
+def test_left_out_file_has_a_reason() -> None:
     assert choices([(39, 1)])[0].left_out == "its score is below 40"
     assert choices([(39, 1)], LoadBudget(200_000, 0, 100, 0))[0].is_loaded
     assert "in use" in choices([(90, 1)], LoadBudget(100, 81, 100, 40))[0].left_out

@@ -42,7 +42,7 @@ def test_commits_of_the_last_week_give_moments_and_the_last_five_are_operations(
     }
 
 
-def test_what_the_memory_recorded_is_no_operation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_commits_do_not_count_as_operations(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         commit(folder, f"old{number}", "2024-01-01T00:00:00Z", monkeypatch)
     for number in range(12):
@@ -52,7 +52,7 @@ def test_what_the_memory_recorded_is_no_operation(folder: Path, monkeypatch: pyt
     assert found.moments == {}
 
 
-def test_what_is_not_committed_is_as_young_as_its_file_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uncommitted_file_has_the_time_of_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(folder, "a", "2025-11-04T10:00:00Z", monkeypatch)
     os.utime(folder / "a", (1762260000, 1762260000))
     found = recent(open_repository(folder), ("a", "gone"), NOW)
@@ -86,12 +86,3 @@ def test_the_last_files_are_in_the_order_in_which_they_were_written_and_of_globs
         ("src/new.py", "in no commit yet"),
         ("src/b.py", "2025-11-04T00:00:00Z, start"),
     ]
-
-
-def test_a_commit_of_very_many_files_says_nothing_of_any(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(1_000):
-        (folder / f"file{number}").write_text("")
-    commit(folder, "file1000", NOW, monkeypatch)
-    commit(folder, "file7", NOW, monkeypatch)
-    found = recent(open_repository(folder), (), NOW)
-    assert (found.ago, found.operations, set(found.moments)) == ({"file7": 1}, {"file7"}, {"file7"})

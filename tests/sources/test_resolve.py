@@ -55,11 +55,11 @@ def test_python_modules_are_found(path: str, imported: str, target: str) -> None
         ("app.py", ""),
     ],
 )
-def test_what_is_no_module_of_the_repository_means_nothing(path: str, imported: str) -> None:
+def test_import_from_outside_the_repository_has_no_target(path: str, imported: str) -> None:
     assert PYTHON.targets(path, [imported]) == set()
 
 
-def test_of_two_modules_with_one_name_the_nearer_is_meant() -> None:
+def test_import_of_an_ambiguous_name_means_the_nearer_module() -> None:
     two = resolver("a/pkg/__init__.py", "a/pkg/x.py", "b/pkg/__init__.py", "b/pkg/x.py", "b/main.py", "a/main.py")
     assert two.targets("b/main.py", ["pkg.x"]) == {"b/pkg/x.py"}
     assert two.targets("a/main.py", ["pkg.x"]) == {"a/pkg/x.py"}

@@ -24,7 +24,7 @@ def test_a_file_that_has_everything_scores_a_hundred_for_a_task() -> None:
     assert found.reasons[:2] == ((30, "it says cart"), (20, "named"))
 
 
-def test_for_a_task_only_its_words_make_configuration_and_todos_count() -> None:
+def test_configuration_and_todos_count_for_a_task_only_if_its_words_match() -> None:
     known = FileKnowledge(todos=1)
     assert score("src/config.py", known, NOW).relevance == 30
     assert score("src/config.py", known, NOW, for_task=True).relevance == 0
@@ -32,13 +32,13 @@ def test_for_a_task_only_its_words_make_configuration_and_todos_count() -> None:
     assert score("src/config.py", matching, NOW, for_task=True).relevance == 15 + 5, "a sixth of 20 and of 10"
 
 
-def test_what_is_in_no_commit_yet_is_loaded_for_any_task() -> None:
+def test_uncommitted_file_is_loaded_for_any_task() -> None:
     known = FileKnowledge(changed=NOW, is_modified=True, ago=0, near=Near(20, ("it is active",)))
     assert score("src/cart.py", known, NOW, for_task=True).score == 40, "without that 37"
     assert score("src/cart.py", known, NOW).score == 65
 
 
-def test_a_file_of_which_nothing_is_known_scores_nothing() -> None:
+def test_file_without_known_facts_scores_0() -> None:
     assert score("src/cart.py", FileKnowledge(), NOW).score == 0
 
 
@@ -57,7 +57,7 @@ def test_a_file_of_which_nothing_is_known_scores_nothing() -> None:
         ("", 0),
     ],
 )
-def test_recency_goes_by_age(changed: str, points: int) -> None:
+def test_recency_points_follow_from_the_age(changed: str, points: int) -> None:
     assert score("a.py", FileKnowledge(changed=changed), NOW).recency == points
 
 
@@ -86,5 +86,5 @@ def test_relevance_is_capped_and_all_its_reasons_are_shown() -> None:
 
 
 @pytest.mark.parametrize(("ago", "points"), [(0, 30), (1, 29), (30, 15), (90, 7.5), (None, 0)])
-def test_for_a_task_recency_goes_by_commits(ago: int | None, points: float) -> None:
+def test_recency_points_for_a_task_follow_from_the_commits_since(ago: int | None, points: float) -> None:
     assert score("a.py", FileKnowledge(changed=NOW, ago=ago), NOW, for_task=True).recency == points

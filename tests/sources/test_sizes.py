@@ -32,7 +32,7 @@ def test_a_figure_says_whether_it_was_counted(repo: Path) -> None:
     assert other.count("app.py", content).source.startswith("size x"), "another family, and the file is gone"
 
 
-def test_what_is_learnt_of_a_model_makes_what_was_counted_before_out_of_date(repo: Path) -> None:
+def test_new_calibration_invalidates_earlier_token_counts(repo: Path) -> None:
     memory = open_memory(repo, {})
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     content = facts.gather(repo, files, cache, {}, None)["app.py"]

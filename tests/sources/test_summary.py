@@ -72,7 +72,7 @@ def test_a_larger_budget_shows_no_less(repo: Path) -> None:
         ("keys.txt", b"AK" + b"IA" + b"QWERTYUIOPASDFGH", "credential"),
     ],
 )
-def test_what_never_enters_is_not_told_of(repo: Path, name: str, content: bytes, reason: str) -> None:
+def test_secret_or_binary_file_is_refused(repo: Path, name: str, content: bytes, reason: str) -> None:
     (repo / name).write_bytes(content)
     snapshot = load.disk(open_memory(repo, {}))
     with pytest.raises(MemctlError, match=reason):

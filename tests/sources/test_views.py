@@ -33,7 +33,7 @@ def test_code_is_summarized_by_imports_and_definitions() -> None:
     ]
 
 
-def test_of_definitions_the_outer_public_and_long_ones_matter_most() -> None:
+def test_outer_public_and_long_definitions_rank_first() -> None:
     text = (
         "def short(): ...\n\n\nclass Big:\n    def inner(self):\n        return 1\n\n\ndef _private():\n    return 2\n"
     )
@@ -76,7 +76,7 @@ def test_json_is_summarized_by_its_keys() -> None:
     assert lines(rows("a.json", '[{"id": 1}, 2]')) == ["[2 items, the first {1 key}]", "id: 1"]
 
 
-def test_yaml_is_told_by_its_keys_and_no_text_in_a_block_passes_for_one() -> None:
+def test_yaml_is_outlined_by_its_keys_and_not_by_block_text() -> None:
     text = "# c\nname: shop\non:\n  push:\n    branches: [main]\nrun: |\n  fake: 1\n  other: 2\nlast:\n- a: 1\n"
     assert lines(rows("ci.yml", text)) == [
         *("    2  name: shop", "    3  on:", "    4    push:", "    6  run: |", "    9  last:", "   10  a: 1")

@@ -55,7 +55,7 @@ def test_an_assent_to_a_mere_step_or_to_nothing_decides_nothing(message: str, pr
     assert said((AGENT, message), (USER, prompt), (ACTION, "")) == []
 
 
-def test_an_assent_that_is_taken_back_before_anything_is_done_is_none() -> None:
+def test_assent_withdrawn_before_any_change_states_nothing() -> None:
     assert said((AGENT, OFFER), (USER, "yes"), (USER, "stop, explain the difference first")) == []
 
 
@@ -97,7 +97,7 @@ def test_a_step_a_question_or_a_doubt_states_nothing(prompt: str) -> None:
     assert said((USER, prompt)) == []
 
 
-def test_a_list_behind_a_colon_belongs_to_the_wish() -> None:
+def test_list_after_a_colon_belongs_to_the_wish() -> None:
     (found,) = said((USER, "okay, let's do this:\n1. one lock for each shop\n2. keep the old names of the locks"))
     assert found == (DECISION, "okay, let's do this: one lock for each shop; keep the old names of the locks", USER)
 
@@ -121,7 +121,7 @@ Some words.
 """
 
 
-def test_a_plan_is_one_decision_with_its_steps_and_its_cause_a_learning() -> None:
+def test_plan_is_one_decision_and_its_cause_is_a_learning() -> None:
     (made, learned) = dialogue.read([Turn(USER, PLAN)])
     assert (made.kind, made.text) == (DECISION, "Fix the order of refunds: Sort by `paid_at`; Drop the `seq` column")
     assert made.reason == "Refunds are sent in the order of their ids."
@@ -131,14 +131,14 @@ def test_a_plan_is_one_decision_with_its_steps_and_its_cause_a_learning() -> Non
     )
 
 
-def test_an_approved_plan_is_read_as_a_given_one_and_any_other_prompt_is_none() -> None:
+def test_approved_plan_is_read_and_other_prompts_are_no_plan() -> None:
     approved = "User has approved your plan. Start.\n\n## Approved Plan:\n# One queue for each shop\n"
     assert plans.read(approved) == plans.Plan("One queue for each shop")
     assert plans.read("# One queue for each shop\n") is None
     assert said((USER, "Implement the following plan:\n\n# Add tests for the queue\n")) == []
 
 
-def test_the_commit_that_carries_a_plan_out_is_no_second_decision() -> None:
+def test_first_commit_after_a_plan_is_no_second_decision() -> None:
     first = (COMMIT, "Sort refunds by time\n\nSo that a shop gets them in the order of payment.")
     second = (COMMIT, "Keep the old column\n\nReports would break without it.")
     assert [text for kind, text, _ in said((USER, PLAN), first, second) if kind == DECISION] == [
@@ -172,7 +172,7 @@ def test_a_commit_decides_something_if_its_body_says_why(message: str, is_decisi
          "The problem is that `next_id` is shared by all shops."),
     ],
 )  # fmt: skip
-def test_a_cause_is_learned_and_of_several_the_last(message: str, text: str) -> None:
+def test_stated_cause_is_a_learning(message: str, text: str) -> None:
     assert said((AGENT, message)) == [(LEARNING, text, AGENT)]
 
 
@@ -193,7 +193,7 @@ def test_a_guess_or_an_announcement_is_no_cause(message: str) -> None:
     assert said((AGENT, message)) == []
 
 
-def test_a_cause_that_is_taken_back_is_gone_and_a_later_one_takes_its_place() -> None:
+def test_withdrawn_cause_is_dropped_and_a_later_one_replaces_it() -> None:
     wrong = (AGENT, "The problem is that `load_shop` caches the key.")
     right = (AGENT, "The problem is that `Clock.now` counts in local time.")
     assert said(wrong, (USER, "still late"), (AGENT, "So the issue is something else. I go on.")) == []
@@ -218,7 +218,7 @@ def test_a_report_of_work_on_files_decides_nothing() -> None:
     assert said(*asked, (AGENT, REPORT)) == []
 
 
-def test_a_commit_after_a_choice_says_why_and_is_no_second_one() -> None:
+def test_commit_after_a_choice_gives_its_reason_and_no_second_decision() -> None:
     wish = (USER, "let's limit the queue to 500 mails")
     commit = (COMMIT, "Cap the queue\n\nThe host cuts us off above that, so that no mail goes out.")
     (found,) = dialogue.read([Turn(*wish, 1), Turn(EDIT, "", 2), Turn(*commit, 3)])
@@ -300,7 +300,7 @@ def test_a_fixed_or_harmless_problem_is_not_an_issue(message: str) -> None:
         ([(AGENT, "Should I limit the queue to 500 mails?"), (USER, "yes"), (EDIT, "")], False),
     ],
 )
-def test_a_users_wish_is_sure_if_it_lasts_or_files_are_changed_for_it(turns: list[Any], is_sure: bool) -> None:
+def test_wish_is_sure_if_it_lasts_or_files_are_changed_for_it(turns: list[Any], is_sure: bool) -> None:
     (found,) = dialogue.read(Turn(who, text, number) for number, (who, text) in enumerate(turns))
     assert found.is_sure is is_sure
 
@@ -315,7 +315,7 @@ def test_an_agent_does_not_overrule_the_user_and_repeated_statements_count_once(
 @pytest.mark.parametrize(
     "unit", ["ok ", "yes, ", "the issue is ", "option a\n", "- item\n", "# Review\n- issue\n", "`a` "]
 )
-def test_a_long_text_is_read_in_no_time(unit: str) -> None:
+def test_long_text_is_read_quickly(unit: str) -> None:
     text = unit * 40_000
     started = time.process_time()
     dialogue.read([Turn(USER, unit * 30 + "?"), Turn(AGENT, text), Turn(COMMIT, f"a\n\n{text}"), Turn(USER, "yes")])

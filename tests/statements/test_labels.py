@@ -108,12 +108,12 @@ def test_a_line_of_labels_has_the_reason_and_the_alternatives_of_its_decision() 
     assert (made.text, made.reason, made.alternatives) == ("A", "B. C. D.", ("E; F",))
 
 
-def test_a_decision_behind_the_number_of_a_step_is_read_without_the_number() -> None:
+def test_decision_after_a_step_number_is_read_without_the_number() -> None:
     (made,) = extraction.of_events([Event(ANSWER, "Step 20: Decided to use psycopg 3 because it has pipelines.")])
     assert (made.label, made.text, made.reason) == ("decision", "Decided to use psycopg 3", "it has pipelines.")
 
 
-def test_a_long_line_of_labels_is_read_in_no_time() -> None:
+def test_long_line_of_labels_is_read_quickly() -> None:
     """Looking at what stands before each label would take hours."""
     reader.read("It is. TODO: x " * 30_000)
     reader.read("TODO: x. " * 50_000)

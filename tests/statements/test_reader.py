@@ -140,6 +140,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "as it is": lambda line: line,
     "behind a time": lambda line: line if line.startswith("[") else f"[2025-03-02T08:15:00Z] {line}",
     "behind a day": lambda line: f"2025-03-02 {line}",
+    "behind a day in bold": lambda line: f"- **2025-03-02**: {line}",
+    "behind a time in bold": lambda line: line if line.startswith("[") else f"**[2025-03-02T08:15:00Z]** {line}",
     "behind a bullet": lambda line: f"- {line}",
     "behind a star": lambda line: f"* {line}",
     "behind a dot": lambda line: f"\u25cf {line}",
@@ -168,7 +170,7 @@ def test_critical_details_behind_any_mark_are_read_with_all_fields(text: str, fo
     assert one.certainty == 1.0
 
 
-def test_all_of_them_in_one_log_without_empty_lines_are_what_each_is_alone() -> None:
+def test_statements_in_one_log_are_read_as_each_alone() -> None:
     found = reader.read("\n".join(_PLAIN))
     assert [(one.kind, one.title, one.content) for one in found] == [
         (kind, title, content) for kind, title, _, content in _PLAIN.values()
@@ -176,7 +178,7 @@ def test_all_of_them_in_one_log_without_empty_lines_are_what_each_is_alone() -> 
     assert found[3].values["timestamp"] == "2025-03-02T08:15:00Z"
 
 
-def test_a_label_that_nobody_knows_ends_a_field_and_stays_in_the_source() -> None:
+def test_unknown_label_ends_a_field_and_stays_in_the_source() -> None:
     (one,) = reader.read(DETAIL)
     assert [(more.line, more.name) for more in one.more] == [(3, "Storage"), (4, "Lookup")]
     assert one.source == DETAIL
@@ -460,7 +462,7 @@ def test_a_statement_gives_its_fields_as_text_and_as_items() -> None:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_a_heading_without_a_label_is_the_title_of_any_kind(kind: str) -> None:
+def test_heading_without_a_label_is_the_title_for_any_kind(kind: str) -> None:
     own, _, others = reader.read_record("# Refunds\n\nAs agreed.\n", kind)
     assert own is None or (own.kind, own.title) == (kind, "Refunds")
     assert others == []

@@ -30,7 +30,7 @@ def found_in(text: str, kind: str = ANSWER) -> list[Extract]:
 
 
 @pytest.mark.parametrize("part", FOUND)
-def test_of_the_labelled_sentences_as_many_are_found_as_were(part: str) -> None:
+def test_labelled_sentences_are_found_as_often_as_before(part: str) -> None:
     hits, wrong, missed = [], [], []
     for kind, sentence, own in TABLE:
         if own == part:
@@ -138,7 +138,7 @@ def test_a_statement_has_a_kind(text: str, kind: str) -> None:
     "unit",
     ["we ", "I considered ", "was rejected ", "from 1 s ", "the bug ", "okay ", '"', "`", ", ", "We went with x. "],
 )
-def test_a_long_sentence_is_read_in_no_time(unit: str) -> None:
+def test_long_sentence_is_read_quickly(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
     found_in(unit * (200_000 // len(unit)))
     sentences.kind_of(unit * (200_000 // len(unit)))

@@ -25,9 +25,7 @@ NAMES = ("MEMCTL_AGENT", "MEMCTL_SESSION")
         ({"CODEX_SESSION_ID": "01a2", "MEMCTL_AGENT": "ada"}, ("ada", "01a2")),
     ],
 )
-def test_a_programs_own_variables_name_its_agent_unless_somebody_has(
-    given: dict[str, str], told: tuple[str, str]
-) -> None:
+def test_variables_of_a_program_name_its_agent_unless_already_set(given: dict[str, str], told: tuple[str, str]) -> None:
     found = agent_env.with_agent(given)
     assert tuple(found.get(name, "") for name in NAMES) == told
     assert {name: found[name] for name in given} == given

@@ -65,7 +65,7 @@ def test_the_next_write_does_not_ask_what_the_last_one_changed(
     assert is_right(repo)
 
 
-def test_what_others_commit_is_seen_all_the_same(repo: Path, memctl: Memctl) -> None:
+def test_commits_by_others_are_seen(repo: Path, memctl: Memctl) -> None:
     one, two = memctl("decide", "One"), memctl("decide", "Two")
     file = repo / one.out.split()[1]
     file.write_text(file.read_text().replace("title: One", "title: Other"))
@@ -77,7 +77,7 @@ def test_what_others_commit_is_seen_all_the_same(repo: Path, memctl: Memctl) -> 
     assert is_right(repo)
 
 
-def test_a_commit_of_code_alone_leaves_all_of_it_as_it_is(repo: Path, memctl: Memctl) -> None:
+def test_commit_of_code_alone_keeps_the_cached_packs(repo: Path, memctl: Memctl) -> None:
     memctl("decide", "One")
     memctl("export", "--all")
     kept = load.open_cache(opened(repo)).database.execute("SELECT * FROM packed").fetchall()
@@ -94,7 +94,7 @@ def test_a_commit_of_code_alone_leaves_all_of_it_as_it_is(repo: Path, memctl: Me
 
 
 @pytest.mark.parametrize("case", ["another commit", "a record it has not seen", "too many"])
-def test_a_cache_that_has_not_seen_it_all_stays_where_it_is(repo: Path, memctl: Memctl, case: str) -> None:
+def test_cache_that_missed_a_change_is_not_advanced(repo: Path, memctl: Memctl, case: str) -> None:
     made = memctl("decide", "One")
     seen = made.out.split()[1].removeprefix(".memory/")
     memctl("edit", made.id, "--add", "tags=x", "--no-commit")

@@ -236,7 +236,7 @@ ACTIONS: tuple[Callable[[Path, random.Random, Memctl], None], ...] = (
 
 
 @pytest.mark.parametrize("seed", [0, *slow(1, 2)])
-def test_whatever_happens_to_the_files_the_catalogue_says_what_they_say(repo: Path, memctl: Memctl, seed: int) -> None:
+def test_catalogue_matches_the_files_after_any_change(repo: Path, memctl: Memctl, seed: int) -> None:
     chance = random.Random(seed)
     for turn in range(25):
         chance.choice(ACTIONS)(repo, chance, memctl)
@@ -266,7 +266,7 @@ def test_the_index_and_a_revision_have_catalogues_of_their_own(repo: Path, memct
     assert answers[0] != answers[1] != answers[2]
 
 
-def test_an_issue_is_critical_and_nothing_else_is(repo: Path, memctl: Memctl) -> None:
+def test_only_issues_count_as_critical(repo: Path, memctl: Memctl) -> None:
     """Only an issue has a severity; on another it is a slip that must not block the project."""
     made = memctl("decide", "No blocker")
     file = repo / made.out.split()[1]
@@ -303,7 +303,7 @@ def test_a_record_is_found_by_its_whole_id_only(repo: Path, memctl: Memctl) -> N
         assert catalogue.find(identifier) is None
 
 
-def test_what_was_kept_is_forgotten_when_a_record_changes(repo: Path, memctl: Memctl) -> None:
+def test_cached_catalogue_is_renewed_when_a_record_changes(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Fine", "--lesson", "Nothing here.")
     file = repo / made.out.split()[1]
     os.utime(file, (1, 1))  # what was written a moment ago is looked at again in any case

@@ -30,7 +30,7 @@ def test_a_message_is_a_subject_and_a_paragraph_of_trailers() -> None:
     )
 
 
-def test_what_is_empty_makes_no_trailer() -> None:
+def test_empty_value_makes_no_trailer() -> None:
     assert compose([decided(actor=" ", reason="\n")]).count("Memctl-") == 2
 
 
@@ -87,7 +87,7 @@ def test_two_hundred_records_are_still_named() -> None:
     assert message.parse(compose([Change(op="import", title="200", ids=many)])).ids == many
 
 
-def test_a_commit_of_somebody_else_has_no_trailers() -> None:
+def test_foreign_commit_has_no_trailers() -> None:
     assert message.parse("fix: a bug\n\nIt was there.\n") == Trailers()
     assert message.parse("Memctl-Op: decide\n") == Trailers()
     assert message.parse("") == Trailers()
@@ -110,7 +110,7 @@ def test_a_line_of_blanks_parts_paragraphs_too() -> None:
     assert message.parse("x\n\nbody\n \nMemctl-Op: edit\n").ops == ("edit",)
 
 
-def test_what_is_done_to_each_record_has_a_trailer_however_many_there_are() -> None:
+def test_each_of_many_deeds_has_a_trailer() -> None:
     many = tuple(
         Deed("archive", f"ISS-2025-11-04-{number:03d}", "resolved, " + "long " * 30 + "ago") for number in range(201)
     )

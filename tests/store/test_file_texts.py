@@ -61,17 +61,17 @@ def test_words_of_texts_names_and_identifiers_find_a_file(memory: Memory, query:
 
 
 @pytest.mark.parametrize("query", ["", "the of", '"less opens"', "zebra", '"', "OR AND NEAR(", "col:x*"])
-def test_what_nothing_says_finds_nothing(memory: Memory, query: str) -> None:
+def test_query_without_matching_words_finds_nothing(memory: Memory, query: str) -> None:
     assert found(memory, query).shares == {}
 
 
-def test_the_best_is_a_full_match_only_if_it_has_half_of_the_query(memory: Memory) -> None:
+def test_best_file_is_a_full_match_only_with_half_of_the_query(memory: Memory) -> None:
     assert max(found(memory, "pager on Windows").shares.values()) == 1
     assert 0 < max(found(memory, "zebra invoices quarterly Windows").shares.values()) < 0.7
     assert found(memory, "pager Windows").words["docs/windows.md"] == ["pager", "windows"]
 
 
-def test_a_change_is_seen_and_what_was_is_not(memory: Memory, repo: Path) -> None:
+def test_changed_file_is_found_by_its_new_text_only(memory: Memory, repo: Path) -> None:
     assert set(best(memory, "pager")) == {"docs/windows.md", "src/pager.py"}
     (repo / "src/pager.py").write_text("def zebra(): ...\n")
     (repo / "docs/windows.md").unlink()
@@ -103,7 +103,9 @@ def test_old_rows_are_forgotten_when_they_are_many(memory: Memory, repo: Path, m
     assert database.execute("SELECT count(*) FROM files").fetchone()[0] < 20
 
 
-def test_worktrees_keep_what_each_other_has(memory: Memory, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worktrees_keep_the_index_rows_of_each_other(
+    memory: Memory, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def numbers() -> list[int]:
         with closing(sqlite3.connect(memory.repository.shared / "index.db")) as database:
             return [row[0] for row in database.execute("SELECT number FROM files WHERE path LIKE 'src/zebra%'")]
@@ -170,7 +172,7 @@ def test_a_damaged_index_is_made_anew(memory: Memory, repo: Path) -> None:
     assert again.remarks == []
 
 
-def test_while_another_process_writes_the_old_index_answers(memory: Memory, repo: Path) -> None:
+def test_search_during_a_write_uses_the_old_index_with_a_remark(memory: Memory, repo: Path) -> None:
     found(memory, "pager")
     (repo / "src/new.py").write_text("zebra = 1\n")
     with closing(sqlite3.connect(memory.repository.shared / "index.db", isolation_level=None)) as other:
@@ -181,7 +183,7 @@ def test_while_another_process_writes_the_old_index_answers(memory: Memory, repo
     assert "src/new.py" in best(open_memory(repo, os.environ), "echo zebra")
 
 
-def test_where_nothing_can_be_written_files_are_read_for_one_answer(memory: Memory) -> None:
+def test_unwritable_index_reads_the_files_for_one_answer(memory: Memory) -> None:
     shared = memory.repository.shared
     shared.parent.mkdir(exist_ok=True)
     if shared.is_dir():
@@ -192,7 +194,7 @@ def test_where_nothing_can_be_written_files_are_read_for_one_answer(memory: Memo
     assert "the files were read for this answer alone" in memory.remarks[0]
 
 
-def test_two_at_once_index_each_file_once(memory: Memory, repo: Path) -> None:
+def test_concurrent_searches_index_each_file_once(memory: Memory, repo: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     memories = [open_memory(repo, os.environ) for _ in range(4)]  # each with processes of Git's of its own

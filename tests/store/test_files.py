@@ -58,7 +58,7 @@ def test_leftovers_are_named_by_status_and_deleted_by_commit(repo: Path, memctl:
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_what_a_killed_write_left_goes_with_the_next_write(repo: Path, memctl: Memctl) -> None:
+def test_leftovers_of_a_killed_write_are_removed_by_the_next_write(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "Held", "--lesson", "x", "--no-commit")  # as after a kill, a change is noted still
     left = [repo / ".memory" / "docs" / ".memctl-INDEX.md"]
     left.append(repo / ".git" / "memctl" / ".memory" / "pending" / ".memctl-1.writing.json")

@@ -35,11 +35,11 @@ def test_a_phrase_must_occur_and_a_beginning_may() -> None:
     assert fts_query.parse('"rate limit" pool', nothing).without_phrases == '"rate limit" OR "pool"'
 
 
-def test_what_is_bold_is_no_beginning() -> None:
+def test_bold_word_is_not_taken_for_a_prefix() -> None:
     assert any_of("**retry** pool**") == '"retry" OR "pool"'
 
 
-def test_of_a_pasted_message_each_word_of_a_phrase_counts() -> None:
+def test_pasted_message_is_searched_by_each_word_of_its_phrase() -> None:
     assert any_of('probe failed: "rate limit" of pool, context exceeded') == (
         '"rate limit" OR "probe" OR "failed" OR "pool" OR "context" OR "exceeded" OR "rate" OR "limit"'
     )
@@ -63,7 +63,7 @@ def test_a_word_is_replaced_by_what_is_like_it() -> None:
     assert asked.substitutes == {"tiemout": ("timeout", "time out")}
 
 
-def test_of_a_long_text_so_many_different_words_are_looked_for_and_fewer_guessed() -> None:
+def test_long_text_is_limited_in_searched_words_and_more_in_guesses() -> None:
     looked_up: list[str] = []
 
     def substitutes(word: str) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def test_a_query_of_nothing_is_empty(query: str) -> None:
 
 
 @given(st.text() | st.text(alphabet='ab"*()-:^+ ANDORNEAR_é数'))
-def test_no_query_is_an_error_to_fts5(query: str) -> None:
+def test_any_query_is_valid_for_fts5(query: str) -> None:
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
     asked = fts_query.parse(query, nothing)

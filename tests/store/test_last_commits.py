@@ -134,7 +134,7 @@ def test_an_uncommitted_change_is_known_beside_the_commit_of_the_text_before(mem
     assert list(known(repo, "HEAD").values()) == [brought(repo, commit_before)]
 
 
-def test_a_change_that_git_is_told_to_overlook_is_known(memctl: Memctl, repo: Path) -> None:
+def test_edit_of_an_assume_unchanged_file_is_detected(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     [path] = records(repo)
     git(repo, "update-index", "--assume-unchanged", path)

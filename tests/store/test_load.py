@@ -95,7 +95,7 @@ def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Mem
 
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "garbage", "other version", "empty", "undecodable"])
-def test_a_damaged_cache_costs_only_time(repo: Path, memctl: Memctl, damage: str) -> None:
+def test_damaged_cache_does_not_change_the_result(repo: Path, memctl: Memctl, damage: str) -> None:
     write(repo, memctl, 3)
     memctl("list")
     cache = repo / ".git" / "memctl" / ".memory" / "cache.db"
@@ -170,9 +170,7 @@ def test_a_row_that_can_not_be_decoded_is_an_error_once_and_then_made_anew(
     assert memctl("list", "--json").data["total"] == 2
 
 
-def test_a_cache_that_turns_bad_in_the_middle_is_done_without(
-    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cache_that_fails_midway_is_bypassed(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     write(repo, memctl, 2)
     real = cache_update.update
     calls: list[int] = []
@@ -297,7 +295,7 @@ def test_records_that_a_sparse_checkout_brings_back_are_seen(repo: Path, memctl:
     assert memctl("list", "--json").data["total"] == 1
 
 
-def test_a_search_while_another_process_writes_finds_the_same(repo: Path, memctl: Memctl) -> None:
+def test_search_during_a_write_finds_the_same(repo: Path, memctl: Memctl) -> None:
     """The index of words is made when it is first needed, in memory if the cache can't be written to."""
     files = write(repo, memctl, 3)
     for file in files:

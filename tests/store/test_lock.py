@@ -19,19 +19,26 @@ CLOSED = Path("/sys/kernel")  # a folder in which nobody may make a file, whoeve
 
 @pytest.mark.skipif(not CLOSED.is_dir(), reason="this system has no folder that is closed to all")
 @pytest.mark.parametrize("file", [CLOSED / "lock", CLOSED / "memctl" / "lock"])
-def test_where_nothing_may_be_written_the_hint_names_sandboxes(file: Path) -> None:
+def test_unwritable_lock_mentions_the_sandbox_only_to_codex(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CODEX_SESSION_ID", raising=False)
+    with pytest.raises(MemctlError, match="can't be written") as raised, lock.hold(file):
+        pass
+    assert "`ls -ld /sys/kernel` shows whose it is" in (raised.value.hint or "")
+    monkeypatch.setenv("CODEX_SESSION_ID", "1")
     with pytest.raises(MemctlError, match="can't be written") as raised, lock.hold(file):
         pass
     assert "codex --add-dir .git" in (raised.value.hint or "")
 
 
-def test_another_fault_stays_what_it_is(tmp_path: Path) -> None:
+def test_other_os_errors_pass_through_the_lock(tmp_path: Path) -> None:
     (tmp_path / "memctl").write_text("no folder")
     with pytest.raises(OSError, match=r"exists|directory"), lock.hold(tmp_path / "memctl" / "lock"):
         pass
 
 
-def test_who_waits_for_long_is_told_once_for_whom(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_wait_for_the_lock_names_its_holder_once(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lock, "_SILENT", 0.0)
     file = repo / ".git" / "memctl" / "lock"
     holding = (

@@ -42,7 +42,7 @@ def memory(repo: Path, memctl: Memctl, once: Once) -> Path:
     return repo
 
 
-def test_when_all_is_committed_every_source_says_the_same(memory: Path) -> None:
+def test_sources_agree_when_everything_is_committed(memory: Path) -> None:
     disk = load.disk(open_memory(memory, os.environ))
     for snapshot, name in ((staged(memory), "index"), (at(memory), "HEAD")):
         assert snapshot.source == name
@@ -72,7 +72,7 @@ def test_each_source_has_its_own_state(memory: Path, memctl: Memctl) -> None:
     assert at(memory).config.docs
 
 
-def test_what_git_has_not_is_not_there(memory: Path) -> None:
+def test_path_missing_in_git_is_not_found(memory: Path) -> None:
     for snapshot in (staged(memory), at(memory)):
         with pytest.raises(FileNotFoundError):
             snapshot.read("sections/2.9-none.md")
@@ -148,9 +148,7 @@ def test_reading_what_git_has_writes_nothing_but_cache_and_index(memory: Path) -
 
 
 @pytest.mark.parametrize("seed", [0, *slow(1, 2)])
-def test_the_index_says_the_same_with_a_cache_of_the_worktree_and_without(
-    memory: Path, memctl: Memctl, seed: int
-) -> None:
+def test_index_reads_the_same_with_and_without_a_worktree_cache(memory: Path, memctl: Memctl, seed: int) -> None:
     """Records that are in the worktree what they are in the index are not read again."""
     chance = random.Random(seed)
     for number in range(6):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_the_disk_has_what_is_there_and_not_what_git_remembers(code: Path) -> No
     assert at(code).names() == COMMITTED
 
 
-def test_what_has_taken_a_files_place_is_not_that_file(code: Path) -> None:
+def test_link_or_folder_in_place_of_a_file_is_not_that_file(code: Path) -> None:
     for path in ("app.py", "plain.sh", "src/gone.py"):
         (code / path).unlink()
     (code / "app.py").symlink_to("/etc/hostname")
@@ -118,7 +119,7 @@ def test_no_memory_is_among_the_files_and_its_neighbours_are(code: Path, memctl:
     assert inner.names() == expected  # paths are those below the worktree's top, wherever the memory is
 
 
-def test_files_that_are_too_large_are_there_and_not_read(code: Path) -> None:
+def test_too_large_files_are_listed_but_not_read(code: Path) -> None:
     (code / "huge.bin").write_bytes(b"x" * (MAX_BYTES + 1))
     (code / "large.bin").write_bytes(b"x" * MAX_BYTES)
     git(code, "add", "-A")
@@ -227,7 +228,7 @@ def test_contents_are_those_of_all_plain_files_ignored_ones_too(code: Path) -> N
     assert on_disk(code).contents([*paths, "large.py"], likely=[*expected.values(), "0" * 40]) == expected
 
 
-def test_contents_that_are_likely_are_recognized_without_git(
+def test_expected_contents_are_recognized_without_git(
     code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
@@ -240,9 +241,20 @@ def test_contents_that_are_likely_are_recognized_without_git(
     assert on_disk(code).contents(["app.py"], found.values()) == found  # for Git it is unchanged
 
 
-def test_of_a_few_files_git_is_asked_alone(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_is_asked_only_about_the_given_files(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     assert on_disk(code).blobs(["app.py", "nothing"]) == {"app.py": blob(code, "app.py")}
     asked = [line for line in (tmp_path / "trace").read_text().splitlines() if " status " in line or "ls-files" in line]
     assert len(asked) == 2
     assert all(line.endswith("-- app.py nothing") for line in asked)
+
+
+@pytest.mark.parametrize("files", [on_disk, at])
+def test_files_containing_a_text_include_all_that_a_reference_may_mean(
+    code: Path, files: Callable[[Path], Files]
+) -> None:
+    names = files(code).names()
+    for text in ("app", "src.app", "src/app", "[x]", "é", "no such"):
+        meant = {name for name in names if text in name or text in name.replace("/", ".")}
+        assert meant <= files(code).containing([text]) <= names
+    assert files(code).existing(["app.py", "src", *ODD]) == names.intersection(["app.py", "src", *ODD])

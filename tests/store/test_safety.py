@@ -65,7 +65,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", every(2, CASES))
-def test_a_broken_record_is_named_and_stops_nobody_else(repo: Path, memctl: Memctl, good: str, name: str) -> None:
+def test_broken_record_is_named_and_other_records_are_shown(repo: Path, memctl: Memctl, good: str, name: str) -> None:
     text, line, field, message = CASES[name]
     path = broken(repo, text)
     for command in READS:

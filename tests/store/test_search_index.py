@@ -18,7 +18,7 @@ import pytest
 
 from memctl.record.kinds import KINDS
 from memctl.record.source import CHECKPOINT, PAGE, SESSION
-from memctl.store import load, search_index
+from memctl.store import cache, load, search_index
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, Once, git, slow
 
@@ -55,7 +55,7 @@ def in_memory(repo: Path, query: str) -> Hits:
     if file.exists():
         file.rename(aside)
     found = hits(repo, query)
-    search_index.discard(file)
+    cache.discard(file)
     if aside.exists():
         aside.rename(file)
     return found
@@ -96,7 +96,7 @@ def test_a_write_does_not_open_the_index(shop: Path, memctl: Memctl) -> None:
     assert "LRN-2025-11-04-002" in keys(shop, "zebras")
 
 
-def test_of_a_workflow_the_newest_checkpoint_is_found(shop: Path, memctl: Memctl) -> None:
+def test_search_finds_the_newest_checkpoint_of_a_workflow(shop: Path, memctl: Memctl) -> None:
     memctl("checkpoint", "save", "--workflow", "w", "--task", "Refunds", "--doing", "Zebra mails", "--next", "Rest")
     assert [key[:7] for kind, key, _, _ in hits(shop, "zebra") if kind == CHECKPOINT] == ["w-w1-v2"]
 
@@ -170,7 +170,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_or_older_index_costs_only_time(shop: Path, damage: str) -> None:
+def test_damaged_or_older_index_does_not_change_the_result(shop: Path, damage: str) -> None:
     before = hits(shop, "zebra")
     DAMAGES[damage](file_of(shop))
     assert hits(shop, "zebra") == before
@@ -187,7 +187,7 @@ def test_a_newer_index_is_left_alone(shop: Path) -> None:
     assert file_of(shop).read_bytes() == newer
 
 
-def test_where_the_git_directory_can_not_be_written_to_search_answers_and_says_so(shop: Path, memctl: Memctl) -> None:
+def test_search_with_an_unwritable_git_directory_answers_with_a_warning(shop: Path, memctl: Memctl) -> None:
     before = hits(shop, "zebra")
     shutil.rmtree(shop / ".git" / "memctl")
     (shop / ".git" / "memctl").write_text("in the way")
@@ -206,7 +206,7 @@ def as_any_user() -> None:
 @pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root can give files to somebody else")
 @pytest.mark.parametrize("mode", [0o700, 0o755], ids=["closed", "not writable"])
 @pytest.mark.parametrize("query", [["zebra"], ["print", "--type", "file"]], ids=["records", "files"])
-def test_a_clone_of_somebody_else_with_a_damaged_index_is_searched(
+def test_damaged_index_of_another_users_clone_is_searched_around(
     shop: Path, memctl: Memctl, mode: int, query: list[str]
 ) -> None:
     before = memctl("search", *query).out
@@ -221,10 +221,10 @@ def test_a_clone_of_somebody_else_with_a_damaged_index_is_searched(
     assert f"{file_of(shop)} can't be " in result.stderr or f"{file_of(shop)} is damaged" in result.stderr
 
 
-def test_while_another_process_writes_the_index_is_searched_as_it_was(
+def test_search_during_a_write_uses_the_index_as_it_was(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     before = hits(shop, "zebra")
     memctl("learn", "Zebras sleep", "--lesson", "standing")
     other = sqlite3.connect(file_of(shop), isolation_level=None)
@@ -242,10 +242,10 @@ def test_while_another_process_writes_the_index_is_searched_as_it_was(
     assert hits(shop, "zebra") == alone != before
 
 
-def test_what_was_found_before_the_index_is_locked_is_not_taken_for_something_else(
+def test_hits_found_before_a_lock_keep_their_records(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     hits(shop, "zebra")
     memctl("decide", "Two queues", "--rationale", "one for each zebra")  # an index made anew numbers it before others
     texts = load.disk(opened(shop)).texts
@@ -312,10 +312,10 @@ def test_two_builders_at_once_make_one_index(shop: Path) -> None:
     assert hits(shop, "zebra") == in_memory(shop, "zebra")
 
 
-def test_who_meets_a_missing_index_waits_for_the_one_that_builds_it(
+def test_search_without_an_index_waits_for_the_process_that_builds_it(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
     search_index.SearchIndex.open(opened(shop)).database.close()  # tables, and no view yet
     builder = sqlite3.connect(file_of(shop), isolation_level=None, check_same_thread=False)
     builder.execute("BEGIN IMMEDIATE")
@@ -359,7 +359,7 @@ def test_few_views_of_revisions_are_kept_and_nothing_of_others(shop: Path, memct
     database.close()
 
 
-def test_what_is_staged_has_a_view_of_its_own(shop: Path) -> None:
+def test_staged_records_have_their_own_view(shop: Path) -> None:
     file = next((shop / ".memory" / "learnings").rglob("*.md"))
     file.write_text(file.read_text().replace("zebra", "okapi"))
     git(shop, "add", str(file))
@@ -417,7 +417,7 @@ def test_a_move_of_the_ref_of_sessions_is_followed(repo: Path, memctl: Memctl) -
 
 
 @pytest.mark.parametrize("command", ["redact", "delete"])
-def test_what_is_redacted_or_deleted_leaves_the_index(shop: Path, memctl: Memctl, tmp_path: Path, command: str) -> None:
+def test_redacted_or_deleted_text_leaves_the_index(shop: Path, memctl: Memctl, tmp_path: Path, command: str) -> None:
     secret = "correct horse battery staple"
     made = memctl("learn", "A lesson", "--lesson", f"it is {secret}, as all know").id
     git(shop, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "other")

@@ -13,7 +13,7 @@ from tests.conftest import Memctl
 DAY = "2025-11-04"
 
 
-def test_who_asks_anew_gets_the_counters_of_now(repo: Path, memctl: Memctl) -> None:
+def test_sequence_taken_anew_has_the_current_counters(repo: Path, memctl: Memctl) -> None:
     first = Sequence(open_memory(repo, os.environ))
     assert first.take(LEARNING, DAY) == [f"LRN-{DAY}-001"]
     assert first.anew().take(LEARNING, DAY) == [f"LRN-{DAY}-001"]  # nothing was saved

@@ -68,7 +68,7 @@ def numbers(texts: Texts, query: str) -> list[int]:
         ("xyzzy", []),
     ],
 )
-def test_a_query_finds_the_records_that_it_should(texts: Texts, query: str, found: list[int]) -> None:
+def test_query_finds_the_expected_records(texts: Texts, query: str, found: list[int]) -> None:
     assert sorted(numbers(texts, query)) == found
 
 
@@ -78,7 +78,7 @@ def test_the_title_counts_more_than_the_body(repo: Path, memctl: Memctl) -> None
     assert numbers(snapshot(repo).texts, "lantern") == [2, 1]
 
 
-def test_what_stands_for_a_misspelt_word_is_told(texts: Texts) -> None:
+def test_misspelt_word_has_its_substitutes(texts: Texts) -> None:
     assert texts.substitutes("conection of teh pool") == {"conection": ("connection",)}
     assert texts.substitutes("connection") == {}
 
@@ -98,7 +98,7 @@ def test_an_excerpt_has_the_words_marked(texts: Texts) -> None:
     assert "\n" not in excerpt.text
 
 
-def test_where_only_the_title_matches_there_is_no_excerpt(texts: Texts) -> None:
+def test_title_match_alone_has_no_excerpt(texts: Texts) -> None:
     [number] = [hit.number for hit in texts.match("pools")]
     assert texts.excerpts("pools", [number]) == {}
     assert texts.excerpts("pools", []) == {}
@@ -168,7 +168,7 @@ def test_the_best_matches_are_the_same_when_texts_with_frequent_words_alone_are_
     assert passed
 
 
-def test_records_alike_share_telling_words(repo: Path, memctl: Memctl) -> None:
+def test_similar_records_share_rare_words(repo: Path, memctl: Memctl) -> None:
     paths = [
         memctl("learn", title, "--lesson", lesson).out.split()[1].removeprefix(".memory/")
         for title, lesson in (
@@ -182,7 +182,7 @@ def test_records_alike_share_telling_words(repo: Path, memctl: Memctl) -> None:
     assert 1 >= alike[paths[1]] > alike.get(paths[2], 0)
 
 
-def test_of_a_long_text_the_first_words_are_searched_for_and_the_memory_says_so(texts: Texts, repo: Path) -> None:
+def test_long_query_is_searched_by_its_first_words_with_a_remark(texts: Texts, repo: Path) -> None:
     memory = open_memory(repo, os.environ)
     asked = load.disk(memory).texts
     words = " ".join(f"w{chr(97 + n // 26)}{chr(97 + n % 26)}x" for n in range(400))
@@ -191,7 +191,7 @@ def test_of_a_long_text_the_first_words_are_searched_for_and_the_memory_says_so(
     assert (numbers(asked, "tea"), len(memory.remarks)) == ([5], 1)
 
 
-def test_what_is_kept_is_recalled(texts: Texts, repo: Path) -> None:
+def test_kept_values_are_recalled(texts: Texts, repo: Path) -> None:
     texts.keep({b"one": b"1", b"two": b"2"})
     assert snapshot(repo).texts.recall([b"one", b"three"]) == {b"one": b"1"}
 

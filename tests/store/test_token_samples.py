@@ -15,7 +15,7 @@ def made(number: int) -> TokenSample:
     return TokenSample(number.to_bytes(16, "big"), "prose", 100 + number, 110 + number)
 
 
-def test_what_is_added_is_kept_in_its_order_and_by_its_model(tmp_path: Path) -> None:
+def test_added_samples_are_kept_in_order_and_by_model(tmp_path: Path) -> None:
     assert token_samples.add(tmp_path / "new", "a", [made(2), made(1)]) == 2
     assert token_samples.add(tmp_path / "new", "b", [made(3)]) == 1
     assert token_samples.samples_of(tmp_path / "new", "a") == [made(2), made(1)]

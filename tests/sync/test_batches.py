@@ -49,7 +49,7 @@ def test_an_open_batch_is_squashed_by_a_sync_and_the_next_one_goes_on(memctl: Me
     assert len([line for line in logged(memctl, where=two) if "Round" in line or "Again" in line]) == 4
 
 
-def test_undo_passes_over_the_merge_of_a_sync(memctl: Memctl, one: Path, two: Path) -> None:
+def test_undo_skips_the_merge_of_a_sync(memctl: Memctl, one: Path, two: Path) -> None:
     for clone, kind in ((one, "learn"), (two, "issue")):
         git(clone, "config", "memctl.commits", "batch")
         memctl(kind, f"By {clone.name}", where=clone)

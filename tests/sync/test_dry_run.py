@@ -62,7 +62,7 @@ def test_a_changed_ownership_alone_is_reported(memctl: Memctl, one: Path, two: P
     assert memctl("sync", where=two).out.startswith("nothing to do: ")
 
 
-def test_a_file_in_the_way_is_named(memctl: Memctl, one: Path, two: Path) -> None:
+def test_dry_run_names_a_file_in_the_way(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, "new.txt", "of one\n")
     memctl("sync", where=one)
     (two / "new.txt").write_text("of two\n")

@@ -42,7 +42,7 @@ def test_a_record_that_came_by_a_merge_is_restored_and_logged_once_deleted(
     assert memctl("show", new, where=two).out == before
 
 
-def test_an_id_that_two_records_had_brings_back_the_one_that_kept_it(
+def test_restore_of_a_shared_id_brings_back_the_record_that_kept_it(
     two: Path, memctl: Memctl, renumbered: tuple[str, str]
 ) -> None:
     taken, new = renumbered
@@ -52,7 +52,7 @@ def test_an_id_that_two_records_had_brings_back_the_one_that_kept_it(
     assert "From one" in memctl("restore", taken, where=two).out
 
 
-def test_the_deleted_one_of_two_that_had_an_id_comes_before_the_one_that_is_called_otherwise(
+def test_shared_id_means_the_deleted_record_before_the_renumbered_one(
     two: Path, memctl: Memctl, renumbered: tuple[str, str]
 ) -> None:
     taken, new = renumbered
@@ -66,7 +66,7 @@ def test_the_deleted_one_of_two_that_had_an_id_comes_before_the_one_that_is_call
     assert (titles[taken], titles[new]) == ("From one", "From two")
 
 
-def test_a_former_id_that_nobody_else_had_means_the_record_as_it_is_called_now(repo: Path, memctl: Memctl) -> None:
+def test_former_id_means_the_renamed_record(repo: Path, memctl: Memctl) -> None:
     once = memctl("learn", "Renamed").id
     now = f"{once[:-3]}777"
     file = next(repo.rglob(f"{once}*.md"))
@@ -89,7 +89,7 @@ def test_a_file_of_a_side_that_a_merge_gave_up_is_known(two: Path, memctl: Memct
     assert "From two" in git(two, "cat-file", "blob", last[1])
 
 
-def test_what_a_merge_itself_wrote_is_how_a_file_last_was(repo: Path) -> None:
+def test_text_written_by_a_merge_is_the_last_state_of_a_file(repo: Path) -> None:
     git(repo, "checkout", "-qb", "side")
     (repo / "app.py").write_text("side\n")
     git(repo, "commit", "-qam", "side")
@@ -116,7 +116,7 @@ def edited(one: Path, two: Path, memctl: Memctl) -> str:
     return shared
 
 
-def test_an_edit_that_gave_way_in_a_sync_and_that_sync_are_in_the_log(one: Path, two: Path, memctl: Memctl) -> None:
+def test_log_shows_an_edit_lost_in_a_sync_and_the_sync(one: Path, two: Path, memctl: Memctl) -> None:
     shared = edited(one, two, memctl)
     for args in ((shared,), (), ("--limit", "0"), ("--type", "learning")):
         out = memctl("log", *args, where=two).out
@@ -125,7 +125,7 @@ def test_an_edit_that_gave_way_in_a_sync_and_that_sync_are_in_the_log(one: Path,
     assert "lost: importance: '3' was replaced by '8'" in memctl("log", shared, where=two).out
 
 
-def test_a_merge_of_a_side_that_did_nothing_to_the_memory_is_not_in_the_log(one: Path, memctl: Memctl) -> None:
+def test_log_leaves_out_a_merge_without_memory_changes_of_its_own(one: Path, memctl: Memctl) -> None:
     git(one, "checkout", "-qb", "side")
     made = memctl("decide", "Aside", where=one).id
     git(one, "checkout", "-q", "main")
@@ -137,9 +137,7 @@ def test_a_merge_of_a_side_that_did_nothing_to_the_memory_is_not_in_the_log(one:
         assert "a plain merge" not in out
 
 
-def test_undo_of_a_record_that_has_another_id_now_names_that(
-    two: Path, memctl: Memctl, renumbered: tuple[str, str]
-) -> None:
+def test_undo_of_a_renumbered_record_names_its_new_id(two: Path, memctl: Memctl, renumbered: tuple[str, str]) -> None:
     taken, new = renumbered
     refused = memctl("undo", where=two, code=1).err
     assert f"{taken} is {new} now" in refused

@@ -61,7 +61,7 @@ def contradictions(memctl: Memctl, clone: Path) -> list[str]:
         ("accept", "decline", 0, ("--remote", "origin")),
     ],
 )
-def test_the_answer_that_was_published_decides_who_owns_the_sections(
+def test_answer_published_first_decides_the_owner_of_the_sections(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, of_one: str, of_two: str, first: int,
     remote: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -87,7 +87,7 @@ def test_the_answer_that_was_published_decides_who_owns_the_sections(
     ("first", "then"),
     [("withdraw", "accept"), ("accept", "withdraw"), pytest.param("decline", "accept", marks=pytest.mark.slow)],
 )
-def test_of_answers_at_the_remote_the_second_is_refused(
+def test_second_answer_at_the_remote_is_refused(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, first: str, then: str
 ) -> None:
     who = {"withdraw": memctl, "accept": bob, "decline": bob}
@@ -123,7 +123,7 @@ def test_a_sync_reports_settled_ownership(memctl: Memctl, bob: Memctl, given: st
     assert "ownership" not in memctl("sync", where=one).out
 
 
-def test_without_a_push_it_is_settled_here_and_pushed_later(
+def test_handoff_settled_without_a_push_is_pushed_later(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     memctl("handoff", "withdraw", given, where=one)
@@ -135,7 +135,7 @@ def test_without_a_push_it_is_settled_here_and_pushed_later(
     assert owners(memctl, two) == OWNERS["accepted"]
 
 
-def test_a_section_that_was_given_on_meanwhile_is_left_and_reported(
+def test_section_transferred_meanwhile_is_left_and_reported(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     bob("handoff", "accept", given, where=two)
@@ -151,7 +151,7 @@ def test_a_section_that_was_given_on_meanwhile_is_left_and_reported(
     assert contradictions(memctl, one) == []
 
 
-def test_what_the_taker_gave_back_itself_is_not_given_to_it_again(
+def test_sections_released_by_the_taker_are_not_given_back_to_it(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     bob("handoff", "accept", given, where=two)
@@ -164,7 +164,7 @@ def test_what_the_taker_gave_back_itself_is_not_given_to_it_again(
     assert at_work(memctl, one) == {}
 
 
-def test_a_section_declined_with_the_answer_that_won_goes_back(
+def test_section_declined_by_the_winning_answer_is_returned(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path
 ) -> None:
     bob("handoff", "accept", given, where=one)
@@ -199,7 +199,7 @@ def test_a_merge_by_git_is_found_by_check_and_settled_by_recover(
     assert owners(memctl, two) == OWNERS[wins]
 
 
-def test_a_sync_killed_between_branch_and_ownership_is_made_good_by_the_next(
+def test_sync_killed_before_settling_ownership_is_finished_by_the_next(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memctl.git.refs._PATIENCE", 0.2)

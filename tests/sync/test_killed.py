@@ -121,7 +121,7 @@ def torn(memctl: Memctl, one: Path, two: Path) -> Path:
     return two
 
 
-def test_a_git_that_was_killed_half_way_through_the_files_is_found_out(memctl: Memctl, torn: Path) -> None:
+def test_git_killed_while_writing_files_is_detected(memctl: Memctl, torn: Path) -> None:
     lock = torn / ".git" / "index.lock"
     if lock.exists():
         assert str(lock) in memctl("sync", where=torn, code=1).err
@@ -136,7 +136,7 @@ def test_a_git_that_was_killed_half_way_through_the_files_is_found_out(memctl: M
     assert the(memctl, torn, "By two")
 
 
-def test_a_file_edited_after_the_crash_is_left_and_named(memctl: Memctl, torn: Path) -> None:
+def test_file_edited_after_a_crash_is_kept_and_named(memctl: Memctl, torn: Path) -> None:
     (torn / ".git" / "index.lock").unlink(missing_ok=True)
     (torn / "c.txt").write_text("mine\n")
     result = memctl("learn", "Later", where=torn, code=1)
@@ -161,7 +161,7 @@ def killed_after_the_push(parted: Path, to: Path) -> Path:
     return two
 
 
-def test_a_killed_sync_whose_push_got_through_is_finished_without_the_remote(
+def test_sync_killed_after_its_push_is_finished_without_the_remote(
     memctl: Memctl, parted: Path, tmp_path: Path
 ) -> None:
     """What referred to an id that was given another would mean another record else."""
@@ -179,7 +179,7 @@ def test_a_killed_sync_whose_push_got_through_is_finished_without_the_remote(
     assert refused(memctl, two).err
 
 
-def test_the_next_sync_tells_what_the_killed_one_came_to(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+def test_next_sync_reports_the_result_of_a_killed_one(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
     memctl("edit", the(memctl, parted / "two", "Shared"), "--set", "importance=3", where=parted / "two")
     one, two = parted / "one", parted / "two"
     memctl("edit", the(memctl, one, "Shared"), "--set", "importance=8", where=one)

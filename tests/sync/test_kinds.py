@@ -33,7 +33,7 @@ def synced(memctl: Memctl, *clones: Path) -> None:
         assert git(clone, "status", "--porcelain") == ""
 
 
-def test_the_new_id_is_the_one_that_renumber_would_give(memctl: Memctl, one: Path, two: Path) -> None:
+def test_sync_gives_the_same_new_id_as_renumber(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "By one", where=one)
     given = memctl("decide", "By two", where=two).id
     memory_id = str(shown(memctl, two, "By two")["memory_id"])
@@ -42,7 +42,7 @@ def test_the_new_id_is_the_one_that_renumber_would_give(memctl: Memctl, one: Pat
     assert the(memctl, two, "By two") == ids.derive_id(given, memory_id, ())
 
 
-def test_checkpoints_that_name_what_is_renumbered_follow(memctl: Memctl, one: Path, two: Path) -> None:
+def test_checkpoints_follow_a_renumbered_record(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "By one", where=one)
     given = memctl("decide", "By two", where=two).id
     memctl("checkpoint", "save", "--task", f"Carry out {given}", "--next", "Begin", where=two)
@@ -55,7 +55,7 @@ def test_checkpoints_that_name_what_is_renumbered_follow(memctl: Memctl, one: Pa
         assert given + '"' not in saved
 
 
-def test_checkpoints_saved_at_once_are_both_kept_and_the_choice_is_named(memctl: Memctl, one: Path, two: Path) -> None:
+def test_concurrent_checkpoints_are_both_kept_and_reported_by_check(memctl: Memctl, one: Path, two: Path) -> None:
     for clone in (one, two):
         memctl("checkpoint", "save", "--task", f"Of {clone.name}", "--next", "Begin", where=clone)
     synced(memctl, one, two)
@@ -81,6 +81,8 @@ def test_handoffs_with_the_same_id_are_renumbered_with_their_packages(
     assert bob("handoff", "show", renamed, where=one).out == kept
     assert f"`memctl handoff accept {first.data['id']}`" in bob("handoff", "show", first.data["id"], where=one).out
     assert owners(memctl, one) == {"§2.1": "bob", "§2.2": "bob"}
+    reasons = [row["lock_reason"] for row in memctl("own", "list", "--json", where=two).data["sections"]]
+    assert reasons == [f"Handoff {first.data['id']} from claude", f"Handoff {renamed} from claude"]
     bob("handoff", "decline", renamed, where=one)
     assert owners(memctl, one) == {"§2.1": "bob"}
     bob("handoff", "accept", first.data["id"], where=one)
@@ -111,7 +113,7 @@ def test_pages_of_one_session_are_joined_with_their_lists_of_files(memctl: Memct
         assert f"src/{name}.py" in files
 
 
-def test_the_owner_of_a_section_owns_it_under_its_new_number(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
+def test_owner_of_a_renumbered_section_keeps_it(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
     memctl("section", "add", "Search", where=one)
     memctl("own", "acquire", "2.2", where=one)
     bob("section", "add", "Catalogue", where=two)
@@ -134,7 +136,7 @@ def test_a_published_ownership_stays_and_its_owner_gets_a_hint(memctl: Memctl, o
     assert owners(memctl, two) == {"§2.2": "claude"}
 
 
-def test_a_record_that_can_not_be_read_keeps_its_name(memctl: Memctl, one: Path, two: Path) -> None:
+def test_unreadable_record_is_not_renumbered(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "By one", where=one)
     given = memctl("decide", "By two", where=two).id
     file = next((two / ".memory").rglob(f"{given}*.md"))

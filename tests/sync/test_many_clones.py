@@ -65,7 +65,7 @@ def at_work(clones: list[Path], tmp_path: Path, changes: int) -> list[dict[str, 
 
 
 @pytest.mark.parametrize(("number", "changes"), [(3, 4), pytest.param(10, 50, marks=pytest.mark.slow)])
-def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
+def test_concurrent_clones_lose_nothing_and_end_up_equal(
     clones: list[Path], tmp_path: Path, memctl: Memctl, changes: int, mode: str
 ) -> None:
     for folder in clones:

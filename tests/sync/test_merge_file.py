@@ -65,7 +65,7 @@ def text(values: dict[str, Any], body: dict[str, str]) -> str:
 
 @examples(30)
 @given(edits, bodies, edits, bodies)
-def test_every_merge_is_a_record_and_names_what_gave_way(
+def test_merge_gives_a_valid_record_and_names_its_losses(
     mine: dict[str, Any], my_body: dict[str, str], yours: dict[str, Any], your_body: dict[str, str]
 ) -> None:
     base, ours, theirs = text({}, {}), text(mine, my_body), text(yours, your_body)
@@ -94,7 +94,7 @@ def test_every_merge_is_a_record_and_names_what_gave_way(
 
 @examples(20)
 @given(edits, bodies)
-def test_where_one_side_changed_nothing_the_other_stands(values: dict[str, Any], body: dict[str, str]) -> None:
+def test_change_of_one_side_wins_over_an_unchanged_side(values: dict[str, Any], body: dict[str, str]) -> None:
     base, changed = text({}, {}), text(values, body)
     assert decided(base, base, changed) == (changed, ())
     assert decided(base, changed, base) == (changed, ())
@@ -119,7 +119,7 @@ def test_text_that_looks_like_a_marker_is_not_taken_for_one() -> None:
 
 
 @pytest.mark.parametrize(("changed", "only"), [({"access_count": 9}, True), ({"importance": 9}, False), ({}, True)])
-def test_who_only_reads_changes_nothing_but_counts(changed: dict[str, Any], only: bool) -> None:
+def test_difference_of_retrieval_counts_is_recognized(changed: dict[str, Any], only: bool) -> None:
     assert differs_only_in_retrievals(text({}, {}), text(changed, {})) is only
 
 

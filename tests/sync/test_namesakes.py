@@ -51,7 +51,7 @@ def test_a_handoff_can_be_refused_by_whom_its_namesake_has_at_work(
         assert len(owners(memctl, clone)) == 1
 
 
-def test_what_a_namesake_gave_is_not_taken_back(
+def test_declining_a_renamed_handoff_keeps_the_sections_of_its_namesake(
     memctl: Memctl, bob: Memctl, named: tuple[str, str], one: Path, two: Path
 ) -> None:
     kept, renamed = named
@@ -63,7 +63,7 @@ def test_what_a_namesake_gave_is_not_taken_back(
         assert contradictions(memctl, clone) == []
 
 
-def test_what_was_accepted_under_an_id_that_is_anothers_now_is_known_by_the_new_one(
+def test_handoff_accepted_under_a_reassigned_id_has_the_new_id(
     memctl: Memctl, bob: Memctl, one: Path, two: Path
 ) -> None:
     """The clone that has to give up the id has accepted its handoff already."""
@@ -82,7 +82,7 @@ def test_what_was_accepted_under_an_id_that_is_anothers_now_is_known_by_the_new_
     assert contradictions(memctl, one) == []
 
 
-def test_of_two_handoffs_of_one_id_that_git_merged_none_is_settled(
+def test_two_handoffs_with_one_id_merged_by_git_are_both_left_unsettled(
     memctl: Memctl, bob: Memctl, one: Path, two: Path
 ) -> None:
     memctl("section", "add", "Search", where=one)

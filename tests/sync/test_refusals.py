@@ -37,24 +37,24 @@ def hook(folder: Path, name: str, script: str) -> None:
     file.chmod(0o755)
 
 
-def test_a_detached_head(memctl: Memctl, parted: Path) -> None:
+def test_detached_head_is_refused(memctl: Memctl, parted: Path) -> None:
     git(parted, "switch", "-q", "--detach")
     assert "HEAD is detached" in refused(memctl, parted).err
 
 
-def test_a_branch_without_a_commit(memctl: Memctl, parted: Path) -> None:
+def test_branch_without_a_commit_is_refused(memctl: Memctl, parted: Path) -> None:
     git(parted, "switch", "-q", "--orphan", "new")
     git(parted, "checkout", "-q", "main", "--", ".memory")
     assert "new has no commit yet" in refused(memctl, parted).err
 
 
 @pytest.mark.parametrize(("file", "what"), [("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase")])
-def test_another_operation_under_way(memctl: Memctl, parted: Path, file: str, what: str) -> None:
+def test_sync_during_another_git_operation_is_refused(memctl: Memctl, parted: Path, file: str, what: str) -> None:
     (parted / ".git" / file).touch()
     assert f"can't sync now: {what} is under way" in refused(memctl, parted).err
 
 
-def test_a_branch_that_follows_none(memctl: Memctl, parted: Path) -> None:
+def test_branch_without_an_upstream_is_refused_with_a_hint(memctl: Memctl, parted: Path) -> None:
     git(parted, "switch", "-q", "-c", "new")
     result = refused(memctl, parted)
     assert "no branch of a remote is set for new" in result.err
@@ -63,17 +63,17 @@ def test_a_branch_that_follows_none(memctl: Memctl, parted: Path) -> None:
     )
 
 
-def test_a_branch_that_follows_one_of_this_clone(memctl: Memctl, parted: Path) -> None:
+def test_branch_with_a_local_upstream_is_refused(memctl: Memctl, parted: Path) -> None:
     git(parted, "switch", "-q", "-c", "new", "--track", "main")
     assert "it follows refs/heads/main of this clone" in refused(memctl, parted).err
 
 
-def test_the_output_of_a_refusing_hook_is_shown(memctl: Memctl, parted: Path) -> None:
+def test_output_of_a_refusing_pre_push_hook_is_shown(memctl: Memctl, parted: Path) -> None:
     hook(parted / ".git", "pre-push", "cat > /dev/null; echo 'the linter is not content'; exit 1")
     assert "the linter is not content" in refused(memctl, parted).err
 
 
-def test_files_that_are_in_conflict_without_a_merge_under_way(memctl: Memctl, one: Path, two: Path) -> None:
+def test_conflicted_files_without_a_merge_are_refused(memctl: Memctl, one: Path, two: Path) -> None:
     """As `git stash pop` leaves them: Git can't move the worktree, and would say so only after the push."""
     write(one, "app.py", "by one\n")
     memctl("sync", where=one)
@@ -94,20 +94,20 @@ def test_files_that_are_in_conflict_without_a_merge_under_way(memctl: Memctl, on
     assert the(memctl, two, "By two")
 
 
-def test_no_such_remote_and_no_remote_at_all(memctl: Memctl, parted: Path) -> None:
+def test_unknown_or_missing_remote_is_refused_with_a_hint(memctl: Memctl, parted: Path) -> None:
     assert "hint: there are origin" in refused(memctl, parted, "nowhere", code=2).err
     git(parted, "remote", "remove", "origin")
     assert "`git remote add NAME ADDRESS`" in refused(memctl, parted).err
 
 
-def test_a_remote_that_can_not_be_reached(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+def test_unreachable_remote_is_refused(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
     git(parted, "remote", "set-url", "origin", str(tmp_path / "gone.git"))
     assert "origin can't be fetched from" in refused(memctl, parted).err
     git(parted, "remote", "set-url", "origin", "http://127.0.0.1:1/shop.git")
     assert "origin can't be fetched from" in refused(memctl, parted).err
 
 
-def test_a_remote_without_the_branch(memctl: Memctl, parted: Path, bare: Path) -> None:
+def test_remote_without_the_branch_is_refused_with_a_hint(memctl: Memctl, parted: Path, bare: Path) -> None:
     git(bare, "branch", "-q", "other", "main")
     git(bare, "symbolic-ref", "HEAD", "refs/heads/other")
     git(bare, "branch", "-q", "-D", "main")
@@ -122,28 +122,28 @@ def test_a_remote_without_the_branch(memctl: Memctl, parted: Path, bare: Path) -
     memctl("sync", where=parted)
 
 
-def test_a_branch_that_a_remote_names_to_be_pasted_into_a_shell_is_quoted(
-    memctl: Memctl, parted: Path, bare: Path
-) -> None:
+def test_hostile_branch_name_is_quoted_in_the_hint(memctl: Memctl, parted: Path, bare: Path) -> None:
     git(bare, "branch", "-m", "main", "x;touch${IFS}y")
     git(bare, "symbolic-ref", "HEAD", "refs/heads/x;touch${IFS}y")
     assert "`git branch -u 'origin/x;touch${IFS}y'`" in refused(memctl, parted).err
 
 
-def test_a_remote_without_the_branch_and_without_another(memctl: Memctl, parted: Path, bare: Path) -> None:
+def test_remote_without_branches_is_refused_without_an_upstream_hint(memctl: Memctl, parted: Path, bare: Path) -> None:
     git(bare, "update-ref", "-d", "refs/heads/main")
     result = refused(memctl, parted)
     assert "origin has no branch main" in result.err
     assert "git branch -u" not in result.err
 
 
-def test_histories_that_have_nothing_in_common(memctl: Memctl, parted: Path, bare: Path) -> None:
+def test_unrelated_histories_are_refused(memctl: Memctl, parted: Path, bare: Path) -> None:
     empty = git(bare, "commit-tree", "-m", "other", git(bare, "mktree", stdin="").strip()).strip()
     git(bare, "update-ref", "refs/heads/main", empty)
     assert "have no commit in common" in refused(memctl, parted).err
 
 
-def test_a_shallow_clone_that_lacks_the_commit_in_common(memctl: Memctl, one: Path, bare: Path, tmp_path: Path) -> None:
+def test_shallow_clone_without_the_common_commit_is_refused(
+    memctl: Memctl, one: Path, bare: Path, tmp_path: Path
+) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{bare}", str(shallow))
     memctl("learn", "By shallow", where=shallow)
@@ -153,9 +153,7 @@ def test_a_shallow_clone_that_lacks_the_commit_in_common(memctl: Memctl, one: Pa
     assert "it is shallow" in refused(memctl, shallow).err
 
 
-def test_a_shallow_clone_syncs_if_the_commit_in_common_is_there(
-    memctl: Memctl, one: Path, bare: Path, tmp_path: Path
-) -> None:
+def test_shallow_clone_with_the_common_commit_is_synced(memctl: Memctl, one: Path, bare: Path, tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{bare}", str(shallow))
     memctl("learn", "By shallow", where=shallow)
@@ -167,7 +165,7 @@ def test_a_shallow_clone_syncs_if_the_commit_in_common_is_there(
     assert the(memctl, shallow, "By one")
 
 
-def test_a_remote_that_refuses_the_push(memctl: Memctl, parted: Path, bare: Path) -> None:
+def test_push_refused_by_the_remote_is_reported_and_no_push_works(memctl: Memctl, parted: Path, bare: Path) -> None:
     hook(bare, "pre-receive", "echo 'main is protected' >&2; exit 1")
     result = refused(memctl, parted)
     assert "main is protected" in result.err
@@ -176,7 +174,7 @@ def test_a_remote_that_refuses_the_push(memctl: Memctl, parted: Path, bare: Path
     assert the(memctl, parted, "By one")
 
 
-def test_a_hook_of_the_users_that_refuses_the_push(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+def test_push_refused_by_a_user_hook_is_reported(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
     hook(parted / ".git", "pre-push", f"cat > {tmp_path}/pushed; echo 'tests fail' >&2; exit 1")
     assert "tests fail" in refused(memctl, parted).err
     local, _, ref, _ = (tmp_path / "pushed").read_text().split()
@@ -184,7 +182,7 @@ def test_a_hook_of_the_users_that_refuses_the_push(memctl: Memctl, parted: Path,
     assert git(parted, "rev-list", "--merges", "-1", local).strip() == local
 
 
-def test_a_memory_that_is_gone_on_the_other_side(memctl: Memctl, one: Path, two: Path) -> None:
+def test_memory_deleted_at_the_remote_is_refused(memctl: Memctl, one: Path, two: Path) -> None:
     git(one, "rm", "-rq", ".memory")
     git(one, "commit", "-qm", "no memory")
     git(one, "push", "-q")
@@ -195,7 +193,7 @@ def test_a_memory_that_is_gone_on_the_other_side(memctl: Memctl, one: Path, two:
     assert "has no memory any more" in refused(memctl, two).err
 
 
-def test_a_newer_format_on_the_other_side(memctl: Memctl, one: Path, two: Path) -> None:
+def test_newer_format_at_the_remote_is_refused(memctl: Memctl, one: Path, two: Path) -> None:
     config = one / ".memory" / "config.yaml"
     write(one, ".memory/config.yaml", config.read_text().replace("format: 1", "format: 2"))
     git(one, "push", "-q")
@@ -204,7 +202,7 @@ def test_a_newer_format_on_the_other_side(memctl: Memctl, one: Path, two: Path) 
     assert "hint: upgrade memctl" in result.err
 
 
-def test_a_memory_that_only_this_side_has(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> None:
+def test_memory_missing_at_the_remote_is_synced(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> None:
     start = git(one, "rev-list", "--max-parents=0", "HEAD").strip()
     git(one, "switch", "-q", "-c", "bare-code", start)
     write(one, "lib.py", "1\n")
@@ -218,12 +216,12 @@ def test_a_memory_that_only_this_side_has(memctl: Memctl, one: Path, two: Path, 
     assert errors(memctl, two) == []
 
 
-def test_signatures_that_the_user_wants_to_see(memctl: Memctl, parted: Path) -> None:
+def test_unsigned_commit_is_refused_when_signatures_are_required(memctl: Memctl, parted: Path) -> None:
     git(parted, "config", "merge.verifySignatures", "true")
     assert "has no good signature" in refused(memctl, parted).err
 
 
-def test_a_merge_that_is_to_be_signed_is_signed(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+def test_merge_commit_is_signed_when_configured(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
     if shutil.which("ssh-keygen") is None:
         pytest.skip("there is no ssh-keygen")
     import subprocess
@@ -236,7 +234,7 @@ def test_a_merge_that_is_to_be_signed_is_signed(memctl: Memctl, parted: Path, tm
     assert "gpgsig" in git(parted, "cat-file", "commit", "HEAD")
 
 
-def test_a_settings_file_of_the_users_that_asks_for_something_else(memctl: Memctl, parted: Path) -> None:
+def test_user_git_settings_do_not_affect_a_sync(memctl: Memctl, parted: Path) -> None:
     for name, value in (
         ("merge.ff", "false"),
         ("merge.autoStash", "true"),
@@ -250,16 +248,14 @@ def test_a_settings_file_of_the_users_that_asks_for_something_else(memctl: Memct
     assert git(parted, "stash", "list") == ""
 
 
-def test_hooks_of_the_users_after_the_merge_run_and_may_call_memctl(
-    memctl: Memctl, parted: Path, tmp_path: Path
-) -> None:
+def test_post_merge_hook_of_the_user_runs_after_a_sync(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
     hook(parted / ".git", "post-merge", f"git rev-parse HEAD > {tmp_path}/seen")
     memctl("install", "git", where=parted)
     memctl("sync", where=parted)
     assert (tmp_path / "seen").read_text() == git(parted, "rev-parse", "HEAD")
 
 
-def test_inside_a_hook_of_git_nothing_is_synced(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_inside_a_git_hook_is_refused(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = git(parted, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_INDEX_FILE", str(parted / ".git" / "index"))
     assert "another commit is being made" in memctl("sync", where=parted, code=1).err
@@ -267,7 +263,7 @@ def test_inside_a_hook_of_git_nothing_is_synced(memctl: Memctl, parted: Path, mo
     assert git(parted, "rev-parse", "HEAD") == before
 
 
-def test_an_index_that_is_locked(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_index_is_refused(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(parted, "status")  # what is a copy looks changed until Git has read it
     monkeypatch.setattr(checkout, "_PATIENCE", 0.1)
     (parted / ".git" / "index.lock").touch()
@@ -277,7 +273,9 @@ def test_an_index_that_is_locked(memctl: Memctl, parted: Path, monkeypatch: pyte
     memctl("sync", where=parted)
 
 
-def test_a_git_that_does_not_know_who_you_are(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_identity_is_refused_with_a_hint(
+    memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for role in ("AUTHOR", "COMMITTER"):
         for part in ("NAME", "EMAIL"):
             monkeypatch.delenv(f"GIT_{role}_{part}")
@@ -285,7 +283,7 @@ def test_a_git_that_does_not_know_who_you_are(memctl: Memctl, parted: Path, monk
     assert "`git config --global user.name NAME`" in refused(memctl, parted).err
 
 
-def test_a_file_that_is_a_folder_at_the_other_side_is_called_by_its_name(memctl: Memctl, one: Path, two: Path) -> None:
+def test_file_that_is_a_folder_at_the_remote_is_named_plainly(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, "other.py/part.py", "of one\n")
     memctl("sync", where=one)
     write(two, "other.py", "of two\n")
@@ -294,9 +292,7 @@ def test_a_file_that_is_a_folder_at_the_other_side_is_called_by_its_name(memctl:
     assert "~" not in result.err
 
 
-def test_a_conflict_says_what_memctl_mends_in_the_merge_that_is_to_be_made(
-    memctl: Memctl, one: Path, two: Path
-) -> None:
+def test_refused_conflict_names_the_memctl_commands_for_the_merge(memctl: Memctl, one: Path, two: Path) -> None:
     for clone in (one, two):
         write(clone, "app.py", f"of {clone.name}\n")
     memctl("sync", where=one)
@@ -310,7 +306,7 @@ def test_a_conflict_says_what_memctl_mends_in_the_merge_that_is_to_be_made(
     assert "memctl render" not in refused(memctl, two).err
 
 
-def test_a_lock_that_was_left_at_the_remote_is_no_race(
+def test_leftover_lock_at_the_remote_is_not_reported_as_a_race(
     memctl: Memctl, parted: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memctl.sync.sync._TRIES", 3)

@@ -110,7 +110,7 @@ def web(bare: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("protocol", ["daemon", "web"])
-def test_a_remote_that_is_no_folder(
+def test_remote_behind_a_server_is_synced(
     memctl: Memctl, bob: Memctl, one: Path, two: Path, protocol: str, request: pytest.FixtureRequest
 ) -> None:
     for folder in (one, two):
@@ -126,7 +126,7 @@ def test_a_remote_that_is_no_folder(
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
 
 
-def test_a_linked_worktree_on_a_branch_of_its_own(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> None:
+def test_linked_worktree_with_its_own_branch_is_synced(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> None:
     linked = tmp_path / "linked"
     git(two, "worktree", "add", "-q", "-b", "side", str(linked))
     git(linked, "branch", "-q", "--set-upstream-to=origin/main")
@@ -140,7 +140,7 @@ def test_a_linked_worktree_on_a_branch_of_its_own(memctl: Memctl, one: Path, two
     assert the(memctl, two, "By linked")
 
 
-def test_a_memory_below_the_top_with_code_beside_it(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_memory_in_a_subfolder_is_synced_with_its_code(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     part = repo / "services" / "shop"
     part.mkdir(parents=True)
     memctl("init", "--here", "--project", "part", where=part)
@@ -161,7 +161,7 @@ def test_a_memory_below_the_top_with_code_beside_it(memctl: Memctl, repo: Path, 
         assert git(folder, "status", "--porcelain") == ""
 
 
-def test_histories_that_have_crossed(memctl: Memctl, one: Path, two: Path) -> None:
+def test_criss_cross_histories_are_synced(memctl: Memctl, one: Path, two: Path) -> None:
     """Each side has merged an earlier commit of the other, so that there are two bases."""
     write(one, "one.py", "1\n")
     write(two, "two.py", "2\n")
@@ -185,7 +185,7 @@ def test_histories_that_have_crossed(memctl: Memctl, one: Path, two: Path) -> No
     assert sorted(memctl("show", base, "--json", where=two).data["records"][0]["tags"]) == ["one", "two"]
 
 
-def test_documents_that_are_kept_out_of_git(memctl: Memctl, clone: Clone) -> None:
+def test_documents_outside_git_are_kept_out_by_a_sync(memctl: Memctl, clone: Clone) -> None:
     one = clone("first")
     config = (one / ".memory" / "config.yaml").read_text()
     write(one, ".memory/config.yaml", config + "docs: false\n")
@@ -200,7 +200,7 @@ def test_documents_that_are_kept_out_of_git(memctl: Memctl, clone: Clone) -> Non
     assert errors(memctl, two) == []
 
 
-def test_documents_edited_by_hand_stay_so_and_the_others_are_rendered(memctl: Memctl, one: Path, two: Path) -> None:
+def test_documents_edited_by_hand_are_kept_and_others_are_rendered(memctl: Memctl, one: Path, two: Path) -> None:
     document = two / ".memory" / "docs" / "1.0-executive-summary.md"
     document.write_text(document.read_text() + "By hand.\n")
     git(two, "commit", "-qam", "by hand")
@@ -214,7 +214,7 @@ def test_documents_edited_by_hand_stay_so_and_the_others_are_rendered(memctl: Me
     assert "By two" in page
 
 
-def test_line_ends_that_git_converts(memctl: Memctl, one: Path, two: Path) -> None:
+def test_line_ends_converted_by_git_leave_no_changes(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, ".gitattributes", "*.bat text eol=crlf\n")
     write(one, "run.bat", "echo one\n")
     memctl("sync", where=one)
@@ -224,7 +224,7 @@ def test_line_ends_that_git_converts(memctl: Memctl, one: Path, two: Path) -> No
     assert git(two, "status", "--porcelain") == ""
 
 
-def test_paths_that_are_unusual(memctl: Memctl, one: Path, two: Path) -> None:
+def test_unusual_paths_are_synced(memctl: Memctl, one: Path, two: Path) -> None:
     for name in ("with space.txt", "ünïcode.txt", 'quote".txt', "new\nline.txt", "deep/er/file.txt"):
         write(one, name, "1\n")
     os.symlink("app.py", one / "link")
@@ -239,7 +239,9 @@ def test_paths_that_are_unusual(memctl: Memctl, one: Path, two: Path) -> None:
     assert os.readlink(two / "link") == "app.py"
 
 
-def test_branch_and_shared_state_come_over_one_connection(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_branch_and_shared_state_are_fetched_over_one_connection(
+    one: Path, two: Path, memctl: Memctl, tmp_path: Path
+) -> None:
     program, log = tmp_path / "upload-pack", tmp_path / "connections"
     program.write_text(f'#!/bin/sh\necho one >> "{log}"\nexec git upload-pack "$@"\n')
     program.chmod(0o755)

@@ -78,7 +78,7 @@ def test_a_dry_run_moves_nothing(one: Path, two: Path, memctl: Memctl, tmp_path:
     assert f" {REF}\n" not in git(two, "show-ref")
 
 
-def test_no_push_only_takes_in(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_no_push_does_not_push_session_pages(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
     work(one, tmp_path, "first", "Refunds")
     memctl("sync", "--no-push", where=one)
     assert memctl("sync", "--json", where=two).data["sessions"] == {"fetched": False, "pushed": False, "redacted": []}
@@ -148,7 +148,9 @@ def test_pages_of_other_memories_in_the_clone_are_kept(one: Path, two: Path, mem
     assert "Below" not in memctl("checkpoint", "list", where=one).out
 
 
-def test_a_remote_that_does_not_take_them_is_a_warning(one: Path, bare: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_remote_that_refuses_session_pages_gives_a_warning(
+    one: Path, bare: Path, memctl: Memctl, tmp_path: Path
+) -> None:
     hook = bare / "hooks" / "update"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text('#!/bin/sh\ncase $1 in refs/memctl/sessions) echo "not here" >&2; exit 1;; esac\n')
@@ -161,7 +163,7 @@ def test_a_remote_that_does_not_take_them_is_a_warning(one: Path, bare: Path, me
     assert len(files(one)) == 3
 
 
-def test_many_clones_that_sync_at_once_lose_no_page(clone: Clone, memctl: Memctl, tmp_path: Path) -> None:
+def test_concurrent_syncs_lose_no_session_page(clone: Clone, memctl: Memctl, tmp_path: Path) -> None:
     clones = [clone(f"clone-{number}") for number in range(3)]
     for one in clones:
         git(one, "config", "memctl.trusted", "true")
@@ -186,7 +188,7 @@ def test_the_first_start_says_how_to_get_them_once(clone: Clone, memctl: Memctl,
     assert "memctl sync" not in start(fresh, tmp_path, "next")
 
 
-def test_a_start_says_it_of_those_that_were_fetched_and_not_of_those_that_are_here(
+def test_session_start_mentions_fetched_pages_but_not_local_ones(
     clone: Clone, memctl: Memctl, tmp_path: Path, one: Path
 ) -> None:
     work(one, tmp_path, "first", "Refunds")
@@ -232,7 +234,7 @@ def test_pages_that_older_rules_let_pass_are_pushed_without_their_credentials(
     assert memctl("sync", "--json", where=one).data["sessions"]["redacted"] == []
 
 
-def test_a_page_that_is_too_large_or_unreadable_without_its_credential_stays_here_and_the_others_go(
+def test_page_that_cannot_be_redacted_is_not_pushed_but_others_are(
     one: Path, two: Path, bare: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     work(one, tmp_path, "first", "Refunds")

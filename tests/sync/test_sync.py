@@ -71,13 +71,13 @@ def test_each_clone_gets_what_the_other_has_recorded(memctl: Memctl, one: Path, 
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
 
 
-def test_where_nothing_changed_no_commit_is_made(memctl: Memctl, one: Path) -> None:
+def test_sync_without_changes_makes_no_commit(memctl: Memctl, one: Path) -> None:
     before = git(one, "rev-parse", "HEAD")
     assert memctl("sync", where=one).out == "nothing to do: this branch and origin/main are at the same commit\n"
     assert git(one, "rev-parse", "HEAD") == before
 
 
-def test_who_has_nothing_new_only_goes_forward(memctl: Memctl, one: Path, two: Path) -> None:
+def test_clone_without_changes_is_fast_forwarded(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "From one", where=one)
     memctl("sync", where=one)
     assert "as origin/main is" in memctl("sync", where=two).out
@@ -117,9 +117,7 @@ def test_a_text_that_both_changed_is_the_remotes_and_the_other_one_is_named(
     assert errors(memctl, two) == []
 
 
-def test_an_id_given_twice_stays_with_the_published_record_and_references_follow(
-    memctl: Memctl, one: Path, two: Path
-) -> None:
+def test_duplicate_id_stays_with_the_published_record(memctl: Memctl, one: Path, two: Path) -> None:
     first = memctl("decide", "By one", where=one).id
     second = memctl("decide", "By two", where=two).id
     assert first == second
@@ -154,9 +152,7 @@ def test_sections_with_the_same_number_are_renumbered(memctl: Memctl, one: Path,
     assert errors(memctl, two) == []
 
 
-def test_what_one_side_deleted_and_the_other_changed_is_kept_with_its_links(
-    memctl: Memctl, one: Path, two: Path
-) -> None:
+def test_record_deleted_here_and_changed_there_is_kept_with_its_links(memctl: Memctl, one: Path, two: Path) -> None:
     base, shared = the(memctl, one, "Base"), the(memctl, one, "Shared")
     memctl("link", base, shared, where=one)
     memctl("sync", where=one)
@@ -170,7 +166,7 @@ def test_what_one_side_deleted_and_the_other_changed_is_kept_with_its_links(
     assert errors(memctl, two) == []
 
 
-def test_what_one_side_deleted_and_the_other_only_read_is_deleted(memctl: Memctl, one: Path, two: Path) -> None:
+def test_record_deleted_here_and_only_read_there_is_deleted(memctl: Memctl, one: Path, two: Path) -> None:
     shared = the(memctl, one, "Shared")
     memctl("delete", shared, where=one)
     memctl("show", shared, where=two)
@@ -238,7 +234,7 @@ def test_a_conflict_in_the_settings_is_the_users_to_solve(memctl: Memctl, one: P
     assert "  .memory/config.yaml" in refused(memctl, two).err
 
 
-def test_what_is_staged_or_dirty_and_not_in_the_way_stays_so(memctl: Memctl, one: Path, two: Path) -> None:
+def test_unrelated_staged_or_dirty_files_are_kept(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "By one", where=one)
     memctl("sync", where=one)
     (two / "app.py").write_text("dirty\n")
@@ -250,7 +246,7 @@ def test_what_is_staged_or_dirty_and_not_in_the_way_stays_so(memctl: Memctl, one
 
 
 @pytest.mark.parametrize("how", ["dirty", "staged", "untracked", "ignored"])
-def test_files_in_the_way_stop_the_sync(memctl: Memctl, one: Path, two: Path, how: str) -> None:
+def test_sync_is_refused_for_files_in_the_way(memctl: Memctl, one: Path, two: Path, how: str) -> None:
     name = "app.py" if how in ("dirty", "staged") else "new.py"
     write(one, name, "by one\n")
     memctl("sync", where=one)
@@ -267,7 +263,7 @@ def test_files_in_the_way_stop_the_sync(memctl: Memctl, one: Path, two: Path, ho
     assert git(one, "ls-remote", "origin") == there
 
 
-def test_a_file_that_was_only_touched_is_not_in_the_way(memctl: Memctl, one: Path, two: Path) -> None:
+def test_touched_file_does_not_stop_a_sync(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, "app.py", "by one\n")
     memctl("sync", where=one)
     os.utime(two / "app.py", (1, 1))
@@ -311,9 +307,7 @@ def test_no_push_merges_here_only(memctl: Memctl, one: Path, two: Path) -> None:
     assert git(one, "ls-remote", "origin") == there
 
 
-def test_the_coordination_state_comes_along_and_what_gives_way_is_named(
-    memctl: Memctl, bob: Memctl, one: Path, two: Path
-) -> None:
+def test_sync_merges_the_coordination_state_and_names_losses(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
     memctl("own", "acquire", "2.1", where=one)
     bob("own", "acquire", "2.1", where=two)
     bob("coordination", "share", "staging", "bob's", where=two)
@@ -326,7 +320,7 @@ def test_the_coordination_state_comes_along_and_what_gives_way_is_named(
         assert state["shared_resources"] == {"staging": "bob's"}
 
 
-def test_clones_that_push_at_once_each_get_through(memctl: Memctl, clone: Clone) -> None:
+def test_concurrent_pushes_of_clones_all_succeed(memctl: Memctl, clone: Clone) -> None:
     clones = [clone(f"racer{number}") for number in range(3)]
     for number, folder in enumerate(clones):
         memctl("decide", f"By {number}", where=folder)
@@ -361,7 +355,7 @@ def test_a_commit_in_the_memory_by_hand_counts_as_one_of_the_memory(memctl: Memc
     assert (data["pushed"], data["pushed_outside_of_memory"]) == (2, 1)
 
 
-def test_what_both_sides_deleted_stays_deleted(memctl: Memctl, one: Path, two: Path) -> None:
+def test_record_deleted_by_both_sides_stays_deleted(memctl: Memctl, one: Path, two: Path) -> None:
     shared = the(memctl, one, "Shared")
     for clone in (one, two):
         memctl("delete", shared, where=clone)
@@ -425,7 +419,7 @@ def test_accesses_counted_alike_on_both_sides_add_up(
             assert errors(memctl, clone) == []
 
 
-def test_what_both_sides_made_the_same_of_is_no_news(memctl: Memctl, one: Path, two: Path) -> None:
+def test_same_change_on_both_sides_is_not_reported(memctl: Memctl, one: Path, two: Path) -> None:
     record = memctl("show", the(memctl, one, "Base"), "--json", where=one).data["records"][0]
     write(two, "mine.txt", "else both clones would make one commit")
     for clone in (one, two):

@@ -45,9 +45,7 @@ def test_only_one_clone_has_the_turn_and_it_expires(one: Path, two: Path, bare: 
     assert git(bare, "for-each-ref", "refs/memctl") == ""
 
 
-def test_a_turn_that_nobody_ends_is_taken_over(
-    one: Path, two: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_abandoned_turn_is_taken_over(one: Path, two: Path, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert turn(one)[2].take("killed")
     _, _, second = turn(two)
     assert second.is_anothers
@@ -58,7 +56,7 @@ def test_a_turn_that_nobody_ends_is_taken_over(
     assert git(bare, "for-each-ref", TURN) == ""
 
 
-def test_a_turn_that_nobody_ends_is_waited_for_once(
+def test_sync_removes_an_abandoned_turn(
     memctl: Memctl, one: Path, two: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sync that loses no race does not need it; it takes it away all the same, or each that follows would wait."""
@@ -69,7 +67,7 @@ def test_a_turn_that_nobody_ends_is_waited_for_once(
     assert git(bare, "for-each-ref", TURN) == ""
 
 
-def test_who_was_taken_for_dead_takes_another_turn(
+def test_holder_of_an_expired_turn_takes_another_turn(
     one: Path, two: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository, upstream, first = turn(one)
@@ -84,7 +82,7 @@ def test_who_was_taken_for_dead_takes_another_turn(
     assert "slow" in git(bare, "log", "-1", "--format=%s", TURN)
 
 
-def test_a_turn_that_nobody_heard_of_is_ours_all_the_same(one: Path, bare: Path) -> None:
+def test_turn_with_a_lost_answer_belongs_to_its_taker(one: Path, bare: Path) -> None:
     repository, upstream, first = turn(one)
     hook(bare, "post-update", "kill -9 $PPID")
     assert first.take("claude")
@@ -96,7 +94,7 @@ def test_a_turn_that_nobody_heard_of_is_ours_all_the_same(one: Path, bare: Path)
     assert git(bare, "for-each-ref", TURN) == ""
 
 
-def test_a_remote_that_takes_no_such_ref_has_no_turns(one: Path, bare: Path) -> None:
+def test_remote_that_refuses_the_turn_ref_grants_turns_without_one(one: Path, bare: Path) -> None:
     hook(bare, "update", 'case $1 in refs/memctl/turns/*) echo "no such refs" >&2; exit 1 ;; esac')
     _, _, first = turn(one)
     assert first.take("claude")
@@ -104,7 +102,7 @@ def test_a_remote_that_takes_no_such_ref_has_no_turns(one: Path, bare: Path) -> 
     first.give_back()
 
 
-def test_a_sync_waits_for_anothers_turn(memctl: Memctl, one: Path, two: Path) -> None:
+def test_sync_waits_for_the_turn_of_another_clone(memctl: Memctl, one: Path, two: Path) -> None:
     _, _, first = turn(one)
     assert first.take("claude")
     memctl("learn", "By two", where=two)
@@ -115,7 +113,7 @@ def test_a_sync_waits_for_anothers_turn(memctl: Memctl, one: Path, two: Path) ->
     assert waiting.communicate()[0] == "pushed 1 commit to origin/main\n"
 
 
-def test_who_has_nothing_to_push_waits_for_nobody(
+def test_sync_without_changes_to_push_waits_for_no_turn(
     memctl: Memctl, one: Path, two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("learn", "By one", where=one)
@@ -125,7 +123,7 @@ def test_who_has_nothing_to_push_waits_for_nobody(
     assert memctl("sync", where=two).out.startswith("fetched 1 commit of origin/main\n")
 
 
-def test_a_lock_that_a_killed_fetch_left_keeps_no_turn_from_view(one: Path, two: Path) -> None:
+def test_lock_left_by_a_killed_fetch_does_not_hide_a_turn(one: Path, two: Path) -> None:
     repository, upstream, second = turn(two)
     lock = repository.common_dir / f"{upstream.turn_tracking_ref}.lock"
     lock.parent.mkdir(parents=True)
@@ -136,7 +134,9 @@ def test_a_lock_that_a_killed_fetch_left_keeps_no_turn_from_view(one: Path, two:
     assert second.is_anothers
 
 
-def test_a_remote_that_lets_no_ref_go_has_turns_that_are_over(memctl: Memctl, one: Path, two: Path, bare: Path) -> None:
+def test_ended_turn_is_recognized_at_a_remote_that_deletes_no_refs(
+    memctl: Memctl, one: Path, two: Path, bare: Path
+) -> None:
     hook(bare, "update", 'case $3 in *[!0]*) ;; *) echo "nothing is deleted here" >&2; exit 1 ;; esac')
     _, _, first = turn(one)
     repository, upstream, second = turn(two)
@@ -152,7 +152,7 @@ def test_a_remote_that_lets_no_ref_go_has_turns_that_are_over(memctl: Memctl, on
     memctl("sync", where=two)
 
 
-def test_a_lock_that_was_left_at_the_remote_keeps_nobody_waiting_for_a_turn(one: Path, bare: Path) -> None:
+def test_leftover_lock_at_the_remote_does_not_block_a_turn(one: Path, bare: Path) -> None:
     _, _, first = turn(one)
     lock = bare / f"{TURN}.lock"
     lock.parent.mkdir(parents=True)

@@ -22,7 +22,7 @@ OFFER = (
 SAVE = ("checkpoint", "save", "--task", "Refunds", "--next", "Test", "--expect", "POST", "--constraint", "none")
 
 
-def test_a_handoff_answered_since_the_checkpoint_is_an_event_since(repo: Path, memctl: Memctl, bob: Memctl) -> None:
+def test_handoff_answered_after_the_checkpoint_is_listed_as_an_event(repo: Path, memctl: Memctl, bob: Memctl) -> None:
     made = memctl(*OFFER, "--json").data["id"]
     memctl(*SAVE)
     assert f"- agent_handoff: {made} was offered\n" in memctl("checkpoint", "resume").out

@@ -95,7 +95,7 @@ def test_the_most_important_lines_come_first_and_stay() -> None:
     assert f"LEFT OUT: {found.left_out:,} lines; memctl checkpoint show main-w1-v1-0a0a0a\n" in found.text
 
 
-def test_the_room_is_filled_where_there_is_something_to_say() -> None:
+def test_resume_text_fills_its_room() -> None:
     said = tuple(f"prompt {number}: " + "word " * 80 for number in range(20))
     files = tuple(TouchedFile(f"src/package/module_{number}.py", "modified") for number in range(60))
     found = text(said=said, files=files, decisions=tuple(f"{number} {'d' * 300}" for number in range(15)))
@@ -122,7 +122,7 @@ def test_a_line_in_two_lists_is_written_once() -> None:
         assert found.count(once) == 1, once
 
 
-def test_a_line_without_room_is_passed_over_and_a_shorter_one_after_it_is_not() -> None:
+def test_line_without_room_is_skipped_for_a_shorter_one_after_it() -> None:
     long = tuple(f"{number} " + "x" * 490 for number in range(25))
     found = text(next_actions=long, records=(RecordReference("ISS-1", "Pool exhausted", "high"),))
     assert "- Pool exhausted [ISS-1, high]\n" in found.text
@@ -136,7 +136,7 @@ def test_recorded_text_cannot_look_like_a_label(evil: str) -> None:
     assert not any(line.startswith(("TASK: another", "DONE:")) for line in found.splitlines())
 
 
-def test_characters_outside_the_first_plane_count_twice_as_hosts_count_them() -> None:
+def test_characters_outside_the_first_plane_count_twice() -> None:
     assert length("a\N{GRINNING FACE}") == 3
     found = text(decisions=tuple(f"{number} " + "\N{GRINNING FACE}" * 490 for number in range(15)))
     assert found.characters <= LIMIT
@@ -152,7 +152,7 @@ def test_files_are_named_with_their_actions() -> None:
     )
 
 
-def test_no_part_takes_all_the_room() -> None:
+def test_no_part_of_the_resume_text_takes_all_the_room() -> None:
     long = tuple(f"{number} {'x' * 480}" for number in range(60))
     found = resume_text.write(
         made(in_progress=long, next_actions=("Run the tests",), done=tuple(f"step {n} {'y' * 400}" for n in range(9))),
@@ -169,7 +169,7 @@ def test_no_part_takes_all_the_room() -> None:
     assert found.left_out == 60 - shown + 9 - len(done)
 
 
-def test_a_state_that_is_no_checkpoint_names_none() -> None:
+def test_state_without_a_checkpoint_has_no_save_line() -> None:
     found = resume_text.write(TaskState(goal="Port src/pay.py", version=3, window_id=2, next_actions=("b.ts",))).text
     assert found.startswith("RESUME: version 3; saved in window 2; this is window 3\n")
     assert "SAVE:" not in found

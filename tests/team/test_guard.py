@@ -63,14 +63,14 @@ def test_the_owner_writes_and_others_write_elsewhere(memctl: Memctl, bob: Memctl
     memctl("decide", "Nowhere in particular")
 
 
-def test_what_has_come_to_its_end_counts_for_nothing(
+def test_expired_ownership_does_not_prevent_a_write(
     memctl: Memctl, owned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T18:32:00Z")
     memctl("decide", "Pay in euros", "--section", "§2.1")
 
 
-def test_the_types_say_who_writes(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+def test_ownership_types_decide_who_may_write(memctl: Memctl, bob: Memctl, owned: Path) -> None:
     bob("own", "acquire", "2.1", "--type", "shared-write")
     memctl("decide", "Pay in euros", "--section", "§2.1")
     bob("own", "acquire", "2.1", "--type", "read-only")
@@ -78,7 +78,7 @@ def test_the_types_say_who_writes(memctl: Memctl, bob: Memctl, owned: Path) -> N
     assert "(read-only)" in bob("decide", "Pay in francs", "--section", "§2.1", code=1).err
 
 
-def test_details_with_an_owner_of_their_own_are_that_ones(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+def test_details_are_guarded_by_their_own_owner(memctl: Memctl, bob: Memctl, owned: Path) -> None:
     bob("own", "acquire", "3.1")
     bob("own", "transfer", "3.1", "--to", "claude")
     memctl("detail", "edit", "3.1", "--title", "Cards of all kinds")
@@ -86,7 +86,7 @@ def test_details_with_an_owner_of_their_own_are_that_ones(memctl: Memctl, bob: M
     assert "§3.1 is owned by claude" in bob("detail", "edit", "3.1", "--title", "Mine", code=1).err
 
 
-def test_a_write_all_the_same_needs_a_reason_and_is_recorded(memctl: Memctl, owned: Path) -> None:
+def test_forced_write_needs_a_reason_and_is_recorded(memctl: Memctl, owned: Path) -> None:
     args = ("decide", "Pay in euros", "--section", "§2.1", "--allow-owned")
     assert "needs --reason" in memctl(*args, code=2).err
     memctl(*args, "--reason", "the bank asks for it")
@@ -165,7 +165,7 @@ def test_a_first_commit_is_looked_at_too(memctl: Memctl, owned: Path) -> None:
     )
 
 
-def test_what_looks_like_a_credential_never_gets_onto_the_ref(repo: Path, memctl: Memctl) -> None:
+def test_credential_is_not_written_to_the_coordination_ref(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Payment")
     token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
     for args in (

@@ -39,7 +39,7 @@ CHANGES = [
 
 @strides(23)
 @pytest.mark.parametrize("args", CHANGES)
-def test_of_one_clone(
+def test_change_killed_at_any_step_in_one_clone_is_whole_or_absent(
     memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...], stride: int
 ) -> None:
     before = git(shop, "rev-parse", REF).strip()
@@ -70,7 +70,7 @@ def test_of_one_clone(
 
 @strides(23)
 @pytest.mark.parametrize("args", [CHANGES[1], CHANGES[3]])
-def test_of_two_clones_and_a_remote(
+def test_change_killed_at_any_step_with_a_remote_is_whole_or_absent(
     memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...], stride: int
 ) -> None:
     remote = ("--remote", "origin")
@@ -105,7 +105,7 @@ def test_of_two_clones_and_a_remote(
 
 
 @strides(23)
-def test_of_two_who_want_one_section_the_one_who_lives_gets_it_or_the_dead_one_has_it(
+def test_section_goes_to_the_survivor_unless_the_killed_agent_has_it(
     memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, stride: int
 ) -> None:
     memctl("own", "release", "2.1")

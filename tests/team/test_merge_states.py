@@ -17,7 +17,7 @@ def owned(owner: str, section: str = "§2.1") -> dict[str, Ownership]:
     return {section: Ownership(section_id=section, owner_agent_id=owner, acquired_at=NOW)}
 
 
-def test_what_only_one_side_changed_is_taken() -> None:
+def test_changes_of_one_side_are_taken() -> None:
     ours = BASE.with_(section_ownership_map=owned("ada"), sync_version=4)
     theirs = BASE.with_(section_ownership_map=owned("bob", "§2.2"), sync_version=6)
     merged, lost = merge_states(BASE, ours, theirs)
@@ -28,7 +28,7 @@ def test_what_only_one_side_changed_is_taken() -> None:
     assert (merged.sync_version, lost) == (7, ())
 
 
-def test_of_a_section_that_both_claimed_the_remotes_owner_stands_and_ours_is_named() -> None:
+def test_section_claimed_twice_keeps_the_remote_owner_and_reports_ours() -> None:
     merged, lost = merge_states(
         BASE, BASE.with_(section_ownership_map=owned("ada")), BASE.with_(section_ownership_map=owned("bob"))
     )
@@ -38,7 +38,7 @@ def test_of_a_section_that_both_claimed_the_remotes_owner_stands_and_ours_is_nam
     assert "was replaced by `§2.1 is owned by bob" in lost[0]
 
 
-def test_what_one_side_took_out_is_gone() -> None:
+def test_removals_of_one_side_are_taken() -> None:
     base = BASE.with_(section_ownership_map=owned("ada"), agent_task_assignments={"ada": ["one", "two"]})
     ours = base.with_(section_ownership_map={}, agent_task_assignments={"ada": ["one", "two", "three"]})
     theirs = base.with_(agent_task_assignments={"ada": ["two"]})

@@ -41,7 +41,7 @@ def test_a_note_that_says_something_else_counts_for_nothing(
     bob("show", "§3.1", code=1)
 
 
-def test_where_no_note_can_be_written_it_is_read_all_the_same(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+def test_unwritable_note_does_not_prevent_reading(memctl: Memctl, bob: Memctl, repo: Path) -> None:
     memctl("own", "acquire", "2.1")
     (repo / NOTE).mkdir()
     bob("show", "§3.1")
@@ -49,7 +49,7 @@ def test_where_no_note_can_be_written_it_is_read_all_the_same(memctl: Memctl, bo
     bob("show", "§3.1", code=1)
 
 
-def test_a_state_that_is_broken_lets_nobody_read_on_who_says_to_be_an_agent(
+def test_broken_state_prevents_reading_by_named_agents(
     memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = git(repo, "rev-parse", "HEAD^{tree}").strip()

@@ -75,7 +75,7 @@ def test_a_connection_that_breaks_before_leaves_nothing(memctl: Memctl, bare: Pa
     assert git(bare, "for-each-ref", REF) == ""
 
 
-def test_what_nobody_knows_can_be_asked_later(memctl: Memctl, bare: Path, tmp_path: Path) -> None:
+def test_push_with_unknown_outcome_can_be_recovered_later(memctl: Memctl, bare: Path, tmp_path: Path) -> None:
     hook(bare, "post-update", f"mv '{bare}' '{tmp_path}/away'; kill -9 $PPID")
     result = memctl(*OFFER, *REMOTE, code=1)
     assert "origin may have taken the change" in result.err
@@ -88,7 +88,7 @@ def test_what_nobody_knows_can_be_asked_later(memctl: Memctl, bare: Path, tmp_pa
 
 
 @pytest.mark.parametrize("command", [("own", "acquire", "2.1"), OFFER])
-def test_what_the_remote_has_taken_is_finished_later_if_this_clone_can_not_follow(
+def test_change_taken_by_the_remote_is_finished_later_in_a_locked_clone(
     memctl: Memctl, repo: Path, bare: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     lock = repo / ".git" / f"{REF}.lock"
@@ -108,7 +108,7 @@ def test_what_the_remote_has_taken_is_finished_later_if_this_clone_can_not_follo
     assert memctl("status", "--json").data["interrupted"] == []
 
 
-def test_a_remote_that_can_not_be_reached_is_told_in_full(memctl: Memctl, repo: Path, bare: Path) -> None:
+def test_unreachable_remote_is_reported_in_full(memctl: Memctl, repo: Path, bare: Path) -> None:
     shutil.rmtree(bare)
     result = memctl("own", "acquire", "2.1", *REMOTE, code=1)
     assert result.err.startswith("error: origin can't be fetched from:\n")
@@ -116,7 +116,7 @@ def test_a_remote_that_can_not_be_reached_is_told_in_full(memctl: Memctl, repo: 
     assert git(repo, "for-each-ref", REF) == ""
 
 
-def test_a_sync_whose_connection_breaks_when_all_is_done_goes_on(memctl: Memctl, repo: Path, bare: Path) -> None:
+def test_sync_with_a_connection_lost_after_the_push_succeeds(memctl: Memctl, repo: Path, bare: Path) -> None:
     git(repo, "push", "-q", "--set-upstream", "origin", "HEAD")
     memctl("learn", "Something")
     hook(bare, "post-update", "kill -9 $PPID")

@@ -46,7 +46,7 @@ def as_agent(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
     return run  # type: ignore[return-value]
 
 
-def test_nothing_is_fetched_or_pushed_unless_a_remote_is_named(memctl: Memctl, clones: list[Path]) -> None:
+def test_coordination_uses_no_remote_unless_one_is_named(memctl: Memctl, clones: list[Path]) -> None:
     memctl("own", "acquire", "2.1", where=clones[0])
     assert git(clones[0], "ls-remote", "origin", REF) == ""
     assert owners(memctl, clones[1]) == {}
@@ -57,9 +57,7 @@ def test_nothing_is_fetched_or_pushed_unless_a_remote_is_named(memctl: Memctl, c
     assert owners(memctl, clones[1]) == {"§2.1": "claude", "§2.2": "claude"}
 
 
-def test_of_agents_on_several_machines_that_race_for_a_section_exactly_one_wins(
-    memctl: Memctl, clones: list[Path]
-) -> None:
+def test_exactly_one_of_concurrent_clones_acquires_a_section(memctl: Memctl, clones: list[Path]) -> None:
     for section in ("2.1", "2.2"):
         racing = {
             f"agent{n}": process(clone, "own", "acquire", section, *REMOTE, env={"MEMCTL_AGENT": f"agent{n}"})
@@ -84,9 +82,7 @@ def test_changes_that_do_not_conflict_all_arrive(memctl: Memctl, clones: list[Pa
     assert data["agent_task_assignments"] == {f"agent{n}": ["a task"] for n in range(4)}
 
 
-def test_what_a_clone_claimed_alone_gives_way_to_the_remote_and_is_named(
-    memctl: Memctl, as_agent: Memctl, clones: list[Path]
-) -> None:
+def test_local_claim_yields_to_the_remote_and_is_reported(memctl: Memctl, as_agent: Memctl, clones: list[Path]) -> None:
     as_agent("ada", "own", "acquire", "2.1", where=clones[0])
     as_agent("ada", "own", "acquire", "2.2", where=clones[0])
     as_agent("bob", "own", "acquire", "2.1", *REMOTE, where=clones[1])

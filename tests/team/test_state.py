@@ -67,7 +67,7 @@ def test_a_state_is_read_back_as_it_was_written(state: State) -> None:
          b'"2025-11-04T14:32:00Z", "expires_at": "tomorrow"}}', "'tomorrow' is not a time"),
     ],
 )  # fmt: skip
-def test_what_is_no_state_is_refused(name: str, data: bytes, said: str) -> None:
+def test_invalid_state_is_refused(name: str, data: bytes, said: str) -> None:
     with pytest.raises(MemctlError, match=said):
         decode({**encode(State()), name: data}, "ref")
 
@@ -75,11 +75,11 @@ def test_what_is_no_state_is_refused(name: str, data: bytes, said: str) -> None:
 @pytest.mark.parametrize(
     ("type_", "owner", "other"), [("exclusive", True, False), ("shared-write", True, True), ("read-only", False, False)]
 )
-def test_who_may_write_follows_from_the_type(type_: str, owner: bool, other: bool) -> None:
+def test_ownership_type_decides_who_may_write(type_: str, owner: bool, other: bool) -> None:
     held = msgspec.convert({"section_id": "§2.1", "owner_agent_id": "ada", "ownership_type": type_}, Ownership)
     assert (held.lets_write("ada"), held.lets_write("bob")) == (owner, other)
 
 
-def test_what_another_machine_wrote_stays_on_its_line() -> None:
+def test_lock_reason_of_another_machine_is_shown_on_one_line() -> None:
     held = Ownership(section_id="§2.1", owner_agent_id="ada", acquired_at=NOW, lock_reason="x\nerror: all is lost")
     assert held.description.endswith("with no end: x error: all is lost")

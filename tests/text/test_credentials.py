@@ -46,7 +46,7 @@ def test_a_write_of_a_credential_is_refused_without_repeating_it(family: str) ->
 
 
 @pytest.mark.parametrize("family", SHAPES)
-def test_nothing_of_a_credential_is_left_in_a_transcript(family: str) -> None:
+def test_redacted_transcript_contains_no_part_of_a_credential(family: str) -> None:
     for text, secret in SHAPES[family]:
         for made in (redact(f"I ran this:\n{text}\nand it failed"), redacted_line(f"I ran {text} and it failed")):
             pieces = [secret] if "\n" not in secret else secret.split("\n")
@@ -115,7 +115,7 @@ def test_offsets_count_characters_of_any_script() -> None:
     assert describe(text, span) == "looks like a credential (password, Tr…)"
 
 
-def test_a_random_word_is_redacted_only_where_nobody_reads() -> None:
+def test_random_word_is_redacted_but_not_reported() -> None:
     text = f"it answered {x(32)} at once"
     assert find(text) == []
     assert redact(text) == "it answered [redacted: random word] at once"

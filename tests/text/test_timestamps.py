@@ -51,7 +51,7 @@ def test_iso_times_become_canonical(text: str, canonical: str) -> None:
         "04.11.2025",
     ],
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         timestamps.parse(text)
 

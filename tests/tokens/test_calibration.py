@@ -36,7 +36,7 @@ def test_each_observation_moves_the_ratio_by_the_rate() -> None:
     assert learnt([seen(100, 150)] * 2).ratio == pytest.approx(1.1 + RATE * 0.4)
 
 
-def test_many_equal_observations_teach_their_ratio() -> None:
+def test_many_equal_observations_yield_their_ratio() -> None:
     taught = learnt([seen(100, 130)] * 40)
     assert taught.ratio == pytest.approx(1.3, abs=0.001)
     assert taught.before == pytest.approx(1 - 100 / 130, abs=0.001)
@@ -48,7 +48,7 @@ def test_a_ratio_stays_within_its_bounds(found: list[TokenSample]) -> None:
     assert LEAST <= learnt(found).ratio <= MOST
 
 
-def test_one_wild_observation_does_not_take_the_ratio_away() -> None:
+def test_single_outlier_moves_the_ratio_by_one_step_only() -> None:
     assert learnt([*[seen(100, 100)] * 20, seen(100, 100_000)]).ratio == pytest.approx(1 + RATE)
 
 
@@ -84,7 +84,7 @@ def test_the_band_of_a_kind_that_was_not_observed_is_no_narrower_than_the_family
         ("gpt-4o", "gpt-4o"),
     ],
 )
-def test_names_of_one_model_are_one_name(model: str, name: str) -> None:
+def test_model_names_are_normalized(model: str, name: str) -> None:
     assert name_of(model) == name
 
 
@@ -108,7 +108,7 @@ def test_a_calibration_is_applied_and_named_in_the_source() -> None:
     assert Counter(FAMILY, calibration=RATIO).count(TEXT, "json").error == FAMILY.error
 
 
-def test_a_count_that_the_model_reported_is_trusted_most() -> None:
+def test_count_reported_by_the_model_overrides_all_others() -> None:
     stand_in = Tokenizer("ctok 3.0", len)
     taught = learnt([TokenSample(digest_of(TEXT), "prose", 100, 4711)])
     counter = Counter(FAMILY, Cache.open(None), calibration=taught, tokenizer=stand_in)

@@ -18,7 +18,7 @@ def test_o200k_is_counted_exactly() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_other_families_are_counted_by_a_factor_that_the_source_names(kind: str) -> None:
+def test_other_families_are_counted_with_a_factor_named_in_the_source(kind: str) -> None:
     family = FAMILIES["claude"]
     exact = Counter(FAMILIES["gpt"]).tokens(TEXT)
     factor = family.factors[kind]
@@ -30,7 +30,7 @@ def test_an_empty_text_has_no_tokens(family: Family) -> None:
     assert Counter(family).tokens("") == 0
 
 
-def test_a_special_token_in_a_text_is_text() -> None:
+def test_special_token_in_a_text_is_counted_as_text() -> None:
     """Else a record could end the text of its pack."""
     assert Counter(FAMILIES["gpt"]).tokens("<|endoftext|>") > 1
 
@@ -49,7 +49,7 @@ def test_counts_are_kept_in_the_cache_and_taken_from_it() -> None:
     assert counter.tokens("something else") == 12345
 
 
-def test_families_share_what_the_cache_keeps() -> None:
+def test_families_share_cached_counts() -> None:
     cache = Cache.open(None)
     Counter(FAMILIES["gpt"], cache).tokens(TEXT)
     assert Counter(FAMILIES["claude"], cache).tokens(TEXT) == Counter(FAMILIES["claude"]).tokens(TEXT)
@@ -59,7 +59,7 @@ def test_families_share_what_the_cache_keeps() -> None:
 @pytest.mark.parametrize(
     "text", [TEXT * 7, "größe §2.1 日本語 `a_b.c` — ok\n" * 30, '{"a": [1, 2.5, "x y"]}\n' * 40, "\n" * 300]
 )
-def test_whether_a_text_is_within_limits_is_what_counting_says(family: Family, text: str) -> None:
+def test_limit_check_agrees_with_the_count(family: Family, text: str) -> None:
     number = Counter(family).tokens(text)
     for least, most in ((0, number), (number, number), (number + 1, 10**6), (0, number - 1), (0, 10**6)):
         cache = Cache.open(None)
@@ -68,7 +68,7 @@ def test_whether_a_text_is_within_limits_is_what_counting_says(family: Family, t
             assert counter.is_within(text, least, most) == (least <= number <= most), (least, most)
 
 
-def test_limits_that_begin_alike_are_kept_apart() -> None:
+def test_cached_limit_checks_are_kept_apart() -> None:
     cache = Cache.open(None)
     counter = Counter(FAMILIES["claude-4.5"], cache)
     number = counter.tokens(TEXT * 100)

@@ -25,7 +25,7 @@ def endpoint(server: Server, cache: Cache | None = None, model: str = MODEL) -> 
     return Endpoint(model, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.address + "/"}, cache)
 
 
-def test_the_count_is_the_servers_and_the_request_as_the_protocol_has_it(server: Server) -> None:
+def test_endpoint_returns_the_count_and_follows_the_protocol(server: Server) -> None:
     count = endpoint(server).count("hello")
     assert (count.tokens, count.error) == (14, 0.0)
     assert MODEL in count.source
@@ -70,7 +70,7 @@ def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"input_tokens": "x"}', b'{"tokens": 3}', b"\xff"])
-def test_an_answer_that_is_no_count_is_an_error(server: Server, body: bytes) -> None:
+def test_answer_without_a_count_is_an_error(server: Server, body: bytes) -> None:
     server.answers[:] = [(200, body, {})]
     with pytest.raises(MemctlError, match="not a token count"):
         endpoint(server).count("hello")
@@ -79,7 +79,7 @@ def test_an_answer_that_is_no_count_is_an_error(server: Server, body: bytes) -> 
         endpoint(server).count("hello")
 
 
-def test_a_server_that_is_not_there_is_an_error(server: Server) -> None:
+def test_unreachable_server_is_an_error(server: Server) -> None:
     asking = Endpoint(MODEL, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
     with pytest.raises(MemctlError, match=r"127\.0\.0\.1:9 can't be reached"):
         asking.count("hello")

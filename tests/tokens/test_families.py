@@ -49,7 +49,7 @@ def test_a_model_belongs_to_a_family(model: str, family: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["", "gpt-4", "gpt-4-turbo", "gpt-3.5-turbo", "llama-3", "gemini-2.5-pro", "ollama"])
-def test_an_unknown_model_is_a_usage_error_that_names_the_families(model: str) -> None:
+def test_unknown_model_is_a_usage_error_that_names_the_families(model: str) -> None:
     with pytest.raises(MemctlError) as caught:
         family_of(model)
     assert caught.value.exit_code == USAGE

@@ -70,7 +70,7 @@ def test_a_sub_agents_lines_are_not_in_the_context() -> None:
         user("a summary", isCompactSummary=True),
     ],
 )
-def test_a_compaction_is_no_growth(line: dict[str, Any]) -> None:
+def test_compaction_does_not_count_as_growth(line: dict[str, Any]) -> None:
     assert growths(answer("a", 1000), line, answer("b", 200)) == []
 
 
@@ -79,7 +79,7 @@ def test_lines_of_other_kinds_are_passed_over() -> None:
     assert len(growths(answer("a", 1000), *odd, answer("b", 1100))) == 1
 
 
-def test_lines_that_a_resumption_repeats_add_nothing() -> None:
+def test_lines_repeated_by_a_resumption_add_no_growth() -> None:
     lines = [user("before", uuid="1"), answer("a", 1000, uuid="2"), answer("b", 1200, uuid="3")]
     reader = GrowthReader()
     rows = [json.dumps(line) for line in [*lines, *lines, answer("c", 1300, uuid="4")]]

@@ -209,9 +209,9 @@ def test_a_value_that_is_not_a_request_is_recognised(given: Any) -> None:
         {},
     ],
 )
-def test_odd_messages_do_no_harm(message: dict[str, Any]) -> None:
+def test_odd_messages_are_parsed(message: dict[str, Any]) -> None:
     assert parsed([message]).messages == 1
 
 
-def test_lines_that_are_not_json_are_none() -> None:
+def test_lines_that_are_not_json_are_read_as_none() -> None:
     assert list(json_lines('{"a": 1}\n\nnope\n' + "[" * 100_000)) == [(1, {"a": 1}), (3, None), (4, None)]

@@ -49,7 +49,7 @@ def test_a_model_is_counted_by_its_generation_without_the_frame_of_a_request(mod
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_a_models_tokenizer_is_trusted_more_than_its_calibration() -> None:
+def test_tokenizer_of_a_model_overrides_its_calibration() -> None:
     learnt = Calibration(model="claude", ratio=1.04, observations=37, error=0.03, before=0.05, after=0.02)
     counter = Counter(FAMILIES["claude"], calibration=learnt, tokenizer=tokens_count.tokenizer_of("claude"))
     assert counter.count(TEXT).source == "ctok 4.8"
@@ -66,7 +66,7 @@ def test_without_the_tokenizer_factors_are_used() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="ctok needs Python 3.12")
-def test_the_real_one_is_near_the_factors() -> None:
+def test_real_tokenizer_is_near_the_factors() -> None:
     pytest.importorskip("ctok")
     text = SAMPLES["markdown"] * 5
     for model in ("claude-sonnet-4-5", "claude-opus-4-7", "claude-opus-4-8"):

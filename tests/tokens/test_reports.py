@@ -36,7 +36,7 @@ def pairs(*given: Any) -> list[tuple[int, int]]:
     return [(one.estimate, one.reported) for one in found.by_model[MODEL]]
 
 
-def test_a_text_and_the_count_of_its_request() -> None:
+def test_text_with_the_count_of_its_request_is_an_observation() -> None:
     assert pairs({"model": MODEL, "text": TEXT, "input_tokens": 150}) == [(ESTIMATE, 150 - FRAME)]
 
 
@@ -66,7 +66,7 @@ def test_a_text_can_be_in_a_file() -> None:
         },
     ],
 )
-def test_requests_with_their_usage(line: dict[str, Any]) -> None:
+def test_request_with_its_usage_is_an_observation(line: dict[str, Any]) -> None:
     assert pairs(line) == [(CHAT, 150 - FRAME)]
 
 

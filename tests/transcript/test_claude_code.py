@@ -75,7 +75,7 @@ def test_the_words_behind_a_refused_call_are_a_prompt(result: str, prompts: list
     assert [event.text for event in reader.read(made.text.encode()).events if event.kind == PROMPT] == prompts
 
 
-def test_the_words_behind_an_interruption_are_a_prompt_and_the_mark_is_none() -> None:
+def test_text_after_an_interruption_mark_is_a_prompt() -> None:
     made = Transcript()
     made.prompt("[Request interrupted by user for tool use]")
     made.prompt("[Request interrupted by user] use the other table")

@@ -35,7 +35,7 @@ def read(*lines: dict[str, Any]) -> Session:
     return reader.read("".join(json.dumps(line) + "\n" for line in lines).encode())
 
 
-def test_of_a_message_written_twice_the_last_version_counts() -> None:
+def test_last_version_of_a_repeated_message_counts() -> None:
     output = "<untrusted_context>\nOutput: print('shop')\nProcess Group PGID: 12\n</untrusted_context>"
     session = read(
         HEAD,
@@ -80,7 +80,7 @@ def test_a_call_that_was_denied_or_ended_with_a_code_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_chat_of_before_is_one_document(indent: int | None) -> None:
+def test_chat_in_the_older_single_document_form_is_read(indent: int | None) -> None:
     document = {**HEAD, "messages": [said(1, "user", "Hello"), said(2, "info", "Updated"), said(3, "gemini", "Hi")]}
     session = reader.read(json.dumps(document, indent=indent).encode())
     assert [event.text for event in session.events] == ["Hello", "Hi"]

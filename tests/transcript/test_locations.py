@@ -24,7 +24,7 @@ def test_the_newest_transcript_is_the_projects_own(tmp_path: Path) -> None:
     assert claude_code.newest_transcript(folder / "src" / "deep", kept) == own / "new.jsonl"
 
 
-def test_where_no_transcript_is_kept_a_file_is_asked_for(tmp_path: Path) -> None:
+def test_missing_transcript_is_refused_with_a_hint_to_name_a_file(tmp_path: Path) -> None:
     with pytest.raises(MemctlError) as caught:
         claude_code.newest_transcript(Path("/home/ada/other"), tmp_path)
     assert caught.value.exit_code == 2

@@ -77,7 +77,7 @@ def test_a_file_that_is_only_mentioned_is_not_touched(said: str) -> None:
     assert touched(f"Assistant: {said}\n") == []
 
 
-def test_changes_that_the_user_made_are_not_the_sessions() -> None:
+def test_changes_made_by_the_user_are_not_touched_files() -> None:
     assert touched("User: I modified src/a.py myself.\nAssistant: I see.\n") == []
 
 
@@ -114,7 +114,7 @@ def test_speakers_are_distinguished_and_counted() -> None:
     "unit",
     ["a", "a/", "a.", "`", "a.b ", "$ ", "I read ", "created a.py, ", "\n", " \n", "$ a\n\n", "If I read a.py and "],
 )
-def test_a_long_text_of_anything_is_read_in_no_time(unit: str) -> None:
+def test_long_text_of_any_pattern_is_read_quickly(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
     reader.read((unit * (150_000 // len(unit))).encode())
 
@@ -127,7 +127,7 @@ def test_a_long_text_of_anything_is_read_in_no_time(unit: str) -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_what_is_no_transcript_is_refused(memctl: Memctl, tmp_path: Path, data: bytes) -> None:
+def test_invalid_transcript_is_refused(memctl: Memctl, tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "given"
     file.write_bytes(data)
     refused = memctl("session", "summarize", "--transcript", str(file), "--dry-run", code=1)
@@ -163,7 +163,7 @@ TERMINAL = """\
 """
 
 
-def test_a_copied_terminal_shows_who_asked_for_what() -> None:
+def test_copied_terminal_text_yields_prompts_answers_and_files() -> None:
     session = reader.read(TERMINAL.encode())
     asked = [event.text for event in session.events if event.kind == PROMPT]
     assert asked == ["Fix the rounding,\n  and keep the API", "src/a.py only"]
@@ -171,12 +171,12 @@ def test_a_copied_terminal_shows_who_asked_for_what() -> None:
     assert touched(TERMINAL) == [("src/a.py", "modified")]
 
 
-def test_a_quotation_in_an_account_of_work_is_no_prompt() -> None:
+def test_quotation_in_an_account_of_work_is_no_prompt() -> None:
     session = reader.read(b"Created src/a.py.\n\n> as the ticket says\n\nDone.\n")
     assert [event.text for event in session.events if event.kind == PROMPT] == []
 
 
-def test_where_calls_are_shown_the_user_speaks_no_more() -> None:
+def test_lines_between_shown_calls_are_not_prompts() -> None:
     text = "User: build the shop\n\n● Update(src/a.py)\n$ rm src/b.py\n\nCreated src/new.py.\n"
     events = reader.read(text.encode()).events
     assert [event.text for event in events if event.kind == PROMPT] == ["build the shop"]

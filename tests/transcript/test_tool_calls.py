@@ -77,7 +77,7 @@ def test_a_call_without_a_result_is_left_out(tmp_path: Path, lines: list[Any]) -
 
 
 @pytest.mark.parametrize("nested", ['{"a":' * 900 + "1" + "}" * 900, "[" * 100_000, "\x00", '"\\ud800"'])
-def test_what_is_no_transcript_has_none(tmp_path: Path, nested: str) -> None:
+def test_invalid_transcript_has_no_tool_calls(tmp_path: Path, nested: str) -> None:
     file = tmp_path / "t.jsonl"
     file.write_text(
         f"{json.dumps(CODEX[0])}\n"

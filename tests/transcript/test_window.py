@@ -33,6 +33,31 @@ def test_an_answer_is_put_together_from_its_lines() -> None:
     assert validate(found.messages) == []
 
 
+def test_a_queued_prompt_stands_behind_the_results_during_which_the_agent_got_it() -> None:
+    def queue(operation: str, **fields: str) -> str:
+        return json.dumps({"type": "queue-operation", "operation": operation, **fields})
+
+    lines = [
+        json.dumps({"type": "user", "message": {"role": "user", "content": "do"}}),
+        line("assistant", use("t1", "Read", file_path="a"), id="m1"),
+        queue("enqueue", content="keep the old name, too"),
+        queue("enqueue", content="taken back"),
+        queue("remove"),
+        queue("popAll"),
+        line("assistant", use("t2", "Read", file_path="b"), id="m1"),
+        line("user", result("t1", "one")),
+        line("user", result("t2", "two")),
+        line("assistant", {"type": "text", "text": "done"}, id="m2"),
+    ]
+    found = window.read(lines)
+    assert [[block["type"] for block in message["content"]] for message in found.messages] == [
+        ["text"], ["tool_use", "tool_use"], ["tool_result", "tool_result", "text"], ["text"],
+    ]  # fmt: skip
+    assert found.messages[2]["content"][-1]["text"] == "keep the old name, too"
+    assert found.lines[2] == [8, 9, 3]
+    assert validate(found.messages) == []
+
+
 def test_only_the_window_since_the_last_compaction_is_read() -> None:
     told = Transcript()
     told.prompt("the task")

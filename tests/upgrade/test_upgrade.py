@@ -172,7 +172,7 @@ def test_every_read_command_answers_and_writes_nothing(memctl: Memctl, repo: Pat
     assert state(repo) == before
 
 
-def test_reads_find_what_was_left(memctl: Memctl, repo: Path) -> None:
+def test_reads_find_records_of_the_older_memctl(memctl: Memctl, repo: Path) -> None:
     assert {"Adopt PostgreSQL", "Checkout times out", "Profile API", "Grüße: ünï¢ode works"} <= titles(memctl)
     assert memctl("show", "LRN-2025-11-02-001", "--json").data["records"][0]["content"] == {
         "lesson": "Look at the pool before all"
@@ -198,7 +198,7 @@ def test_reads_find_what_was_left(memctl: Memctl, repo: Path) -> None:
     assert "MEM313" not in memctl("check").out
 
 
-def test_what_waited_is_committed_in_order_with_its_own_messages(memctl: Memctl, repo: Path) -> None:
+def test_pending_changes_are_committed_in_order_with_their_messages(memctl: Memctl, repo: Path) -> None:
     before = commits(repo)
     assert all(title in memctl("status", code=None).out for title in WAITING)
     memctl("commit")
@@ -225,7 +225,7 @@ def test_a_write_of_each_kind_is_one_commit(
         assert git(settled, "status", "--porcelain") == "", command
 
 
-def test_a_write_takes_what_waited_along_but_not_what_is_held_and_ids_go_on_where_they_were(
+def test_write_commits_pending_but_not_held_changes_and_continues_the_ids(
     memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-08T10:00:00Z")
@@ -236,7 +236,7 @@ def test_a_write_takes_what_waited_along_but_not_what_is_held_and_ids_go_on_wher
     assert "Held on purpose" in titles(memctl, "--at", "HEAD")
 
 
-def test_a_task_is_taken_up_with_the_goal_steps_files_and_next_actions_that_it_had(memctl: Memctl, repo: Path) -> None:
+def test_checkpoint_of_the_older_memctl_keeps_its_goal_steps_and_files(memctl: Memctl, repo: Path) -> None:
     (file,) = (repo / ".memory" / "checkpoints" / "main").glob("w1-v3-*.json")
     old = json.loads(file.read_text())
     saved = memctl("checkpoint", "show", "--json").data
@@ -258,7 +258,7 @@ def test_a_task_is_taken_up_with_the_goal_steps_files_and_next_actions_that_it_h
     assert file.read_bytes() == before
 
 
-def test_what_hooks_knew_of_a_live_session_is_still_known(repo: Path) -> None:
+def test_state_of_a_live_session_survives_the_upgrade(repo: Path) -> None:
     folder = SessionDir(repo / ".git" / "memctl" / "hooks" / ".memory", LIVE)
     old = json.loads((folder.path / "state.json").read_text())
     state = session_state.read(folder)
@@ -287,7 +287,7 @@ def test_sync_brings_branch_and_state_to_the_remote(memctl: Memctl, settled: Pat
     assert "§2.1" in memctl("own", "list").out
 
 
-def test_what_another_clone_records_is_merged(memctl: Memctl, settled: Path, place: Path) -> None:
+def test_changes_of_another_clone_are_merged_after_the_upgrade(memctl: Memctl, settled: Path, place: Path) -> None:
     memctl("sync")
     git(place, "clone", "-q", "origin.git", "other")
     memctl("install", "git", where=place / "other")
@@ -299,7 +299,7 @@ def test_what_another_clone_records_is_merged(memctl: Memctl, settled: Path, pla
     assert (record["tags"], record["completion_percentage"]) == (["api"], 90)
 
 
-def test_a_memory_of_before_goes_on_in_batches(memctl: Memctl, settled: Path) -> None:
+def test_memory_of_the_older_memctl_can_use_batches(memctl: Memctl, settled: Path) -> None:
     git(settled, "config", "memctl.commits", "batch")
     before = git(settled, "rev-parse", "HEAD")
     memctl("decide", "In a batch")
@@ -414,7 +414,7 @@ def test_claude_codes_session_goes_on_and_its_page_is_committed(
     ],
     ids=["codex", "gemini"],
 )
-def test_the_other_hosts_sessions_begin_and_end(
+def test_sessions_of_the_other_hosts_begin_and_end(
     memctl: Memctl, settled: Path, fire: Fire, settings: str, events: list[str]
 ) -> None:
     answers = []
@@ -438,7 +438,7 @@ def _all_commands() -> list[tuple[str, ...]]:
     return given
 
 
-def test_a_memory_of_a_newer_format_is_refused_in_words_by_every_command(memctl: Memctl, repo: Path) -> None:
+def test_newer_format_is_refused_by_every_command(memctl: Memctl, repo: Path) -> None:
     needs_none = {
         "context-summary",
         "help",

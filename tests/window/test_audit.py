@@ -86,7 +86,7 @@ def test_the_log_is_bounded_and_the_oldest_goes(tmp_path: Path) -> None:
     assert len(turns) > 15
 
 
-def test_one_file_is_enough(tmp_path: Path) -> None:
+def test_log_of_one_file_keeps_the_latest_decisions(tmp_path: Path) -> None:
     audit = log(tmp_path, most_bytes=300, most_files=1)
     for turn in range(20):
         audit.record("eviction", "evict", turn=turn)
@@ -114,7 +114,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         log(tmp_path).record("eviction", "evict")
 
 
-def test_what_a_log_does_not_take_is_counted_and_told_once_it_does(tmp_path: Path) -> None:
+def test_unwritable_log_counts_missed_decisions_and_records_them_later(tmp_path: Path) -> None:
     audit = log(tmp_path)
     audit.file.mkdir(parents=True)
     for number in range(3):
@@ -154,7 +154,7 @@ def test_many_processes_lose_no_line(tmp_path: Path) -> None:
         max_leaves=12,
     )
 )
-def test_whatever_is_recorded_can_be_read_back(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+def test_any_recorded_value_can_be_read_back(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
     audit = log(tmp_path_factory.mktemp("audit"))
     made = audit.record("x", "y", details={"value": value})
     (found,) = audit.read()

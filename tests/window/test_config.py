@@ -118,7 +118,7 @@ def test_the_cascade_has_numbers_for_keys_and_begins_with_its_first_step() -> No
     assert steps_at(1.0, own.cascade) == ["progressive", "sub_agent"]
 
 
-def test_a_key_twice_is_refused_however_it_is_written() -> None:
+def test_duplicate_key_in_another_notation_is_refused() -> None:
     error = complaint("compression:\n  cascade:\n    0.5: progressive\n    0.50: sub_agent\n")
     assert error.message.startswith("window.yaml:4: ")
 
@@ -178,7 +178,7 @@ def test_a_wrong_value_is_named(text: str, part: str) -> None:
         ("compression:\n  cascade:\n    0.9: compact\n", "conversation_compaction, sub_agent"),
     ],
 )
-def test_of_a_choice_the_values_are_told(text: str, values: str) -> None:
+def test_wrong_choice_is_refused_with_the_valid_values(text: str, values: str) -> None:
     assert values in str(complaint(text).hint)
 
 
@@ -192,11 +192,11 @@ def test_empty_keys_mean_the_default() -> None:
     assert config.parse("pressure:\n  thresholds:\nbudget:\n", "x") == WindowConfig()
 
 
-def test_broken_yaml_is_told_with_its_line() -> None:
+def test_broken_yaml_is_reported_with_its_line() -> None:
     assert complaint("pressure:\n  thresholds: [\n").message.startswith("window.yaml:2: ")
 
 
-def test_the_same_keys_stand_under_window_in_the_projects_settings() -> None:
+def test_project_settings_take_the_same_keys_under_window() -> None:
     nested = "".join(f"  {line}\n" if line else "\n" for line in SETTINGS.split("\n"))
     read = project.parse(f"format: 1\nproject: shop\nwindow:\n{nested}", ".memory/config.yaml")
     assert without_files(config.from_values(read.window, ".memory/config.yaml")) == WindowConfig()

@@ -178,13 +178,13 @@ def made(tmp_path: Path) -> Callable[[dict[str, Any]], Manager]:
     return make
 
 
-def test_all_keys_are_gone_through() -> None:
+def test_every_settings_key_has_a_case() -> None:
     pairs = {key for one, other, _ in PAIRS for key in (one, other)}
     assert set(CASES) | pairs == set(keys(yaml.safe_load(SETTINGS)))
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_a_key_does_what_it_says(key: str, made: Callable[[dict[str, Any]], Manager]) -> None:
+def test_settings_key_has_an_effect(key: str, made: Callable[[dict[str, Any]], Manager]) -> None:
     value, look = CASES[key]
     assert look(made(changed(key, value))) != look(made(yaml.safe_load(SETTINGS)))
 
@@ -212,18 +212,18 @@ def test_files_are_where_the_settings_are(tmp_path: Path) -> None:
     assert again.windows_created == 2
 
 
-def test_settings_that_nobody_knows_the_folder_of_name_no_files() -> None:
+def test_settings_without_a_folder_may_not_name_files() -> None:
     for key in ("compression", "cross_window"):
         with pytest.raises(MemctlError, match="needs a folder"):
             ContextWindowManager.from_config({key: yaml.safe_load(SETTINGS)[key]}, COUNTER)
 
 
-def test_a_progress_file_alone_tells_a_state_that_nothing_keeps(tmp_path: Path) -> None:
+def test_progress_file_without_a_state_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MemctlError, match="no saved state to describe"):
         ContextWindowManager.from_config({"cross_window": {"progress_file": "p.md"}}, COUNTER, folder=tmp_path)
 
 
-def test_with_a_memory_its_checkpoints_keep_the_state_and_named_files_are_told_as_unused(repo: Path) -> None:
+def test_memory_checkpoints_keep_the_state_and_named_files_are_unused(repo: Path) -> None:
     memory = open_memory(repo, {"MEMCTL_AGENT": "x"})
     given = {"cross_window": {"state_file": "state.json", "progress_file": "notes/progress.md"}}
     manager = ContextWindowManager.from_config(given, COUNTER, memory)

@@ -11,7 +11,7 @@ import pytest
 import memctl.window
 
 
-def test_each_public_name_is_what_it_says() -> None:
+def test_public_names_match_their_objects() -> None:
     for name in memctl.window.__all__:
         found = getattr(memctl.window, name)
         if isinstance(found, ModuleType):
@@ -25,7 +25,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         _ = memctl.window.ContextWindow
 
 
-def test_who_wants_the_pressure_does_not_pay_for_the_rest() -> None:
+def test_importing_the_pressure_monitor_loads_no_other_parts() -> None:
     code = "import sys; from memctl.window import ContextPressureMonitor; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "memctl.window.pressure.monitor" in loaded
@@ -54,7 +54,7 @@ def test_all_names_of_the_parts_are_public() -> None:
     assert set(NAMES) <= set(memctl.window.__all__)
 
 
-def test_what_one_name_needs_is_all_that_is_loaded_for_it() -> None:
+def test_accessing_a_name_loads_only_the_modules_it_needs() -> None:
     """One process: a name's module is loaded when it is asked for, and not before."""
     code = """
 import sys, memctl.window

@@ -121,7 +121,7 @@ def test_a_verdict_is_one_word(reply: str, kept: bool) -> None:
     assert found.answers[0].kept is kept
 
 
-def test_an_unclear_verdict_is_asked_for_once_more_and_said() -> None:
+def test_unclear_verdict_is_asked_for_again_and_noted() -> None:
     judge = Judge("perhaps")
     found = evaluate("the port is 1", "the port is 1", [Question("What is the port?")], judge)
     assert found.answers[0].note == "the judge answered neither yes nor no"
@@ -147,7 +147,7 @@ def test_no_credential_reaches_the_judge() -> None:
     assert not [prompt for prompt in judge.prompts if key[:12] in prompt or "hunter22" in prompt]
 
 
-def test_what_the_original_does_not_answer_does_not_count() -> None:
+def test_question_the_original_does_not_answer_is_not_counted() -> None:
     asked = [Question("What is the port?"), Question("What is the colour?")]
     found = evaluate("the port is 1", "the port is 1", asked, Judge())
     assert [answer.kept for answer in found.answers] == [True, None]
@@ -194,7 +194,7 @@ def test_a_fact_is_found_whole(fact: str, text: str, has: bool) -> None:
     assert found.answers[0].kept is has
 
 
-def test_a_sentence_may_be_put_in_other_words_but_must_stand_together() -> None:
+def test_reworded_sentence_is_found_but_scattered_words_are_not() -> None:
     question = Question("What was decided?", said="We use PostgreSQL with connection pooling for orders")
     assert evaluate(question.said, "Orders: PostgreSQL, connection pooling.", [question]).score == 1
     scattered = "\n\n".join(f"{word} is a word.\n\nSo much for that.\n" for word in question.said.split())
@@ -232,7 +232,7 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
     assert by_category["error"][0].said == "TypeError: response.data is undefined"
 
 
-def test_what_is_asked_is_what_must_survive() -> None:
+def test_questions_ask_for_the_facts_that_must_survive() -> None:
     """One list for both: what a compression may not lose, and what fidelity asks for."""
     session = reader.read(
         msgspec.json.encode(
@@ -250,7 +250,7 @@ def test_what_is_asked_is_what_must_survive() -> None:
     assert {one.kind for one in wanted} == set(essentials.KINDS)
 
 
-def test_what_the_user_insisted_on_and_said_is_asked_for() -> None:
+def test_questions_ask_for_constraints_and_messages_of_the_user() -> None:
     talk = [
         {"role": "user", "content": "Port the shop to Python. Never touch src/legacy.py."},
         {"role": "assistant", "content": "I begin."},
@@ -271,14 +271,14 @@ def test_what_the_user_insisted_on_and_said_is_asked_for() -> None:
 
 
 @given(st.text(max_size=500))
-def test_a_context_keeps_all_of_itself(text: str) -> None:
+def test_context_is_fully_faithful_to_itself(text: str) -> None:
     session = reader.read(text.encode())
     whole = "\n".join(event.text for event in session.events)
     found = evaluate(whole, whole, fidelity.generate_questions(session))
     assert found.score in (None, 1)
 
 
-def test_of_each_category_there_are_at_most_ten() -> None:
+def test_questions_are_at_most_ten_per_category() -> None:
     text = "\n".join(f"See src/part{n}.py, which takes {n * 11} ms." for n in range(40))
     found = fidelity.generate_questions(reader.read(text.encode()))
     assert sum(one.category == "path" for one in found) == 10
@@ -321,7 +321,7 @@ def test_a_broken_file_is_named(text: str, message: str) -> None:
     assert message in caught.value.message
 
 
-def test_six_of_ten_words_are_the_sentence_still() -> None:
+def test_sentence_is_kept_with_six_of_ten_words() -> None:
     words = ["alpha", "bravo", "charlie", "delta", "echoes", "foxtrot", "golfer", "hotel", "india", "juliet"]
     question = Question("What was decided?", said=" ".join(words))
     for kept, score in ((6, 1), (5, 0)):

@@ -37,7 +37,7 @@ def raised(history: list[HealthSnapshot]) -> list[str]:
     return [alert.metric for alert in alerts(history)]
 
 
-def test_what_was_not_measured_is_none_and_alarms_nobody() -> None:
+def test_unmeasured_metrics_are_none_and_raise_no_alert() -> None:
     snapshot = ContextHealthMonitor().collect()
     assert all(snapshot.value(name) is None for name in METRICS)
     assert alerts([snapshot] * 10) == []
@@ -102,7 +102,7 @@ def test_thresholds_and_metrics_can_be_chosen() -> None:
     assert [alert.metric for alert in alerts([turn], strict, ["tool_result_bloat"])] == ["tool_result_bloat"]
 
 
-def test_before_an_alarm_nobody_is_told_to_compact_at_once() -> None:
+def test_info_level_suggests_planning_and_critical_suggests_compaction() -> None:
     (watched,) = watch(HealthSnapshot(utilization=0.65))
     assert (watched.level, watched.action) == (AlertLevel.INFO, "plan what may go, and where a checkpoint is due")
     (alarm,) = alerts([HealthSnapshot(utilization=0.95)] * 3)
@@ -120,7 +120,7 @@ def test_before_an_alarm_nobody_is_told_to_compact_at_once() -> None:
         ({"eviction_rate": 3, "tool_result_bloat": 0.16, "burn_rate": 1e9}, ["eviction_rate", "tool_result_bloat"]),
     ],
 )
-def test_what_leaves_its_healthy_range_is_information(values: dict[str, float], unhealthy: list[str]) -> None:
+def test_metric_outside_its_healthy_range_is_an_info_alert(values: dict[str, float], unhealthy: list[str]) -> None:
     found = watch(HealthSnapshot(**values))  # type: ignore[arg-type]
     assert [alert.metric for alert in found] == unhealthy
     assert all(alert.level is AlertLevel.INFO for alert in found)
@@ -164,7 +164,7 @@ def test_without_questions_fidelity_is_not_measured() -> None:
     assert monitor.collect().fidelity_score is None
 
 
-def test_what_was_noted_is_of_one_turn() -> None:
+def test_recorded_evictions_count_for_one_turn() -> None:
     """By all evictions over all turns, a burst after a long quiet would never be seen."""
     monitor = ContextHealthMonitor()
     for _ in range(50):
@@ -178,7 +178,7 @@ def test_what_was_noted_is_of_one_turn() -> None:
     assert monitor.collect().eviction_rate is None
 
 
-def test_an_alarm_is_told_when_it_begins_and_again_when_it_comes_back() -> None:
+def test_alert_calls_back_when_it_begins_and_when_it_returns() -> None:
     told: list[Alert] = []
     monitor = ContextHealthMonitor(on_alert=told.append)
     bad, good = HealthSnapshot(tool_result_bloat=0.5), HealthSnapshot(tool_result_bloat=0.1)

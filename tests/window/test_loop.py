@@ -66,7 +66,7 @@ def test_results_that_the_window_holds_reach_the_model_whole(
     assert "axios to fetch" in str(done.messages)
 
 
-def test_what_is_larger_than_the_window_names_a_range_of_it() -> None:
+def test_result_larger_than_the_window_names_a_range_to_read() -> None:
     manager, _ = managed(16_000)
     manager.on_turn_start([{"role": "user", "content": "Read it."}])
     shown = manager.on_tool_result("read", text_of(1, 39_000), {"file_path": "src/big.ts"})
@@ -76,7 +76,7 @@ def test_what_is_larger_than_the_window_names_a_range_of_it() -> None:
     assert "bash: cat src/big.ts | sed -n '1," in command.text.split("\n")[0]
 
 
-def test_of_results_that_do_not_fit_together_the_second_call_gives_the_whole() -> None:
+def test_second_call_gives_the_whole_of_a_result_that_did_not_fit() -> None:
     manager, _ = managed(64_000)
     talk = Talk("Compare the two files.")
     talk.messages = manager.on_turn_start(talk.messages).messages
@@ -172,7 +172,7 @@ def test_a_sub_agent_is_given_the_open_subtask_that_is_worth_it() -> None:
 
 
 @pytest.mark.parametrize("todo", ["Fix it as said above", "Rename it. Then test. Then write the notes. Then push."])
-def test_what_is_not_worth_a_window_of_its_own_is_not_given_away(todo: str) -> None:
+def test_small_subtask_is_not_given_to_a_sub_agent(todo: str) -> None:
     messages = stubborn(todo)
     tokens = Conversation.parse(messages, COUNTER).tokens
     manager, _ = managed(int(tokens / 0.96), dispatcher=lambda task, context: 1 / 0)
@@ -220,7 +220,7 @@ def test_any_function_is_a_model_and_is_asked_once_for_many_results(shape: str) 
     assert step.details["model"]["used"] == 0
 
 
-def test_a_model_that_raises_is_replaced_by_rules_and_told_of_once() -> None:
+def test_model_that_raises_is_replaced_by_rules_and_logged_once() -> None:
     def broken(system: str, user: str) -> str:
         raise RuntimeError("the server is down")
 
@@ -235,7 +235,7 @@ def test_a_model_that_raises_is_replaced_by_rules_and_told_of_once() -> None:
     assert "RuntimeError: the server is down" in failed.reason
 
 
-def test_what_a_model_gives_is_used_if_it_stands_for_the_text() -> None:
+def test_model_summary_that_matches_the_text_is_used() -> None:
     talk = Talk("Read the parts.")
     for number in range(6):
         talk.call("Read", {"file_path": f"part{number}.md"}, f"chapter {number} about ships and harbours\n" * 200)
@@ -267,7 +267,7 @@ def test_the_audit_has_blocks_scores_targets_and_events() -> None:
     assert "spike" in {one.decision for one in events(taken, "pressure")}
 
 
-def test_a_call_made_again_is_told_with_what_took_its_result_out() -> None:
+def test_repeated_call_is_logged_with_what_evicted_its_result() -> None:
     manager, taken = managed(32_000)
     loop = Loop(manager, COUNTER, large=9_000, every=1)
     first = loop.turn("read", {"file_path": "src/a.ts"}, text_of(1, 9_000))
@@ -298,7 +298,7 @@ def test_a_function_that_takes_no_decisions_is_refused() -> None:
         ContextWindowManager("claude", audit=5)  # type: ignore[arg-type]
 
 
-def test_tools_and_last_results_that_are_to_stay_do() -> None:
+def test_excluded_tools_and_the_last_results_are_kept() -> None:
     talk = Talk("Port the shop.")
     for number in range(30):
         tool = "secret" if number == 3 else "Read"
@@ -312,7 +312,7 @@ def test_tools_and_last_results_that_are_to_stay_do() -> None:
     assert all(f"part {number} line of a file\\npart {number} line" in text for number in range(25, 30))
 
 
-def test_nothing_goes_if_too_little_would() -> None:
+def test_eviction_below_clear_at_least_is_skipped() -> None:
     messages = long_talk(24).messages
     tokens = Conversation.parse(messages, COUNTER).tokens
     config = {"eviction": {"clear_at_least": tokens}}

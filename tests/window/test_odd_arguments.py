@@ -90,7 +90,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("given", WORKS.values(), ids=WORKS)
-def test_what_can_be_sent_is_counted_and_managed(given: Any) -> None:
+def test_valid_request_is_counted_and_managed(given: Any) -> None:
     conversation = Conversation.parse(given, COUNTER)
     assert conversation.tokens > 0
     "\n".join(block.content for block in conversation.blocks).encode()  # whatever is made of it can be written
@@ -122,7 +122,7 @@ def test_validation_takes_a_request_as_parsing_does() -> None:
     assert validate({"messages": user("hi")[:0] + called({})[:2]}) == ["message 1: call t1 has no result after it"]
 
 
-def test_half_a_pair_passes_through_every_step_and_into_the_state(tmp_path: Any) -> None:
+def test_half_a_surrogate_pair_passes_through_all_steps_and_the_state(tmp_path: Any) -> None:
     given = [*user(f"Move the pool. {HALF}"), *long_talk(12).messages[1:]]
     keeper = StateFiles(tmp_path, "state.json", "progress.md")
     manager = w.ContextWindowManager(COUNTER, state_manager=keeper, task_goal=HALF)
@@ -137,7 +137,7 @@ def test_half_a_pair_passes_through_every_step_and_into_the_state(tmp_path: Any)
     assert "cut in two: ?" in notes.for_context(COUNTER.tokens)
 
 
-def test_half_a_pair_in_a_result_is_counted_and_summed_up() -> None:
+def test_half_a_surrogate_pair_in_a_result_is_counted_and_summarized() -> None:
     manager = w.ContextWindowManager.from_config({"max_context_tokens": 20_000}, COUNTER)
     shown = manager.on_tool_result("Bash", f"line {HALF}\n" * 4_000)
     assert shown.tokens < shown.original_tokens

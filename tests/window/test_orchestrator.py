@@ -91,7 +91,7 @@ def test_nothing_that_matters_is_lost_on_the_way(messages: list[dict[str, Any]])
     assert essentials.missing(wanted, Conversation.parse(start.messages, COUNTER).blocks) == []
 
 
-def test_what_the_model_reports_goes_before_the_own_count(messages: list[dict[str, Any]]) -> None:
+def test_tokens_reported_by_the_model_override_the_count(messages: list[dict[str, Any]]) -> None:
     tokens = tokens_of(messages)
     watched = manager(4 * tokens)
     assert watched.on_turn_start(messages).action is Action.NONE
@@ -136,7 +136,7 @@ def test_a_run_goes_on_where_its_log_can_not_be_written(tmp_path: Path, messages
     )  # two steps, and what they come to; with the zone's change
 
 
-def test_what_gained_nothing_is_not_tried_again_until_more_is_there() -> None:
+def test_management_without_gain_is_not_tried_again_at_once() -> None:
     talk = Talk()
     for number in range(150):
         talk.say(f"IMPORTANT wish {number}: " + " ".join(f"w{number}x{n}" for n in range(60)), "Yes.")
@@ -215,7 +215,7 @@ def test_a_result_that_would_bring_the_orange_zone_is_summed_up() -> None:
     assert shown.allowed
 
 
-def test_what_was_evicted_is_given_back_to_the_budget(messages: list[dict[str, Any]]) -> None:
+def test_evicted_tokens_are_given_back_to_the_budget(messages: list[dict[str, Any]]) -> None:
     watched = manager(int(tokens_of(messages) / 0.8))
     start = watched.on_turn_start(messages)
     assert watched.budget_manager.total_used == tokens_of(start.messages)
@@ -234,7 +234,7 @@ def test_the_report_has_all_subsystems_in_it(messages: list[dict[str, Any]]) -> 
     assert changes == [(WindowStatus.HEALTHY, WindowStatus.ACTIVE_MANAGEMENT)]
 
 
-def test_a_loop_that_is_told_of_an_overflow_leaves_the_window_with_its_state(messages: list[dict[str, Any]]) -> None:
+def test_overflow_starts_a_new_window_with_the_saved_state(messages: list[dict[str, Any]]) -> None:
     keeper = Keeper()
     watched = manager(10 * tokens_of(messages), state_manager=keeper)
     start = watched.on_overflow(messages)
@@ -278,7 +278,7 @@ def stubborn() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("left", "action"), [(0.931, Action.CROSS_WINDOW_SAVE), (0.929, Action.EMERGENCY_COMPACTION)])
-def test_a_window_is_left_that_an_emergency_leaves_above_93_percent(left: float, action: Action) -> None:
+def test_window_above_93_percent_after_an_emergency_is_left(left: float, action: Action) -> None:
     """What counts is the utilisation after the compaction."""
     given = stubborn()
     freed = manager(WINDOW).on_turn_start(given, model_reported_tokens=960_000)
@@ -289,14 +289,14 @@ def test_a_window_is_left_that_an_emergency_leaves_above_93_percent(left: float,
     assert start.action is action
 
 
-def test_what_eviction_alone_does_not_free_is_compressed(many: list[dict[str, Any]]) -> None:
+def test_tokens_that_eviction_does_not_free_are_freed_by_compression(many: list[dict[str, Any]]) -> None:
     """Also if some blocks were evicted."""
     start = manager(int(tokens_of(many) / 0.94)).on_turn_start(many)
     assert any(not one.refused for one in start.steps)
     assert start.utilization_after <= 0.60
 
 
-def test_where_less_than_4000_tokens_are_left_for_the_answer_it_is_an_emergency() -> None:
+def test_less_than_4000_tokens_for_the_answer_is_an_emergency() -> None:
     """In the orange zone still, for a small window (rules.md#window-budget)."""
     talk = Talk()
     for number in range(12):

@@ -41,7 +41,7 @@ def read(path: str) -> str:
     return "\n".join(f"{path}:{number}: the quick brown fox jumps over the lazy dog" for number in range(120))
 
 
-def test_a_loop_goes_on_far_beyond_its_window() -> None:
+def test_loop_continues_far_beyond_its_window() -> None:
     model = Model(60)
     assert run(TASK, model, {"read": read}, config={"max_context_tokens": WINDOW}) == "Counted."
     assert len(model.requests) == 61
@@ -64,7 +64,7 @@ class Wordy(Model):
 
 
 @pytest.mark.slow
-def test_what_a_new_window_begins_with_does_not_grow_with_the_number_of_windows() -> None:
+def test_start_of_a_new_window_does_not_grow_with_the_number_of_windows() -> None:
     model = Wordy(24)
     run("Port src.", model, {"read": lambda path: "ok"}, config={"max_context_tokens": 8_000})
     left = [messages[0]["content"] for messages in model.requests if "RESUME: " in messages[0]["content"]]
@@ -77,7 +77,7 @@ def test_what_a_new_window_begins_with_does_not_grow_with_the_number_of_windows(
     assert "part 24 has" in left[-1]
 
 
-def test_the_task_stays_what_it_was_from_window_to_window(repo: Path) -> None:
+def test_task_is_unchanged_across_windows(repo: Path) -> None:
     memory = open_memory(repo, os.environ)
     run(TASK, Wordy(6), {"read": lambda path: "ok"}, config={"max_context_tokens": 8_000}, memory=memory)
     found = CrossWindowStateManager(memory).load()
@@ -99,6 +99,6 @@ def test_a_task_that_leaves_no_room_in_its_window_is_an_error(repo: Path) -> Non
     assert found.goal.startswith("Decision: keep the retries at 7.")
 
 
-def test_the_document_has_it_as_it_is_run() -> None:
+def test_document_contains_the_loop_example() -> None:
     root = Path(__file__).parents[2]
     assert (root / "docs/examples/window_own_loop.py").read_text() in (root / "docs" / "window.md").read_text()

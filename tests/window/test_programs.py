@@ -55,7 +55,7 @@ def test_a_loop_in_openais_shape(tmp_path: Path) -> None:
     assert any(one.event == "step" for one in AuditLog(tmp_path / "window.jsonl", str).read())
 
 
-def test_a_rule_of_ones_own_says_what_goes() -> None:
+def test_own_rule_decides_what_is_evicted() -> None:
     talk = Talk("Answer the letter.")
     for number in range(20):
         talk.call("ask_customer", {"question": f"What of {number}?"}, f"customer says {number}\n" * 30)
@@ -69,6 +69,6 @@ def test_a_rule_of_ones_own_says_what_goes() -> None:
 
 
 @pytest.mark.parametrize("name", ["plain_model", "chat_shape", "own_rule"])
-def test_the_document_names_each(name: str) -> None:
+def test_document_names_each_example_program(name: str) -> None:
     root = Path(__file__).parents[2]
     assert f"(examples/window_{name}.py)" in (root / "docs" / "window.md").read_text()

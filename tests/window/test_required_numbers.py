@@ -377,7 +377,7 @@ TABLE = {**PRESSURE, **EVICTION, **COMPRESSION, **BUDGET, **HEALTH, **MANAGER, *
 
 
 @pytest.mark.parametrize(("seen", "wanted"), TABLE.values(), ids=TABLE)
-def test_a_required_number_does_what_it_is_for(seen: Callable[[], Any], wanted: Any) -> None:
+def test_required_number_has_its_effect(seen: Callable[[], Any], wanted: Any) -> None:
     assert seen() == pytest.approx(wanted) if isinstance(wanted, float) else seen() == wanted
 
 

@@ -131,7 +131,7 @@ def assert_one_commit_each(repo: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", ["plain"], indirect=True)
-def test_reads_say_on_stderr_that_git_took_changes_back(repo: Path, memctl: Memctl) -> None:
+def test_reads_warn_of_changes_undone_by_git(repo: Path, memctl: Memctl) -> None:
     change(memctl, "--no-commit")
     reads = (["list"], ["search", "text"], ["show", EDITED], ["rehydrate"], ["list", "--json"])
     assert not [read for read in reads if memctl(*read).err]
@@ -147,7 +147,7 @@ def test_reads_say_on_stderr_that_git_took_changes_back(repo: Path, memctl: Memc
 
 
 @in_turn("command", TAKEN_BACK)
-def test_what_git_takes_back_is_kept_said_once_and_written_again(
+def test_change_taken_back_by_git_is_reported_once_and_written_again(
     repo: Path, memctl: Memctl, setting: str, command: tuple[str, ...]
 ) -> None:
     if command[0] in STOPPED:
@@ -224,7 +224,7 @@ def edits_by_hand_on_top(repo: Path, memctl: Memctl) -> None:
 
 
 @in_turn("course", NORMAL)
-def test_what_waits_and_is_there_is_committed_and_nothing_is_accused(repo: Path, memctl: Memctl, course: str) -> None:
+def test_pending_change_still_present_is_committed_without_a_warning(repo: Path, memctl: Memctl, course: str) -> None:
     NORMAL[course](repo, memctl)
     assert undone(memctl) == []
     assert "undone" not in memctl("commit").err
@@ -237,13 +237,13 @@ def commit_with_git(repo: Path) -> None:
     git(repo, "commit", "-qm", "by hand")
 
 
-def test_what_the_user_has_committed_is_done(repo: Path, memctl: Memctl) -> None:
+def test_change_committed_by_the_user_is_done(repo: Path, memctl: Memctl) -> None:
     change(memctl, "--no-commit")
     commit_with_git(repo)
     assert_all_is_there(repo, memctl)
 
 
-def test_what_went_into_the_users_rebase_is_done(repo: Path, memctl: Memctl) -> None:
+def test_change_included_in_the_users_rebase_is_done(repo: Path, memctl: Memctl) -> None:
     git(repo, "rebase", "main", check=False)
     change(memctl)
     (repo / "app.py").write_text("print('both')\n")
@@ -253,7 +253,7 @@ def test_what_went_into_the_users_rebase_is_done(repo: Path, memctl: Memctl) -> 
 
 
 @pytest.mark.parametrize("later", [("switch", "-q", "main"), ("revert", "--no-edit", "HEAD")], ids=" ".join)
-def test_what_the_user_has_committed_and_left_is_not_accused(
+def test_change_committed_and_left_by_the_user_gives_no_warning(
     repo: Path, memctl: Memctl, later: tuple[str, ...]
 ) -> None:
     change(memctl, "--no-commit")
@@ -267,9 +267,7 @@ def test_what_the_user_has_committed_and_left_is_not_accused(
 class TestAlone:
     """What has nothing to do with formatters and line ends."""
 
-    def test_a_rebase_that_goes_on_over_a_deleted_record_brings_it_back_and_that_is_said(
-        self, repo: Path, memctl: Memctl
-    ) -> None:
+    def test_record_deleted_during_a_rebase_returns_and_is_reported(self, repo: Path, memctl: Memctl) -> None:
         memctl("edit", DELETED, "--set", "importance=9")
         git(repo, "rebase", "main", check=False)
         memctl("delete", DELETED)
@@ -299,7 +297,7 @@ class TestAlone:
                 counts.append((tmp_path / f"{number}").read_text().count("trace: built-in: git"))
         assert counts[0] == counts[1] > 0
 
-    def test_a_record_that_a_filter_of_git_stores_as_something_else_is_found(self, repo: Path, memctl: Memctl) -> None:
+    def test_record_changed_by_a_git_filter_is_recognized_as_committed(self, repo: Path, memctl: Memctl) -> None:
         (repo / ".git/info/attributes").write_text(f"{CREATED}* filter=turned\n")
         for direction in ("clean", "smudge"):
             git(repo, "config", f"filter.turned.{direction}", "tr a-z n-za-m")
@@ -308,7 +306,7 @@ class TestAlone:
         git(repo, "switch", "-q", "main")
         assert memctl("status", "--json").data["pending"] == []
 
-    def test_ids_choose_what_is_written_again_and_what_is_dropped(self, repo: Path, memctl: Memctl) -> None:
+    def test_ids_choose_the_changes_to_write_again_or_drop(self, repo: Path, memctl: Memctl) -> None:
         change(memctl, "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
         before = git(repo, "rev-parse", "HEAD")
@@ -326,7 +324,7 @@ class TestAlone:
         for wrong in (("--again", "--drop"), (EDITED,)):
             memctl("commit", *wrong, code=2)
 
-    def test_written_again_on_top_of_another_text_both_are_kept(self, repo: Path, memctl: Memctl) -> None:
+    def test_change_written_again_keeps_a_later_edit(self, repo: Path, memctl: Memctl) -> None:
         memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")
         git(repo, "reset", "--hard", "-q")
         memctl("edit", EDITED, "--set", "importance=9")
@@ -336,9 +334,7 @@ class TestAlone:
         assert TEXT in found
         assert "importance: 9" in found
 
-    def test_what_can_not_be_merged_is_shown_with_both_texts_and_nothing_is_written(
-        self, repo: Path, memctl: Memctl
-    ) -> None:
+    def test_unmergeable_change_is_refused_with_both_texts(self, repo: Path, memctl: Memctl) -> None:
         change(memctl, "--no-commit")
         git(repo, "stash", "-q")
         file = next((repo / ".memory" / "learnings").rglob(f"{EDITED}*"))
@@ -354,9 +350,7 @@ class TestAlone:
         memctl("commit", "--again", DELETED)
         assert undone(memctl) == ["edit"]
 
-    def test_a_deleted_record_that_somebody_changed_since_is_not_deleted_again(
-        self, repo: Path, memctl: Memctl
-    ) -> None:
+    def test_deleted_record_edited_since_is_not_deleted_again(self, repo: Path, memctl: Memctl) -> None:
         memctl("delete", DELETED, "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
         memctl("edit", DELETED, "--set", "lesson=Still needed")
@@ -389,7 +383,7 @@ class TestAlone:
         memctl("delete", DELETED)
         assert undone(memctl) == []
 
-    def test_the_reason_for_waiting_is_given_only_while_it_holds(self, repo: Path, memctl: Memctl) -> None:
+    def test_status_gives_the_reason_for_waiting_only_while_it_holds(self, repo: Path, memctl: Memctl) -> None:
         git(repo, "merge", "main", check=False)
         memctl("learn", "Waits")
         assert "a merge is under way" in memctl("status").out
@@ -398,7 +392,7 @@ class TestAlone:
         memctl("commit")
         assert "Waits" in git(repo, "log", "-1", "--format=%s")
 
-    def test_several_edits_of_one_record_are_undone_and_written_again_in_turn(self, repo: Path, memctl: Memctl) -> None:
+    def test_several_undone_edits_of_one_record_are_written_again_in_order(self, repo: Path, memctl: Memctl) -> None:
         memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")
         memctl("edit", EDITED, "--add", "tags=x", "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
@@ -409,7 +403,7 @@ class TestAlone:
         assert TEXT in memctl("show", EDITED).out
 
     @strides(26)
-    def test_written_again_and_killed_at_any_step_it_is_there_once(
+    def test_change_written_again_with_a_kill_at_any_step_exists_once(
         self, repo: Path, memctl: Memctl, tmp_path: Path, stride: int
     ) -> None:
         memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")
@@ -433,7 +427,7 @@ class TestAlone:
             assert (body.count("Memctl-Op: edit"), body.count("Memctl-Op: delete")) == (1, 1), f"step {step}"
             shutil.rmtree(victim)
 
-    def test_half_of_a_change_is_not_committed_without_the_other(self, repo: Path, memctl: Memctl) -> None:
+    def test_half_undone_change_is_not_committed(self, repo: Path, memctl: Memctl) -> None:
         memctl("link", EDITED, DELETED, "--no-commit")
         git(repo, "checkout", "-q", "--", *(str(f) for f in (repo / ".memory" / "learnings").rglob(f"{EDITED}*")))
         assert undone(memctl) == ["link"]
@@ -444,7 +438,7 @@ class TestAlone:
         assert memctl("check", "--select", "MEM107").code == 0
         assert git(repo, "status", "--porcelain", "--", ".memory") == ""
 
-    def test_entries_of_an_older_memctl_are_judged_as_well(self, repo: Path, memctl: Memctl) -> None:
+    def test_pending_entries_of_an_older_memctl_are_recognized_as_undone(self, repo: Path, memctl: Memctl) -> None:
         change(memctl, "--no-commit")
         for file in (repo / ".git").glob("memctl/*/pending/*.json"):
             stored = msgspec.json.decode(file.read_bytes())
@@ -456,7 +450,7 @@ class TestAlone:
         memctl("commit")
         assert_all_is_there(repo, memctl)
 
-    def test_two_worktrees_keep_what_was_undone_apart(self, repo: Path, memctl: Memctl) -> None:
+    def test_worktrees_keep_their_undone_changes_apart(self, repo: Path, memctl: Memctl) -> None:
         other = repo.parent / "other"
         git(repo, "worktree", "add", "-q", "-b", "third", str(other))
         memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit", where=other)
@@ -467,9 +461,7 @@ class TestAlone:
         memctl("commit", "--again", where=other)
         assert TEXT in memctl("show", EDITED, where=other).out
 
-    def test_an_edit_back_to_an_earlier_text_that_is_undone_is_not_taken_for_that_text(
-        self, repo: Path, memctl: Memctl
-    ) -> None:
+    def test_undone_edit_back_to_an_earlier_text_is_detected(self, repo: Path, memctl: Memctl) -> None:
         memctl("edit", EDITED, "--set", "lesson=In between")
         memctl("edit", EDITED, "--set", "lesson=The old text of edited", "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
@@ -495,7 +487,7 @@ class TestAlone:
         memctl("commit")
         assert memctl("status").code == 0
 
-    def test_what_waits_on_purpose_may_wait(self, repo: Path, memctl: Memctl) -> None:
+    def test_deliberately_pending_change_passes_the_check(self, repo: Path, memctl: Memctl) -> None:
         memctl("learn", "Waits", "--no-commit")
         age(repo)
         assert "pending:" in memctl("status").out

@@ -89,7 +89,7 @@ def test_each_change_is_read_by_itself_before_and_after_the_squash(batched: Path
     assert memctl("log", made, "--json", where=clone).data["commits"][0]["brought_text"]
 
 
-def test_the_users_commit_is_followed_by_the_squash(batched: Path, memctl: Memctl) -> None:
+def test_user_commit_is_followed_by_the_squash(batched: Path, memctl: Memctl) -> None:
     memctl("install", "git")
     memctl("decide", "One")
     memctl("learn", "Two")
@@ -115,7 +115,7 @@ def test_the_users_commit_is_followed_by_the_squash(batched: Path, memctl: Memct
     assert "learn LRN-2025-11-04-004 Absorbed" in logged(memctl)
 
 
-def test_without_the_hook_the_next_write_squashes_first(batched: Path, memctl: Memctl) -> None:
+def test_next_write_squashes_first_without_the_hook(batched: Path, memctl: Memctl) -> None:
     memctl("decide", "One")
     memctl("decide", "Two")
     code(batched, "1\n")
@@ -170,7 +170,7 @@ TAKEN_BACK: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("way", TAKEN_BACK)
-def test_what_git_takes_back_is_there_again_after_the_next_write(batched: Path, memctl: Memctl, way: str) -> None:
+def test_changes_reverted_by_git_are_restored_by_the_next_write(batched: Path, memctl: Memctl, way: str) -> None:
     kept = memctl("decide", "Kept", "--rationale", "First.").id
     memctl("commit")
     memctl("edit", kept, "--add", "tags=late")
@@ -185,7 +185,7 @@ def test_what_git_takes_back_is_there_again_after_the_next_write(batched: Path, 
     assert memctl("check").code == 0
 
 
-def test_the_squash_has_the_documents_of_what_was_put_back_too(batched: Path, memctl: Memctl) -> None:
+def test_squash_includes_the_documents_of_restored_changes(batched: Path, memctl: Memctl) -> None:
     memctl("install", "git")
     memctl("learn", "Kept")
     memctl("commit")
@@ -196,7 +196,7 @@ def test_the_squash_has_the_documents_of_what_was_put_back_too(batched: Path, me
     assert "MEM308" not in memctl("check").out
 
 
-def test_a_branch_may_have_a_name_below_that_of_one_that_is_gone(batched: Path, memctl: Memctl) -> None:
+def test_branch_may_be_named_below_a_deleted_branch(batched: Path, memctl: Memctl) -> None:
     git(batched, "switch", "-q", "-c", "pay")
     memctl("learn", "Before the new name")
     git(batched, "branch", "-m", "pay/card")
@@ -213,7 +213,7 @@ def test_a_branch_may_have_a_name_below_that_of_one_that_is_gone(batched: Path, 
     )
 
 
-def test_files_that_a_fetched_ref_has_besides_come_to_no_branch(batched: Path, memctl: Memctl) -> None:
+def test_foreign_files_of_a_fetched_ref_reach_no_branch(batched: Path, memctl: Memctl) -> None:
     forged = git(batched, "commit-tree", "-p", "HEAD", "-m", "forged", git(batched, "mktree").strip()).strip()
     git(batched, "update-ref", REF, forged)
     memctl("learn", "Signing is slow")
@@ -244,7 +244,7 @@ def test_edits_by_hand_on_top_of_a_batch_are_commits_of_their_own(batched: Path,
     assert "Keys are not." in git(batched, "show", f"HEAD:{decided.out.split()[1]}")
 
 
-def test_on_no_branch_and_before_the_first_commit_each_change_is_a_commit(batched: Path, memctl: Memctl) -> None:
+def test_detached_head_and_new_repository_commit_each_change(batched: Path, memctl: Memctl) -> None:
     git(batched, "switch", "-q", "--detach")
     before = commits(batched)
     memctl("learn", "Nowhere")
@@ -282,7 +282,7 @@ def test_a_commit_that_can_not_be_made_waits_and_a_rebase_is_left_alone(batched:
     assert commits(batched) == 4
 
 
-def test_worktrees_have_batches_of_their_own(batched: Path, memctl: Memctl) -> None:
+def test_each_worktree_has_its_own_batch(batched: Path, memctl: Memctl) -> None:
     other = batched.parent / "other"
     git(batched, "worktree", "add", "-q", "-b", "topic", str(other))
     memctl("learn", "Of main")
@@ -294,7 +294,7 @@ def test_worktrees_have_batches_of_their_own(batched: Path, memctl: Memctl) -> N
     assert head(batched) == "docs(memory): learn LRN-2025-11-04-001 Of main"
 
 
-def test_a_batch_stays_with_its_branch_while_another_worktree_has_that(batched: Path, memctl: Memctl) -> None:
+def test_batch_stays_with_its_branch_in_another_worktree(batched: Path, memctl: Memctl) -> None:
     git(batched, "commit", "-q", "--allow-empty", "-m", "start")
     memctl("learn", "First")
     memctl("commit")
@@ -326,7 +326,7 @@ def test_two_branches_with_batches_merge_as_with_single_commits(batched: Path, m
     assert len(memctl("list", "--json").data["records"]) == 5
 
 
-def test_a_commit_that_names_no_commits_as_its_batch_is_read_as_any_other(repo: Path, memctl: Memctl) -> None:
+def test_forged_batch_trailers_are_ignored(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Hostile")
     target = repo / "written"
     here = git(repo, "rev-parse", "HEAD").strip()
@@ -339,7 +339,7 @@ def test_a_commit_that_names_no_commits_as_its_batch_is_read_as_any_other(repo: 
     assert not list(repo.glob("written*"))
 
 
-def test_after_a_switch_of_branches_a_read_shows_nothing_of_the_other_branch(batched: Path, memctl: Memctl) -> None:
+def test_read_after_a_branch_switch_shows_no_batch_of_the_other_branch(batched: Path, memctl: Memctl) -> None:
     git(batched, "branch", "old")
     git(batched, "commit", "-q", "--allow-empty", "-m", "code")
     memctl("learn", "Of main")
@@ -350,7 +350,7 @@ def test_after_a_switch_of_branches_a_read_shows_nothing_of_the_other_branch(bat
     assert git(batched, "log", "-1", "--format=%s", "main") == "docs(memory): learn LRN-2025-11-04-001 Of main\n"
 
 
-def test_log_asks_git_as_often_for_many_squashes_as_for_one(
+def test_log_needs_as_many_git_calls_for_many_squashes_as_for_one(
     batched: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def asked() -> int:
@@ -374,7 +374,7 @@ def test_log_asks_git_as_often_for_many_squashes_as_for_one(
     assert [line.split()[0] for line in logged(memctl, "LRN-2025-11-04-001")] == ["learn", "edit", "edit", "edit"]
 
 
-def test_single_files_of_a_batch_are_committed_and_the_rest_follows(batched: Path, memctl: Memctl) -> None:
+def test_commit_of_single_batch_files_is_followed_by_the_rest(batched: Path, memctl: Memctl) -> None:
     memctl("install", "git")
     memctl("learn", "Rest")
     path = memctl("learn", "Chosen").out.split()[1]
@@ -398,7 +398,7 @@ def test_a_deleted_record_is_found_by_the_beginning_of_its_id(batched: Path, mem
     assert other in memctl("restore", "ISS-2025").out
 
 
-def test_an_unknown_value_names_the_lines_that_fix_it(repo: Path, memctl: Memctl) -> None:
+def test_unknown_commits_setting_is_refused_with_the_valid_lines(repo: Path, memctl: Memctl) -> None:
     lines = ("commits: each", "commits: batch", "git config memctl.commits each")
     git(repo, "config", "memctl.commits", "sometimes")
     refused = memctl("learn", "Never", code=1).err

@@ -26,7 +26,7 @@ def tries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_what_holds_for_all_is_found_out_once(repo: Path, memctl: Memctl, tries: list[str]) -> None:
+def test_locked_index_is_tried_once_for_all_pending_changes(repo: Path, memctl: Memctl, tries: list[str]) -> None:
     lock = repo / ".git" / "index.lock"
     lock.touch()
     before = commits(repo)
@@ -47,7 +47,7 @@ def test_what_holds_for_all_is_found_out_once(repo: Path, memctl: Memctl, tries:
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_what_one_change_is_refused_for_keeps_no_other_back(repo: Path, memctl: Memctl, tries: list[str]) -> None:
+def test_refused_change_does_not_block_other_changes(repo: Path, memctl: Memctl, tries: list[str]) -> None:
     (repo / ".gitignore").write_text("decisions/\n")
     before = commits(repo)
     memctl("decide", "Hidden")
@@ -57,7 +57,7 @@ def test_what_one_change_is_refused_for_keeps_no_other_back(repo: Path, memctl: 
     assert commits(repo) == before + 1
 
 
-def test_a_commit_on_no_branch_is_warned_of_once(repo: Path, memctl: Memctl) -> None:
+def test_commit_on_a_detached_head_gives_one_warning(repo: Path, memctl: Memctl) -> None:
     assert memctl("learn", "On a branch").err == ""
     git(repo, "switch", "-q", "--detach")
     result = memctl("learn", "On none", "--json")
@@ -69,7 +69,7 @@ def test_a_commit_on_no_branch_is_warned_of_once(repo: Path, memctl: Memctl) -> 
     assert memctl("list").err == ""
 
 
-def test_what_git_has_committed_by_itself_waits_no_more(repo: Path, memctl: Memctl) -> None:
+def test_change_committed_with_git_is_no_longer_pending(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "Kept back", "--no-commit")
     assert memctl("status", "--json").data["pending"]
     git(repo, "add", "-A")
@@ -78,9 +78,7 @@ def test_what_git_has_committed_by_itself_waits_no_more(repo: Path, memctl: Memc
 
 
 @pytest.mark.parametrize("mark", ["assume-unchanged", "skip-worktree"])
-def test_an_edit_of_a_file_that_git_takes_for_unchanged_waits_and_says_so(
-    repo: Path, memctl: Memctl, mark: str
-) -> None:
+def test_edit_of_an_assume_unchanged_file_stays_pending_with_a_reason(repo: Path, memctl: Memctl, mark: str) -> None:
     """The mark is the user's: neither is it taken away, nor is the edit taken for one that HEAD has."""
     made = memctl("learn", "Clocks drift", "--lesson", "x")
     path = f".memory/{made.out.split()[1].removeprefix('.memory/')}"

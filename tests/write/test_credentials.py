@@ -135,12 +135,12 @@ def test_ordinary_text_is_not_flagged(line: str) -> None:
         (f"no front matter: {SAMPLES['github'][1]}", "body"),
     ],
 )
-def test_the_field_is_named(text: str, field: str) -> None:
+def test_refusal_names_the_field_with_the_credential(text: str, field: str) -> None:
     with pytest.raises(MemctlError, match=f"^{field}: "):
         refuse(change(Write("x.md", text)))
 
 
-def test_a_line_that_was_there_before_is_let_be() -> None:
+def test_unchanged_line_with_a_credential_is_accepted() -> None:
     old = record(f"## Context\n\n{SAMPLES['github'][1]}\n")
     refuse(change(Write("x.md", old.replace("Adopt", "Drop"), old)))
 

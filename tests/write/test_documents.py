@@ -88,7 +88,7 @@ def configure(repo: Path, line: str) -> None:
     file.write_text("\n".join(x for x in file.read_text().split("\n") if not x.startswith("docs:")) + f"{line}\n")
 
 
-def test_every_write_takes_exactly_the_documents_along_that_it_touches(shop: Path, memctl: Memctl) -> None:
+def test_each_write_commits_exactly_the_documents_it_touches(shop: Path, memctl: Memctl) -> None:
     decision, issue = "DEC-2025-11-04-001", "ISS-2025-11-04-001"
     first, second = ["2.1-payment.md", "3.1-cards.md"], ["2.2-orders.md", "3.2-carts.md"]
     for args, expected in (
@@ -123,7 +123,7 @@ def test_every_write_takes_exactly_the_documents_along_that_it_touches(shop: Pat
     assert memctl("render", "--check").err == "all documents are up to date\n"
 
 
-def test_a_users_own_files_are_in_a_commit_only_if_the_user_puts_them_there(shop: Path, memctl: Memctl) -> None:
+def test_user_files_are_committed_only_if_the_user_adds_them(shop: Path, memctl: Memctl) -> None:
     """Of docs/ too: notes, pictures, files that Git ignores, and a document that somebody is editing."""
     mine = {"notes.md": "# Mine\n", "picture.png": "x", "2.9-mine.md": "# 2.9 Mine\n", "scratch.tmp": "ignored\n"}
     for name, text in mine.items():
@@ -146,7 +146,7 @@ def test_a_users_own_files_are_in_a_commit_only_if_the_user_puts_them_there(shop
         assert git(shop, "status", "--porcelain", "--ignored", "-uall") == status, args
 
 
-def test_what_was_edited_by_hand_is_left_alone_by_every_command(shop: Path, memctl: Memctl) -> None:
+def test_documents_edited_by_hand_are_left_alone_by_every_command(shop: Path, memctl: Memctl) -> None:
     (shop / ".memory" / "sections" / "2.3-going.md").write_text("---\nid: §2.3\ntitle: Going\n---\n")
     memctl("commit")
     edited = {name: f"{text}\nEdited by hand.\n" for name, text in texts(shop).items()}
@@ -176,7 +176,7 @@ def test_what_was_edited_by_hand_is_left_alone_by_every_command(shop: Path, memc
     assert memctl("render", "--check").err == "all documents are up to date\n"
 
 
-def test_a_document_that_no_page_asks_for_goes_and_a_file_of_the_users_stays(shop: Path, memctl: Memctl) -> None:
+def test_orphaned_document_is_deleted_and_user_files_are_kept(shop: Path, memctl: Memctl) -> None:
     (docs(shop) / "2.7-mine.md").write_text("# Mine\n")
     (docs(shop) / "deep").mkdir()
     (docs(shop) / "deep" / "notes.md").write_text("# Mine\n")
@@ -194,7 +194,7 @@ def texts_below(repo: Path) -> list[str]:
     return [file.relative_to(docs(repo)).as_posix() for file in docs(repo).rglob("*") if file.is_file()]
 
 
-def test_rendering_twice_is_rendering_once(shop: Path, memctl: Memctl) -> None:
+def test_second_rendering_changes_nothing(shop: Path, memctl: Memctl) -> None:
     memctl("render")
     before, head = texts(shop), git(shop, "rev-parse", "HEAD")
     result = memctl("render")
@@ -206,7 +206,7 @@ def test_rendering_twice_is_rendering_once(shop: Path, memctl: Memctl) -> None:
     assert texts(shop) == before
 
 
-def test_the_same_memory_gives_the_same_bytes_wherever_and_whenever(
+def test_same_memory_renders_to_the_same_bytes_anywhere(
     shop: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("render")
@@ -226,7 +226,7 @@ def test_the_same_memory_gives_the_same_bytes_wherever_and_whenever(
         assert texts(clone) == expected
 
 
-def test_the_order_of_writes_shows_nowhere(shop: Path, memctl: Memctl, tmp_path: Path, built: Path) -> None:
+def test_order_of_writes_does_not_affect_the_documents(shop: Path, memctl: Memctl, tmp_path: Path, built: Path) -> None:
     """Documents that followed each write are those that one rendering of the end makes."""
     memctl("decide", "Another", "--section", "2.2", "--tag", "db", "--tag", "api")
     memctl("learn", "Equal in all", "--section", "3.1")
@@ -301,7 +301,7 @@ def test_staged_rendering_stages_and_leaves_what_is_dirty_on_the_disk(shop: Path
     assert not (docs(shop) / "2.3-new.md").exists()
 
 
-def test_documents_can_be_kept_out_of_git_and_come_back(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_documents_can_be_taken_out_of_git_and_back(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
     before = texts(shop)
     configure(shop, "docs: false")
     memctl("commit")
@@ -372,7 +372,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", every(2, HOSTILE.values()), ids=HOSTILE)
-def test_a_template_at_fault_is_named_and_keeps_nobody_from_recording(shop: Path, memctl: Memctl, text: str) -> None:
+def test_faulty_template_is_named_and_the_record_is_still_made(shop: Path, memctl: Memctl, text: str) -> None:
     template(shop, "section.md.j2", "")
     file = shop / ".memory" / "templates" / "section.md.j2"
     file.write_bytes(text.encode(errors="surrogateescape"))
@@ -394,7 +394,7 @@ def test_a_template_at_fault_is_named_and_keeps_nobody_from_recording(shop: Path
 
 
 @pytest.mark.parametrize("reach", ["../../secret.txt", "../../../outside.txt", "{outside}", "x/../../config.yaml"])
-def test_a_template_takes_in_templates_and_nothing_else(shop: Path, memctl: Memctl, reach: str) -> None:
+def test_template_includes_only_templates(shop: Path, memctl: Memctl, reach: str) -> None:
     """Templates come with a cloned repository; what they take in would be committed and pushed."""
     (shop / "secret.txt").write_text("SECRET project: shop")
     outside = shop.parent / "outside.txt"
@@ -460,7 +460,7 @@ def _undo(memctl: Memctl, repo: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [_render, _record_elsewhere, _undo])
-def test_a_killed_rendering_is_made_good_and_leaves_nothing(
+def test_killed_rendering_is_repaired_and_leaves_nothing(
     shop: Path, memctl: Memctl, tmp_path: Path, after: Callable[[Memctl, Path], None]
 ) -> None:
     (shop / ".memory" / "sections" / "2.3-new.md").write_text("---\nid: §2.3\ntitle: New\n---\n")
@@ -504,7 +504,7 @@ def test_documents_that_waited_for_a_commit_are_in_the_next(shop: Path, memctl: 
     assert git(shop, "status", "--porcelain") == ""
 
 
-def test_documents_of_two_writers_at_once_are_those_of_both(shop: Path, memctl: Memctl) -> None:
+def test_documents_of_concurrent_writers_are_up_to_date(shop: Path, memctl: Memctl) -> None:
     writers = [process(shop, "decide", f"Writer {n}", "--section", f"2.{1 + n % 2}") for n in range(3)]
     assert [writer.wait() for writer in writers] == [0] * 3
     for writer in writers:
@@ -513,7 +513,7 @@ def test_documents_of_two_writers_at_once_are_those_of_both(shop: Path, memctl: 
     assert memctl("render", "--check").err == "all documents are up to date\n"
 
 
-def test_documents_that_can_not_be_written_keep_nobody_from_recording(shop: Path, memctl: Memctl) -> None:
+def test_unwritable_documents_give_a_warning_and_the_record_is_made(shop: Path, memctl: Memctl) -> None:
     shutil.rmtree(docs(shop))
     docs(shop).write_text("no folder")
     git(shop, "add", "-A")
@@ -524,9 +524,7 @@ def test_documents_that_can_not_be_written_keep_nobody_from_recording(shop: Path
     assert "warning: the documents are not rendered: " in made.err
 
 
-def test_whoever_writes_hears_of_documents_that_stay_behind_and_of_sections_that_are_not_there(
-    shop: Path, memctl: Memctl
-) -> None:
+def test_record_warns_of_documents_edited_by_hand_and_missing_sections(shop: Path, memctl: Memctl) -> None:
     (docs(shop) / "2.1-payment.md").write_text("mine\n")
     assert "warning" not in memctl("decide", "Elsewhere", "--section", "2.2").err
     said = memctl("decide", "Here", "--section", "2.1").err
@@ -549,7 +547,7 @@ def test_a_link_in_the_place_of_a_document_is_not_followed(shop: Path, memctl: M
     assert victim.read_text() == "untouched\n"
 
 
-def test_a_memory_from_before_there_were_documents_gets_them_with_the_next_write(shop: Path, memctl: Memctl) -> None:
+def test_memory_without_documents_gets_them_with_the_next_write(shop: Path, memctl: Memctl) -> None:
     expected = texts(shop)
     git(shop, "rm", "-rq", ".memory/docs", ".memory/.gitattributes")
     git(shop, "commit", "-qm", "as it was")
@@ -560,7 +558,7 @@ def test_a_memory_from_before_there_were_documents_gets_them_with_the_next_write
     assert git(shop, "status", "--porcelain") == ""
 
 
-def test_a_checkout_with_other_line_ends_is_no_edit_by_hand(shop: Path, memctl: Memctl) -> None:
+def test_other_line_ends_in_documents_are_no_edit_by_hand(shop: Path, memctl: Memctl) -> None:
     for file in docs(shop).iterdir():
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     assert "edited by hand" not in memctl("render", "--check", code=None).err
@@ -607,7 +605,7 @@ def test_on_the_default_branch_alone_documents_make_no_conflicts_and_follow_the_
     assert "MEM309" in memctl("check", code=1).out
 
 
-def test_without_a_known_default_branch_no_document_is_rendered_and_that_is_said(shop: Path, memctl: Memctl) -> None:
+def test_unknown_default_branch_renders_no_document_and_gives_a_hint(shop: Path, memctl: Memctl) -> None:
     configure(shop, "docs: default-branch")
     memctl("commit")
     assert "`default_branch: NAME` in .memory/config.yaml" in memctl("decide", "Unseen").err

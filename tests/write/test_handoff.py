@@ -174,7 +174,7 @@ def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
     assert said >= {"", "finished"}
 
 
-def test_a_push_that_nobody_knows_of_whether_it_came_through_is_asked_after_and_undone(
+def test_push_with_unknown_outcome_is_checked_and_undone_by_recover(
     shared: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     memctl("own", "acquire", "2.1", "--remote", "hub")
@@ -192,7 +192,7 @@ def test_a_push_that_nobody_knows_of_whether_it_came_through_is_asked_after_and_
     assert memctl("handoff", "recover").out == ""
 
 
-def test_of_handoffs_of_one_section_exactly_one_wins(shop: Path, memctl: Memctl) -> None:
+def test_exactly_one_of_concurrent_handoffs_of_a_section_wins(shop: Path, memctl: Memctl) -> None:
     before = commits(shop)
     takers = ["bob", "carol", "dora"]
     running = [process(shop, *OFFER[:2], name, *OFFER[3:]) for name in takers]
@@ -205,7 +205,7 @@ def test_of_handoffs_of_one_section_exactly_one_wins(shop: Path, memctl: Memctl)
     assert commits(shop) == before + 1
 
 
-def test_of_handoffs_in_two_clones_the_remote_decides(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_remote_decides_between_handoffs_in_two_clones(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
     memctl("own", "acquire", "2.1", "--remote", "hub")
     other = tmp_path / "other"
     git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), str(other))
@@ -225,7 +225,7 @@ def test_of_handoffs_in_two_clones_the_remote_decides(shared: Path, memctl: Memc
         assert len(offers(memctl, where)) == (code == 0)
 
 
-def test_what_git_refuses_to_commit_does_not_change_hands(shop: Path, memctl: Memctl) -> None:
+def test_handoff_refused_by_a_git_hook_keeps_the_owner(shop: Path, memctl: Memctl) -> None:
     hook(shop, "pre-commit", "echo no >&2; exit 1")
     before = commits(shop)
     refused = memctl(*OFFER, code=1)
@@ -242,7 +242,7 @@ def test_what_git_refuses_to_commit_does_not_change_hands(shop: Path, memctl: Me
     assert agree(memctl, shop, "again")
 
 
-def test_what_git_refuses_comes_back_from_a_remote_too(shared: Path, memctl: Memctl) -> None:
+def test_handoff_refused_by_a_git_hook_is_undone_at_the_remote(shared: Path, memctl: Memctl) -> None:
     memctl("own", "acquire", "2.1", "--remote", "hub")
     hook(shared, "pre-commit", "exit 1")
     memctl(*OFFER, "--remote", "hub", code=1)
@@ -251,14 +251,14 @@ def test_what_git_refuses_comes_back_from_a_remote_too(shared: Path, memctl: Mem
     assert offers(memctl, shared) == []
 
 
-def test_nothing_changes_hands_during_a_merge(shop: Path, memctl: Memctl) -> None:
+def test_handoff_is_refused_during_a_merge(shop: Path, memctl: Memctl) -> None:
     (shop / ".git/MERGE_HEAD").write_text("")
     assert "a merge is under way" in memctl(*OFFER, code=1).err
     assert owner(memctl, shop) == "claude"
     assert git(shop, "status", "--porcelain", check=False) == ""
 
 
-def test_a_remote_that_is_away_changes_nothing(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_unreachable_remote_leaves_the_handoff_unchanged(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
     shutil.move(tmp_path / "hub.git", tmp_path / "away.git")
     memctl(*OFFER, "--remote", "hub", code=1)
     assert owner(memctl, shared) == "claude"
@@ -267,7 +267,7 @@ def test_a_remote_that_is_away_changes_nothing(shared: Path, memctl: Memctl, tmp
     assert not agree(memctl, shared, "away")
 
 
-def test_a_record_edited_between_is_merged_not_overwritten(shop: Path, memctl: Memctl, bob: Memctl) -> None:
+def test_record_edited_before_the_answer_is_merged_not_overwritten(shop: Path, memctl: Memctl, bob: Memctl) -> None:
     made = memctl(*OFFER, "--json").data["id"]
     memctl("edit", made, "--add", "tags=urgent")
     bob("handoff", "accept", made)

@@ -40,7 +40,7 @@ def test_a_hint_is_one_line_and_strict_refuses(repo: Path, memctl: Memctl, argum
     assert told.count("\n") == 1
 
 
-def test_what_says_why_and_what_is_there_gets_no_hint(repo: Path, memctl: Memctl) -> None:
+def test_record_with_a_reason_and_existing_code_gets_no_hint(repo: Path, memctl: Memctl) -> None:
     (repo / "src").mkdir()
     (repo / "src/pool.py").write_text("x = 1\n")
     memctl("section", "add", "Core", "--path", "src/**")
@@ -60,7 +60,7 @@ def test_a_hint_names_the_nearest_file_and_a_line_that_is_not_there(repo: Path, 
     assert "did you mean pool.py?" in memctl("issue", "Slow", "--code", "pol.py").err
 
 
-def test_an_edit_gets_hints_for_what_it_brings_alone(memctl: Memctl) -> None:
+def test_edit_gets_hints_only_for_what_it_adds(memctl: Memctl) -> None:
     made = memctl("decide", "Use a queue").id
     assert memctl("edit", made, "--set", "importance=9").err == ""
     assert "nope.py" in memctl("edit", made, "--add", "code_refs=nope.py").err
@@ -85,11 +85,11 @@ def test_a_file_and_an_edit_by_hand_get_hints(repo: Path, memctl: Memctl) -> Non
     assert memctl("show", path.name[:18], "--json").data["records"][0]["content"]["lesson"] == "took 41.7 s"
 
 
-def test_hints_stand_in_json(memctl: Memctl) -> None:
+def test_json_output_has_the_hints(memctl: Memctl) -> None:
     assert "nothing says why" in memctl("decide", "Use a queue", "--json").data["advice"][0]
 
 
-def test_a_record_deleted_by_hand_is_called_deleted(repo: Path, memctl: Memctl) -> None:
+def test_record_deleted_by_hand_is_committed_as_deleted(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool")
     (repo / made.out.split()[1]).unlink()
     assert f"{made.id} deleted by hand" in memctl("commit").out

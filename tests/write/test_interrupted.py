@@ -30,7 +30,7 @@ def await_(file: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [("learn", "Slow"), HANDOFF])
-def test_a_write_that_is_interrupted_is_done_and_told(
+def test_interrupted_write_is_finished_and_reported(
     repo: Path, memctl: Memctl, tmp_path: Path, args: tuple[str, ...]
 ) -> None:
     memctl("section", "add", "Payment")
@@ -55,7 +55,7 @@ def test_a_write_that_is_interrupted_is_done_and_told(
     assert not memctl("status", "--json").data["pending"]
 
 
-def test_a_hook_that_hangs_is_interrupted_by_the_second(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_hanging_hook_is_interrupted_by_a_second_signal(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     here, go = tmp_path / "here", tmp_path / "go"
     hook(repo, "pre-commit", WAITS.format(here=here, go=go))
     running = process(repo, "learn", "Slow")
@@ -78,7 +78,7 @@ def test_a_hook_that_hangs_is_interrupted_by_the_second(repo: Path, memctl: Memc
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_ctrl_c_on_a_terminal_says_what_waits(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_ctrl_c_on_a_terminal_names_the_pending_change(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     here, go = tmp_path / "here", tmp_path / "go"
     hook(repo, "pre-commit", WAITS.format(here=here, go=go))
     running = process(repo, "learn", "Slow", start_new_session=True)
@@ -92,7 +92,7 @@ def test_ctrl_c_on_a_terminal_says_what_waits(repo: Path, memctl: Memctl, tmp_pa
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_ctrl_c_on_a_terminal_says_that_a_handoff_was_taken_back(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_ctrl_c_on_a_terminal_reports_the_handoff_as_undone(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     memctl("section", "add", "Payment")
     memctl("own", "acquire", "2.1")
     here, go = tmp_path / "here", tmp_path / "go"
@@ -109,7 +109,7 @@ def test_ctrl_c_on_a_terminal_says_that_a_handoff_was_taken_back(repo: Path, mem
     assert "bob" not in memctl("own", "list").out
 
 
-def test_an_interrupt_while_the_imports_are_made_ends_it_quietly(repo: Path) -> None:
+def test_interrupt_during_imports_exits_quietly(repo: Path) -> None:
     code = "import os, signal, sys\nsys.argv = ['memctl', 'list']\n"
     code += "class Interrupting:\n    def find_spec(self, name, *_):\n"
     code += "        name == 'memctl.cli.main' and os.kill(os.getpid(), signal.SIGINT)\n"

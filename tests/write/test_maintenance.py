@@ -41,9 +41,7 @@ def old(monkeypatch: pytest.MonkeyPatch, memctl: Memctl) -> Memctl:
 
 
 @pytest.mark.parametrize("size", [200, pytest.param(10_000, marks=pytest.mark.slow)])  # or as it may be after years
-def test_records_of_all_ages_become_what_the_tables_say_and_twice_is_once(
-    repo: Path, memctl: Memctl, size: int
-) -> None:
+def test_maintain_follows_the_tables_and_a_second_run_changes_nothing(repo: Path, memctl: Memctl, size: int) -> None:
     found = aged.records(size)
     write(repo, found)
     wanted, before = aged.expected(found), listed(memctl)
@@ -86,7 +84,7 @@ def test_records_of_all_ages_become_what_the_tables_say_and_twice_is_once(
         assert name in listed(memctl)
 
 
-def test_what_is_never_touched_stays_whatever_the_tables_say(memctl: Memctl, old: Memctl) -> None:
+def test_protected_records_are_kept_beyond_their_expiry(memctl: Memctl, old: Memctl) -> None:
     weighty = old("decide", "Weighty", "-i", "8", "--expires", "2024-01-01").id
     waiting = old("issue", "Still there", "--expires", "2024-01-01", "--severity", "low").id
     state = old("state", "Now", "--expires", "2024-01-01").id
@@ -108,7 +106,7 @@ def test_a_critical_issue_that_is_resolved_is_archived_and_never_deleted(memctl:
     assert {one["id"]: (one["due"], one["why"]) for one in later["kept"]} == {issue: ("delete", "it has importance 9")}
 
 
-def test_the_numbers_are_settings(repo: Path, memctl: Memctl, old: Memctl) -> None:
+def test_lifecycle_numbers_are_configurable(repo: Path, memctl: Memctl, old: Memctl) -> None:
     learning = old("learn", "Unread").id
     config = repo / ".memory" / "config.yaml"
     text = config.read_text()
@@ -129,9 +127,7 @@ def test_the_numbers_are_settings(repo: Path, memctl: Memctl, old: Memctl) -> No
     }
 
 
-def test_what_an_open_record_or_a_page_refers_to_is_archived_and_not_deleted(
-    repo: Path, memctl: Memctl, old: Memctl
-) -> None:
+def test_referenced_record_is_archived_and_not_deleted(repo: Path, memctl: Memctl, old: Memctl) -> None:
     linked, told, paged, free = (old("learn", title).id for title in ("Linked", "Told", "Paged", "Free"))
     issue = memctl("issue", "Open", "--relates-to", linked, "--description", f"As {told} says").id
     memctl("section", "add", "Payment", "--overview", f"See {paged}.")
@@ -152,7 +148,7 @@ def test_what_an_open_record_or_a_page_refers_to_is_archived_and_not_deleted(
     assert listed(memctl)[issue]["relates_to"] == []
 
 
-def test_a_superseded_state_goes_with_the_link_of_the_latest(repo: Path, memctl: Memctl, old: Memctl) -> None:
+def test_superseded_state_is_deleted_with_the_link_to_it(repo: Path, memctl: Memctl, old: Memctl) -> None:
     first = old("state", "First").id
     second = old("state", "Second", "--supersedes", first, at="2023-02-01T00:00:00Z").id
     memctl("maintain", "--reason", "too many")
@@ -188,9 +184,7 @@ def test_changes_that_are_in_no_commit_are_left_alone(repo: Path, memctl: Memctl
     assert changed_in(repo) == [other.out.split()[1]]
 
 
-def test_a_record_that_is_being_edited_holds_what_it_refers_to_and_keeps_its_count(
-    repo: Path, memctl: Memctl, old: Memctl
-) -> None:
+def test_uncommitted_record_protects_its_links_and_keeps_its_count(repo: Path, memctl: Memctl, old: Memctl) -> None:
     old("state", "Now")
     linked = old("learn", "Linked").id
     holder = old("issue", "Closed", "--relates-to", linked, "--status", "resolved", at="2025-11-01")
@@ -209,7 +203,7 @@ def test_a_record_that_is_being_edited_holds_what_it_refers_to_and_keeps_its_cou
     assert listed(memctl)[holder.id]["relates_to"] == []
 
 
-def test_no_commit_leaves_it_to_commit_and_a_second_run_to_nothing(repo: Path, memctl: Memctl, old: Memctl) -> None:
+def test_no_commit_leaves_the_changes_pending_and_a_second_run_idle(repo: Path, memctl: Memctl, old: Memctl) -> None:
     made = old("learn", "Unread", "-i", "4").id
     before = commits(repo)
     assert "no commit was asked for" in memctl("maintain", "--no-commit").err
@@ -220,7 +214,7 @@ def test_no_commit_leaves_it_to_commit_and_a_second_run_to_nothing(repo: Path, m
 
 
 @pytest.mark.parametrize("marker", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "rebase-merge"])
-def test_nothing_is_done_during_a_merge_or_rebase(repo: Path, memctl: Memctl, old: Memctl, marker: str) -> None:
+def test_maintenance_is_refused_during_a_merge_or_rebase(repo: Path, memctl: Memctl, old: Memctl, marker: str) -> None:
     made = old("learn", "Unread")
     memctl("show", old("learn", "Read").id)
     (repo / ".git" / marker).mkdir() if "rebase" in marker else (repo / ".git" / marker).touch()
@@ -230,7 +224,7 @@ def test_nothing_is_done_during_a_merge_or_rebase(repo: Path, memctl: Memctl, ol
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_access_counts_move_into_the_records(repo: Path, memctl: Memctl, old: Memctl) -> None:
+def test_maintain_folds_access_counts_into_the_records(repo: Path, memctl: Memctl, old: Memctl) -> None:
     made = old("learn", "Read")
     for _ in range(3):
         memctl("show", made.id)
@@ -248,7 +242,7 @@ def test_access_counts_move_into_the_records(repo: Path, memctl: Memctl, old: Me
     assert "access_count: 4\n" in (repo / made.out.split()[1]).read_text()
 
 
-def test_what_is_counted_while_counts_are_folded_is_kept(tmp_path: Path) -> None:
+def test_accesses_counted_during_folding_are_kept(tmp_path: Path) -> None:
     access.count(tmp_path, ["a", "b", "b"], NOW)
     assert access_folding.start(tmp_path, {"a": (1, 11), "b": (2, 2)})
     access.count(tmp_path, ["a", "c"], NOW)
@@ -268,7 +262,7 @@ def test_a_folding_that_wrote_nothing_is_forgotten(repo: Path, memctl: Memctl) -
     assert access_folding.unfinished(shared) == access.counts(shared) == {}
 
 
-def test_a_folding_that_was_written_and_not_finished_counts_nothing_twice(repo: Path, memctl: Memctl) -> None:
+def test_unfinished_folding_counts_nothing_twice(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Read")
     memctl("show", made.id)
     memctl("show", made.id)
@@ -284,7 +278,7 @@ def test_a_folding_that_was_written_and_not_finished_counts_nothing_twice(repo: 
     assert listed(memctl)[made.id]["access_count"] == 3
 
 
-def test_readers_that_count_meanwhile_lose_nothing(repo: Path, memctl: Memctl) -> None:
+def test_accesses_during_maintain_are_not_lost(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Read")
     readers = [process(repo, "show", made.id, stdout=subprocess.DEVNULL) for _ in range(6)]
     memctl("maintain")
@@ -295,7 +289,7 @@ def test_readers_that_count_meanwhile_lose_nothing(repo: Path, memctl: Memctl) -
 
 
 @strides(13)
-def test_killed_at_any_step_the_next_run_does_the_rest(
+def test_maintain_killed_at_any_step_is_completed_by_the_next_run(
     repo: Path, memctl: Memctl, old: Memctl, tmp_path: Path, stride: int
 ) -> None:
     gone, archived = old("learn", "Unread").id, old("learn", "Stale", at="2025-03-01T00:00:00Z").id
@@ -324,7 +318,7 @@ def test_killed_at_any_step_the_next_run_does_the_rest(
     assert step > 10
 
 
-def test_two_runs_at_once_are_one(repo: Path, memctl: Memctl, old: Memctl) -> None:
+def test_concurrent_maintain_runs_make_one_commit(repo: Path, memctl: Memctl, old: Memctl) -> None:
     for number in range(5):
         old("learn", f"Unread {number}")
     before = commits(repo)
@@ -334,9 +328,7 @@ def test_two_runs_at_once_are_one(repo: Path, memctl: Memctl, old: Memctl) -> No
     assert listed(memctl) == {}
 
 
-def test_what_lies_in_a_section_of_another_is_left_alone_and_the_rest_is_done(
-    memctl: Memctl, bob: Memctl, old: Memctl
-) -> None:
+def test_maintain_skips_records_in_sections_owned_by_another_agent(memctl: Memctl, bob: Memctl, old: Memctl) -> None:
     memctl("section", "add", "Payment")
     theirs, free, read = (
         old("learn", "Theirs", "--section", "2.1").id,

@@ -77,7 +77,7 @@ def one_key(key: str, base: Any, ours: Any, theirs: Any) -> tuple[Any, ...]:
     return tuple(result.conflicts or read(result.text).get(key) for result in results)
 
 
-def test_what_each_side_changed_is_in_the_result() -> None:
+def test_changes_of_both_sides_are_merged() -> None:
     ours = state(BODY.replace("- two", "- two\n- three"), importance=8, section="§2.1")
     theirs = state(BODY.replace("What it is.", "What it really is."), title="Better", expires_at="2026-01-01T00:00:00Z")
     expected = state(
@@ -101,7 +101,7 @@ def test_what_each_side_changed_is_in_the_result() -> None:
         (None, ["a"], ["b", "a"], ["a", "b"]),
     ],
 )
-def test_of_lists_all_additions_and_all_removals_hold(base: Any, ours: Any, theirs: Any, found: Any) -> None:
+def test_merged_lists_have_all_additions_and_removals(base: Any, ours: Any, theirs: Any, found: Any) -> None:
     for name in ("tags", "unknown"):
         there, back = one_key(name, base, ours, theirs)
         assert there == found
@@ -121,7 +121,7 @@ def test_of_lists_all_additions_and_all_removals_hold(base: Any, ours: Any, thei
         ("status", "superseded", "done", "active", "done"),
     ],
 )
-def test_some_keys_have_rules_of_their_own(key: str, base: Any, ours: Any, theirs: Any, found: Any) -> None:
+def test_keys_are_merged_by_their_own_rules(key: str, base: Any, ours: Any, theirs: Any, found: Any) -> None:
     assert one_key(key, base, ours, theirs) == (found, found)
 
 
@@ -167,7 +167,7 @@ def test_the_further_status_wins_and_the_lost_one_is_named(kind: Any) -> None:
         ("unknown", None, 7),
     ],
 )
-def test_what_cannot_both_hold_is_marked_and_refused_until_decided(key: str, ours: Any, theirs: Any) -> None:
+def test_conflicting_values_are_marked_and_refused_until_decided(key: str, ours: Any, theirs: Any) -> None:
     base = 5 if key in ("unknown", "importance") else None
     versions = [state(**({} if value is None else {key: value})) for value in (base, ours, theirs)]
     found = merge(*versions)
@@ -239,7 +239,7 @@ What it is.
 """
 
 
-def test_whatever_is_not_merged_stays_to_the_letter() -> None:
+def test_unmerged_text_is_kept_to_the_letter() -> None:
     ours = BY_HAND.replace("status: active", "status: done").replace("   text\n", "   text\n\n\n")
     theirs = BY_HAND.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
     expected = ours.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
@@ -272,13 +272,13 @@ def test_a_key_that_memctl_would_not_write_is_merged_or_marked() -> None:
     assert merged(base, ours, ours.replace("title: x", "title: y")) == ours.replace("title: x", "title: y")
 
 
-def test_keys_added_in_one_place_stand_in_the_order_of_records() -> None:
+def test_keys_added_by_both_sides_are_in_record_order() -> None:
     versions = state(relates_to=["DEC-2025-11-04-001"]), state(blocks=["ISS-2025-11-04-001"], x=1)
     expected = state(relates_to=["DEC-2025-11-04-001"], blocks=["ISS-2025-11-04-001"], x=1)
     assert merged(state(), *versions) == merged(state(), *versions[::-1]) == expected
 
 
-def test_an_order_that_only_one_side_changed_holds() -> None:
+def test_key_order_changed_by_one_side_is_kept() -> None:
     moved = state().replace("title: Task\n", "").replace("---\nid:", "---\ntitle: Task\nid:")
     assert merged(state(), moved, state(tags=["a"])).startswith("---\ntitle: Task\nid:")
     assert merged(state(), state(tags=["a"]), moved).startswith("---\ntitle: Task\nid:")
@@ -340,7 +340,7 @@ BEFORE = ("a.py 1111111", "b.py 1111111", "dir/c d.py 1111111", "gone.py 1111111
         pytest.param((2, "new.py 2222222"), (3, "a.py 3333333"), "3333333", id="reviewed and taken out"),
     ],
 )
-def test_each_file_has_one_stamp(ours: tuple[int, str], theirs: tuple[int, str], expected: str) -> None:
+def test_merged_page_has_one_stamp_per_file(ours: tuple[int, str], theirs: tuple[int, str], expected: str) -> None:
     one = reviewed(ours[0], ours[1], "b.py 2222222", "dir/c d.py 1111111")
     other = reviewed(theirs[0], theirs[1], "b.py 1111111", "dir/c d.py 4444444", "gone.py 1111111", "new.py 3333333")
     page = pages.parse(merged(reviewed(1, *BEFORE), one, other), "sections/2.1-architecture.md")
@@ -351,13 +351,13 @@ def test_each_file_has_one_stamp(ours: tuple[int, str], theirs: tuple[int, str],
     assert "gone.py" not in page.stamps
 
 
-def test_stamps_of_a_page_that_both_sides_added_are_one_a_file() -> None:
+def test_page_added_on_both_sides_has_one_stamp_per_file() -> None:
     one, other = reviewed(2, "a.py 2222222"), reviewed(3, "a.py 3333333", "b.py 3333333")
     page = pages.parse(merged("", one, other), "sections/2.1-architecture.md")
     assert page.reviewed == ["a.py 3333333", "b.py 3333333"]
 
 
-def test_items_done_on_one_side_and_added_on_the_other() -> None:
+def test_item_done_on_one_side_and_item_added_on_the_other_are_merged() -> None:
     """A step moves from Remaining to Done while the other side plans another one."""
     ours = state(BODY.replace("- one\n", "").replace("## Remaining", "## Done\n\n- one\n\n## Remaining"))
     theirs = state(BODY.replace("- two\n", "- two\n- three\n  with more\n\n  and more\n"))
@@ -367,7 +367,7 @@ def test_items_done_on_one_side_and_added_on_the_other() -> None:
         assert content["substeps_remaining"] == ["two", "three\nwith more\n\nand more"]
 
 
-def test_a_list_whose_items_are_all_gone_goes_too() -> None:
+def test_list_without_items_is_removed_with_its_heading() -> None:
     text = merged(state(), state(BODY.replace("- one\n", "")), state(BODY.replace("- two\n", "")))
     assert "## Remaining" not in text
     assert text.endswith("What it is.\n\n## Next actions\n\n- first\n- second\n")
@@ -380,7 +380,7 @@ def test_a_list_removed_on_one_side_keeps_what_the_other_added() -> None:
     assert merged(state(), gone, more) == merged(state(), more, gone) == expected
 
 
-def test_sections_added_in_one_place_are_both_there_in_their_order() -> None:
+def test_sections_added_in_one_place_are_both_kept_in_order() -> None:
     ours = state(BODY.replace("## Next actions", "## Blockers\n\n- wall\n\n## Next actions") + "\n## Ours\n\na\n")
     theirs = state(BODY.replace("## Remaining", "## Done\n\n- zero\n\n## Remaining") + "\n## Theirs\n\nb\n")
     text = merged(state(), ours, theirs)
@@ -394,14 +394,14 @@ def test_a_section_added_at_the_end_changes_nothing_above_it() -> None:
     assert merged(state(), ours, state(BODY + "\n## More\n\nx\n")).endswith("- second\n- third\n\n## More\n\nx\n")
 
 
-def test_an_open_fence_swallows_nothing_that_the_other_side_added() -> None:
+def test_open_fence_does_not_swallow_sections_of_the_other_side() -> None:
     ours, theirs = state(BODY + "\n## Code\n\n```\nx\n"), state(BODY + "\n## Zeal\n\ny\n")
     for pair in ((ours, theirs), (theirs, ours)):
         found = headings.split(frontmatter.read(merged(state(), *pair))[1])
         assert {"Code", "Zeal"} <= {part.heading for part in found}
 
 
-def test_fences_in_conflict_are_left_as_they_are() -> None:
+def test_conflicting_fences_are_left_unchanged() -> None:
     fences = ("````py", "```", "````")
     versions = [state(f"## Code\n\n{fence}\nx\n````\n\n## Own\n\ny\n") for fence in fences]
     found = merge(*versions)
@@ -424,13 +424,13 @@ def test_text_changed_here_and_removed_there_is_a_conflict() -> None:
     assert "What it was." in found.text
 
 
-def test_a_numbered_list_is_text() -> None:
+def test_numbered_list_is_merged_as_text() -> None:
     """The order of steps says something, which a union would lose."""
     base, ours, theirs = (state(f"## Steps\n\n1. a\n2. {step}\n") for step in "xyz")
     assert merge(base, ours, theirs).conflicts == ("steps",)
 
 
-def test_sections_of_one_name_are_told_apart() -> None:
+def test_sections_with_the_same_name_are_merged_separately() -> None:
     base = "## A\n\none\n\n## A\n\ntwo\n"
     text = merged(state(base), state(base.replace("one", "1")), state(base.replace("two", "2")))
     assert text.endswith("## A\n\n1\n\n## A\n\n2\n")
@@ -442,20 +442,20 @@ def test_a_file_that_cannot_be_read_is_merged_as_lines() -> None:
     assert merged(base, ours, theirs) == ours.replace("importance: 5", "importance: 9")
 
 
-def test_lines_that_break_each_other_are_a_conflict() -> None:
+def test_incompatible_lines_are_a_conflict() -> None:
     """An unreadable base and different records: only lines can be merged, and Git lets the same key stand twice."""
     base = "---\nmemory_id: a\na\nb\nc\n---\n"
     ours, theirs = "---\nmemory_id: b\nx: 1\n---\n", "---\nmemory_id: c\nx: 2\n---\n"
     assert merge(base, ours, theirs).conflicts == ("the text",)
 
 
-def test_markers_that_an_inner_merge_left_are_no_base() -> None:
+def test_base_with_conflict_markers_is_not_used() -> None:
     base = merge(state(), state(title="Left", access_count=7), state(title="Right", access_count=0)).text
     ours, theirs = (state(title="Chosen", tags=[tag], access_count=count) for tag, count in (("a", 7), ("b", 9)))
     assert merged(base, ours, theirs) == state(title="Chosen", tags=["a", "b"], access_count=9)
 
 
-def test_line_ends_are_those_of_ours() -> None:
+def test_merged_text_has_the_line_ends_of_our_side() -> None:
     base, ours, theirs = state(), state(tags=["a"]), state(tags=["b"])
     expected = merged(base, ours, theirs)
     assert merged(base, ours.replace("\n", "\r\n"), theirs) == expected.replace("\n", "\r\n")
@@ -502,7 +502,7 @@ def records(draw: st.DrawFn, **fixed: Any) -> str:
 
 @QUICK
 @given(records(), records())
-def test_what_only_one_side_changed_is_the_result(base: str, changed: str) -> None:
+def test_change_of_one_side_is_the_result(base: str, changed: str) -> None:
     assert merged(base, changed, base) == changed
     assert merged(base, base, changed) == changed
     assert merged(base, changed, changed) == changed
@@ -525,7 +525,7 @@ def listed(text: str, name: str) -> list[str]:
 
 @SPAWNING
 @given(records(), records(), records())
-def test_counts_add_up(base: str, ours: str, theirs: str) -> None:
+def test_merged_access_counts_add_up(base: str, ours: str, theirs: str) -> None:
     assume(ours != theirs)
     before, one, other = (read(text).get("access_count", 0) for text in (base, ours, theirs))
     result = read(take(merge(base, ours, theirs).text, 0)).get("access_count", 0)
@@ -535,9 +535,7 @@ def test_counts_add_up(base: str, ours: str, theirs: str) -> None:
 @SPAWNING
 @given(records(), records(), records())
 @example(state("## Task\n\n1\n\n## Own\n\nx\n"), state("## Own\n\ny\n"), state("## Task\n\n2\n"))
-def test_both_directions_say_the_same_and_a_merge_without_conflict_is_a_record(
-    base: str, ours: str, theirs: str
-) -> None:
+def test_both_merge_directions_agree_and_give_a_valid_record(base: str, ours: str, theirs: str) -> None:
     there, back = merge(base, ours, theirs), merge(base, theirs, ours)
     assert (there.conflicts, there.notes) == (back.conflicts, back.notes)
     if there.conflicts:
@@ -581,7 +579,7 @@ def named_lost(found: MergeResult) -> dict[str, tuple[str, str]]:
         ("status", "done", "active", None),  # by its order, whoever is preferred
     ],
 )
-def test_a_preferred_side_decides_and_what_gives_way_is_named(key: str, ours: Any, theirs: Any, told: Any) -> None:
+def test_preferred_side_wins_and_the_lost_value_is_named(key: str, ours: Any, theirs: Any, told: Any) -> None:
     base: Any = {"section": "§2.9", "unknown": 5, "importance": 5}.get(key)
     versions = [state(**({} if value is None else {key: value})) for value in (base, ours, theirs)]
     found, other = (merge(*versions, prefer=side) for side in ("theirs", "ours"))
@@ -595,7 +593,7 @@ def test_a_preferred_side_decides_and_what_gives_way_is_named(key: str, ours: An
     assert named_lost(other) == {key: told[::-1]}
 
 
-def test_of_a_text_only_the_lines_in_conflict_give_way() -> None:
+def test_preferred_side_replaces_only_the_conflicting_lines() -> None:
     prose = "## Task\n\none\n\ntwo\n\nthree\n"
     ours = state(prose.replace("one", "1").replace("three", "3"))
     theirs = state(prose.replace("one", "I"))
@@ -604,19 +602,19 @@ def test_of_a_text_only_the_lines_in_conflict_give_way() -> None:
     assert named_lost(found) == {"task": ("1", "I")}
 
 
-def test_a_section_taken_away_gives_way_or_takes_the_other_along_by_name() -> None:
+def test_section_removed_on_one_side_follows_the_preference() -> None:
     ours, theirs = state(BODY.replace("it is", "it was")), state(BODY.partition("## Remaining")[2])
     assert named_lost(merge(state(), ours, theirs, prefer="theirs")) == {"task": ("What it was.", "")}
     assert named_lost(merge(state(), ours, theirs, prefer="ours")) == {"task": ("", "What it was.")}
 
 
-def test_of_two_records_in_one_path_the_preferred_one_stays_and_the_other_is_named_whole() -> None:
+def test_two_records_in_one_path_keep_the_preferred_and_name_the_other() -> None:
     other = state("## Task\n\nOther.\n", memory_id="019a4f3e-7b1c-7d2e-8f3a-000000000000")
     found = merge("", state(), other, prefer="theirs")
     assert (found.text, named_lost(found)) == (other, {"the text": (state(), other)})
 
 
-def test_a_version_that_can_be_read_is_preferred_to_one_that_cannot() -> None:
+def test_readable_version_is_preferred_to_an_unreadable_one() -> None:
     broken = state(title="Mine").replace("id:", "id", 1)
     for pair, side in (((broken, state(title="Yours")), "ours"), ((state(title="Yours"), broken), "theirs")):
         found = merge(state(), *pair, prefer=side)  # type: ignore[arg-type]
@@ -624,14 +622,14 @@ def test_a_version_that_can_be_read_is_preferred_to_one_that_cannot() -> None:
         assert found.lost[0].lost == broken
 
 
-def test_a_status_that_gives_way_by_its_order_is_named_too() -> None:
+def test_status_lost_by_its_order_is_named() -> None:
     found = merge(state(status="active"), state(status="done"), state(status="superseded"))
     assert named_lost(found) == {"status": ("done", "superseded")}
 
 
 @SPAWNING
 @given(records(), records(), records(), st.sampled_from(PREFERENCES))
-def test_with_a_preferred_side_there_is_always_a_record_and_nothing_goes_unnamed(
+def test_merge_with_a_preference_gives_a_record_and_names_all_losses(
     base: str, ours: str, theirs: str, side: Any
 ) -> None:
     found, marked = merge(base, ours, theirs, prefer=side), merge(base, ours, theirs)
@@ -659,7 +657,7 @@ def prose(text: str) -> list[str]:
 
 @QUICK
 @given(records(), records(), st.sampled_from(PREFERENCES))
-def test_a_preference_changes_nothing_that_only_one_side_said(base: str, changed: str, side: Any) -> None:
+def test_preference_does_not_affect_changes_of_one_side(base: str, changed: str, side: Any) -> None:
     for versions in ((changed, base), (base, changed), (changed, changed)):
         found = merge(base, *versions, prefer=side)
         assert (found.text, found.lost) == (changed, ())

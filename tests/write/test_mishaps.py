@@ -24,7 +24,7 @@ def hook(repo: Path, name: str, script: str) -> None:
 
 
 @strides(14)
-def test_a_killed_delete_of_the_last_record_of_a_folder_blocks_nobody(
+def test_killed_delete_of_the_last_record_does_not_block_later_writes(
     repo: Path, memctl: Memctl, tmp_path: Path, stride: int
 ) -> None:
     made = memctl("learn", "Only one").id
@@ -38,7 +38,7 @@ def test_a_killed_delete_of_the_last_record_of_a_folder_blocks_nobody(
         assert git(victim, "status", "--porcelain") == "", step
 
 
-def test_an_interrupted_delete_does_not_take_what_was_written_since(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_interrupted_delete_keeps_later_changes(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     made = memctl("learn", "Precious")
     path = made.out.split()[1]
     for step in range(1, steps_of(repo, tmp_path, "delete", made.id)):
@@ -83,7 +83,7 @@ def test_init_works_from_a_subfolder_with_a_relative_path(repo: Path) -> None:
     assert (repo / "other" / ".memory" / "README.md").exists()
 
 
-def test_what_git_ignores_stays_pending_and_is_said_each_time(repo: Path, memctl: Memctl) -> None:
+def test_record_ignored_by_git_stays_pending_and_commit_names_it(repo: Path, memctl: Memctl) -> None:
     (repo / ".git" / "info").mkdir(exist_ok=True)
     (repo / ".git" / "info" / "exclude").write_text(".memory/learnings/\n")
     memctl("learn", "Hidden")
@@ -128,7 +128,7 @@ def test_a_planted_link_under_a_temporary_name_is_not_followed(repo: Path, memct
     assert not file.is_symlink()
 
 
-def test_a_name_that_is_not_utf8_is_a_fault_and_no_more(repo: Path, memctl: Memctl) -> None:
+def test_file_name_that_is_not_utf8_is_only_a_fault(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "One")
     file = repo / made.out.split()[1]
     odd = os.path.join(os.fsencode(file.parent), b"X\xe9.md")
@@ -149,7 +149,7 @@ def test_a_file_that_may_not_be_read_is_named(repo: Path, memctl: Memctl) -> Non
     assert "Permission denied" in memctl("list", code=1).err
 
 
-def test_odd_branches_and_authors_are_no_trouble(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_odd_branch_and_author_names_are_handled(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     git(repo, "checkout", "-q", "-b", "a\u3000b")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "A\x1fB")
     made = memctl("learn", "One").id
@@ -169,7 +169,7 @@ def test_an_edit_back_to_what_head_has_makes_no_empty_commit(repo: Path, memctl:
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_an_executable_record_stays_one(repo: Path, memctl: Memctl) -> None:
+def test_executable_record_stays_executable(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "One")
     (repo / made.out.split()[1]).chmod(0o755)
     memctl("edit", made.id, "--add", "tags=x")
@@ -177,7 +177,7 @@ def test_an_executable_record_stays_one(repo: Path, memctl: Memctl) -> None:
     assert git(repo, "ls-tree", "HEAD", "--", made.out.split()[1]).startswith("100755")
 
 
-def test_a_hook_of_our_own_commit_may_write_too(repo: Path, memctl: Memctl) -> None:
+def test_hook_of_our_commit_may_write_a_record(repo: Path, memctl: Memctl) -> None:
     hook(repo, "post-commit", f"{sys.executable} -m memctl learn 'From a hook'")
     running = process(repo, "issue", "Outer")
     assert running.wait(20) == 0
@@ -187,7 +187,7 @@ def test_a_hook_of_our_own_commit_may_write_too(repo: Path, memctl: Memctl) -> N
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_what_a_hook_left_running_is_not_in_a_hook_for_ever(
+def test_process_left_running_by_a_hook_commits_after_the_hook(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = subprocess.Popen(["true"])
@@ -198,7 +198,7 @@ def test_what_a_hook_left_running_is_not_in_a_hook_for_ever(
     assert commits(repo) == before + 1
 
 
-def test_reasons_are_kept_and_looked_at(repo: Path, memctl: Memctl) -> None:
+def test_reasons_are_kept_and_checked_for_credentials(repo: Path, memctl: Memctl) -> None:
     one, two = memctl("issue", "One").id, memctl("issue", "Two").id
     memctl("link", one, two, "--reason", "same cause")
     assert memctl("log", one, "--json").data["commits"][0]["reason"] == "same cause"
@@ -206,7 +206,7 @@ def test_reasons_are_kept_and_looked_at(repo: Path, memctl: Memctl) -> None:
     assert "reason: line 1 looks like a credential" in memctl("archive", one, "--reason", token, code=1).err
 
 
-def test_commit_leaves_out_what_is_odd_and_commits_the_rest(repo: Path, memctl: Memctl) -> None:
+def test_commit_leaves_out_odd_files_and_commits_the_rest(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "One")
     readme = repo / ".memory" / "README.md"
     readme.write_text(readme.read_text() + "\nMore.\n")
@@ -219,7 +219,7 @@ def test_commit_leaves_out_what_is_odd_and_commits_the_rest(repo: Path, memctl: 
     assert "secret.env" not in git(repo, "ls-files")
 
 
-def test_what_waited_and_is_gone_can_be_written_again(repo: Path, memctl: Memctl) -> None:
+def test_pending_record_removed_by_git_clean_can_be_written_again(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "Lost", "--no-commit")
     git(repo, "clean", "-fdq")
     assert "undone outside memctl" in memctl("commit", code=1).err
@@ -258,7 +258,7 @@ def test_a_cache_brought_up_to_date_by_another_process_is_never_overwritten(
 
 
 @pytest.mark.slow
-def test_hostile_sizes_take_no_time_to_speak_of(repo: Path, memctl: Memctl) -> None:
+def test_hostile_sizes_are_handled_quickly(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "One")
     file = repo / made.out.split()[1]
     file.write_text(file.read_text() + "\n" + "<<<<<<<\n=======\n" * 8_000)
@@ -267,7 +267,7 @@ def test_hostile_sizes_take_no_time_to_speak_of(repo: Path, memctl: Memctl) -> N
     memctl("show", made.id, "--json")
 
 
-def test_wrong_arguments_and_full_disks_are_no_bugs(repo: Path, memctl: Memctl) -> None:
+def test_wrong_arguments_and_full_disks_are_not_reported_as_bugs(repo: Path, memctl: Memctl) -> None:
     assert "not UTF-8" in memctl("decide", "x", "--rationale", "bad\udcff", code=2).err
     command = f"{sys.executable} -m memctl -C {repo} list > /dev/full"
     memctl("learn", "One")

@@ -59,7 +59,7 @@ def test_the_last_versions_and_the_young_ones_are_kept(repo: Path, memctl: Memct
     assert memctl("check").out == ""
 
 
-def test_nothing_is_deleted_by_the_usual_settings_that_anybody_needs(repo: Path, memctl: Memctl) -> None:
+def test_default_settings_delete_only_the_eleventh_old_checkpoint(repo: Path, memctl: Memctl) -> None:
     write(repo, *((version, OLD) for version in range(1, 11)))
     write(repo, (1, "2020-01-01T00:00:00Z"), workflow="other")
     assert memctl("maintain").out == "nothing to change\n"
@@ -68,19 +68,19 @@ def test_nothing_is_deleted_by_the_usual_settings_that_anybody_needs(repo: Path,
     assert len(ids(memctl)) == 11
 
 
-def test_with_delete_false_nothing_goes(repo: Path, memctl: Memctl) -> None:
+def test_setting_delete_false_keeps_all_checkpoints(repo: Path, memctl: Memctl) -> None:
     write(repo, *((version, OLD) for version in range(1, 21)))
     settings(repo, "delete: false, keep_checkpoints: 1")
     assert memctl("maintain").out == "nothing to change\n"
 
 
 @pytest.mark.parametrize("value", ["keep_checkpoints: 0", "delete_checkpoint_days: -1", "keep_checkpoints: many"])
-def test_settings_that_make_no_sense_are_refused(repo: Path, memctl: Memctl, value: str) -> None:
+def test_invalid_checkpoint_settings_are_refused(repo: Path, memctl: Memctl, value: str) -> None:
     settings(repo, value)
     assert value.partition(":")[0] in memctl("maintain", code=1).err
 
 
-def test_of_a_finished_task_only_the_newest_is_kept(
+def test_finished_task_keeps_only_its_newest_checkpoint(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_NOW", OLD)
@@ -93,14 +93,14 @@ def test_of_a_finished_task_only_the_newest_is_kept(
     assert memctl("checkpoint", "save", "--task", "Returns", "--next", "Look").id.startswith("main-w1-v3-")
 
 
-def test_two_of_the_newest_version_both_stay(repo: Path, memctl: Memctl) -> None:
+def test_two_checkpoints_of_the_newest_version_are_both_kept(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, OLD), (2, OLD, "0a0a0a"), (2, OLD, "0b0b0b"))
     settings(repo, "keep_checkpoints: 1")
     memctl("maintain")
     assert ids(memctl) == ["main-w1-v2-0a0a0a", "main-w1-v2-0b0b0b"]
 
 
-def test_one_that_was_changed_by_hand_is_kept_and_said(repo: Path, memctl: Memctl) -> None:
+def test_checkpoint_changed_by_hand_is_kept_with_a_reason(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, OLD), (2, OLD), (3, OLD))
     settings(repo, "keep_checkpoints: 1")
     (repo / ".memory/checkpoints/main/w1-v1-0a0a0a.md").write_text("my notes\n")
@@ -111,7 +111,7 @@ def test_one_that_was_changed_by_hand_is_kept_and_said(repo: Path, memctl: Memct
     assert (repo / ".memory/checkpoints/main/w1-v1-0a0a0a.md").read_text() == "my notes\n"
 
 
-def test_one_that_cant_be_read_stays_and_counts_as_a_version(repo: Path, memctl: Memctl) -> None:
+def test_unreadable_checkpoint_is_kept_and_counts_as_a_version(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, OLD), (2, OLD), (3, OLD))
     settings(repo, "keep_checkpoints: 2")
     for version in (2, 3):
@@ -120,7 +120,7 @@ def test_one_that_cant_be_read_stays_and_counts_as_a_version(repo: Path, memctl:
     assert [deed["id"] for deed in memctl("maintain", "--json").data["deeds"]] == ["main-w1-v1-0a0a0a"]
 
 
-def test_a_deleted_one_is_listed_and_comes_back_whole(repo: Path, memctl: Memctl) -> None:
+def test_deleted_checkpoint_is_listed_and_restored_whole(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, OLD), (2, OLD))
     settings(repo, "keep_checkpoints: 1")
     before = {file.name: file.read_text() for file in (repo / ".memory/checkpoints/main").iterdir()}
@@ -138,7 +138,7 @@ def test_a_deleted_one_is_listed_and_comes_back_whole(repo: Path, memctl: Memctl
     memctl("restore", "main-w9-v9-0a0a0a", code=1)
 
 
-def test_a_day_that_is_on_no_calendar_is_a_fault_and_no_bug(repo: Path, memctl: Memctl) -> None:
+def test_impossible_date_is_a_check_finding(repo: Path, memctl: Memctl) -> None:
     write(repo, (1, "2025-02-31T00:00:00Z"), (2, OLD))
     settings(repo, "keep_checkpoints: 1")
     assert memctl("maintain").out == "nothing to change\n"

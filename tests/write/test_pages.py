@@ -101,7 +101,7 @@ def test_commands_without_effect_make_no_commit(repo: Path, memctl: Memctl) -> N
     assert (commits(repo), git(repo, "rev-parse", "HEAD")) == (before, head)
 
 
-def test_numbers_are_the_next_or_the_one_given(repo: Path, memctl: Memctl) -> None:
+def test_page_number_is_the_next_or_the_given_one(repo: Path, memctl: Memctl) -> None:
     assert memctl("section", "add", "One").id == "§2.1"
     assert memctl("section", "add", "Nine", "--number", "2.9").id == "§2.9"
     assert memctl("section", "add", "Next").id == "§2.10"
@@ -146,7 +146,7 @@ def test_numbers_of_broken_pages_are_not_given_again_whatever_their_names(repo: 
     assert memctl("section", "add", "Last").id == "§2.8"
 
 
-def test_of_two_pages_with_one_number_none_is_chosen(repo: Path, memctl: Memctl) -> None:
+def test_number_of_two_pages_is_refused(repo: Path, memctl: Memctl) -> None:
     """Two branches may give out the same one."""
     memctl("section", "add", "One")
     file = repo / ".memory" / "sections" / "2.1-one.md"
@@ -210,9 +210,7 @@ def test_an_edit_sets_and_clears_values_of_every_kind(repo: Path, memctl: Memctl
         (["project", "set", "--priority", ""], "## Priorities"),
     ],
 )
-def test_an_empty_text_alone_clears_what_there_was(
-    repo: Path, memctl: Memctl, once: Once, args: list[str], gone: str
-) -> None:
+def test_only_an_empty_text_clears_a_field(repo: Path, memctl: Memctl, once: Once, args: list[str], gone: str) -> None:
     def make() -> None:
         memctl("project", "set", "--goal", "Sell", "--status", "Well.", "--priority", "a")
         parts = ("--overview", "Text.", "--status", "Well.", "--next", "a", "--path", "src/**")
@@ -241,7 +239,7 @@ def test_a_title_and_a_section_can_not_be_cleared(repo: Path, memctl: Memctl) ->
     assert commits(repo) == before
 
 
-def test_titles_are_what_people_write(repo: Path, memctl: Memctl) -> None:
+def test_titles_in_any_script_are_kept(repo: Path, memctl: Memctl) -> None:
     for title, said in (
         ("  Zahlung \u2013 Größe  ", "Zahlung \u2013 Größe"),
         ("\N{WOMAN}\u200d\N{PERSONAL COMPUTER} Work", ""),
@@ -257,7 +255,7 @@ def test_titles_are_what_people_write(repo: Path, memctl: Memctl) -> None:
     assert memctl("check", "--select", "MEM301", "--select", "MEM308").out == ""
 
 
-def test_line_ends_in_options_become_those_of_the_file(repo: Path, memctl: Memctl) -> None:
+def test_line_ends_in_options_become_lf(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Payment", "--overview", "One.\r\nTwo.", "--next", "a\r\nb")
     assert b"\r" not in (repo / ".memory" / SECTION).read_bytes()
     assert page(repo, "§2.1").body == "## Overview\n\nOne.\nTwo.\n\n## Next actions\n\n- a\n  b\n"
@@ -273,7 +271,7 @@ def test_a_text_from_a_file_brings_its_title_and_keeps_its_headings(repo: Path, 
     assert (page(repo, "§3.1").title, page(repo, "§3.1").body) == ("Given", "Other.\n")
 
 
-def test_a_number_is_never_given_again_not_even_one_that_another_branch_has(repo: Path, memctl: Memctl) -> None:
+def test_page_numbers_of_removed_pages_and_other_branches_are_not_reused(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "One")
     memctl("detail", "add", "Here", "--section", "2.1")
     memctl("detail", "remove", "3.1")
@@ -306,7 +304,7 @@ def test_a_section_with_details_or_records_is_not_removed(repo: Path, memctl: Me
     assert "Two" in git(repo, "show", "HEAD~1:.memory/sections/2.2-two.md")
 
 
-def test_a_page_with_text_that_is_in_no_commit_is_not_removed_unless_one_says_so(repo: Path, memctl: Memctl) -> None:
+def test_page_with_uncommitted_text_is_removed_only_with_discard(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Payment")
     file = repo / ".memory" / SECTION
     file.write_text(file.read_text() + "\nby hand\n")
@@ -317,7 +315,7 @@ def test_a_page_with_text_that_is_in_no_commit_is_not_removed_unless_one_says_so
     assert not file.exists()
 
 
-def test_what_is_wrong_is_refused_before_anything_is_written(repo: Path, memctl: Memctl) -> None:
+def test_invalid_page_arguments_are_refused_before_a_write(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Payment")
     memctl("detail", "add", "Tokens", "--section", "2.1")
     head = git(repo, "rev-parse", "HEAD")
@@ -350,7 +348,7 @@ def test_what_is_wrong_is_refused_before_anything_is_written(repo: Path, memctl:
     assert git(repo, "rev-parse", "HEAD") == head
 
 
-def test_a_text_that_git_would_take_for_binary_is_refused_as_in_a_record(repo: Path, memctl: Memctl) -> None:
+def test_text_with_a_nul_is_refused(repo: Path, memctl: Memctl) -> None:
     refused = memctl("section", "add", "Odd", "--file", "-", stdin="a\0b\n", code=1)
     assert "NUL" in refused.err
     assert git(repo, "status", "--porcelain") == ""
@@ -383,7 +381,7 @@ def test_a_text_that_no_page_can_hold_is_refused(repo: Path, memctl: Memctl, tex
     assert (file.read_text(), commits(repo), git(repo, "status", "--porcelain")) == (old, before, "")
 
 
-def test_a_line_across_the_page_is_no_front_matter(repo: Path, memctl: Memctl) -> None:
+def test_horizontal_rule_in_a_page_is_no_front_matter(repo: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Payment", "--file", "-", stdin="---\n\nText.\n\n---\n\nMore.\n")
     assert page(repo, "§2.1").body == "---\n\nText.\n\n---\n\nMore.\n"
 
@@ -421,7 +419,7 @@ def test_a_page_named_twice_is_reviewed_once(repo: Path, memctl: Memctl) -> None
     assert memctl("status", "--json").data["pending"] == []
 
 
-def test_pages_say_who_wrote_them_last_and_when(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_names_its_last_writer_and_time(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("section", "add", "Payment")
     monkeypatch.setenv("MEMCTL_NOW", "2025-12-01T00:00:00Z")
     monkeypatch.setenv("MEMCTL_AGENT", "codex")

@@ -23,14 +23,14 @@ def blanked(write: Write) -> str:
     return without_credentials(Change(op="summarize", title=ID, writes=(write,))).writes[0].text
 
 
-def test_a_page_keeps_its_random_id_and_nothing_else_that_is_random() -> None:
+def test_redaction_keeps_the_random_id_of_a_page_only() -> None:
     text = blanked(page(f"Deploy with {TOKEN} and {x(32)}", model="m"))
     assert session_page.parse(text, session_page.path_of(ID)).id == ID
     assert TOKEN not in text
     assert x(32) not in text
 
 
-def test_what_is_readable_only_with_one_secret_loses_the_others_or_is_not_written() -> None:
+def test_page_unreadable_without_its_secrets_is_refused() -> None:
     """The model's name may have 1,000 characters; with marks for its passwords it has more."""
     write = page(f"Deploy with {TOKEN}", model=" ".join(f"pw=a{n}b2c3" for n in range(100, 180)))
     assert len(write.text) > 900
@@ -40,7 +40,7 @@ def test_what_is_readable_only_with_one_secret_loses_the_others_or_is_not_writte
     assert TOKEN not in blanked(page(f"Deploy with {TOKEN}", model="pw=a100b2c3"))
 
 
-def test_a_password_that_is_a_common_word_goes_where_it_is_one_and_stays_elsewhere() -> None:
+def test_password_that_is_a_common_word_is_redacted_only_as_a_password() -> None:
     text = blanked(page("The password is session. Deploy it with PGPASSWORD=session"))
     assert "[redacted: password in a sentence]. Deploy it with PGPASSWORD=[redacted: password]" in text
     assert session_page.parse(text, session_page.path_of(ID)).id == ID

@@ -44,7 +44,7 @@ def due(record: Record, rules: Lifecycle = RULES) -> str:
         ("state", 90, {"status": "superseded"}, "delete", "archive"),
     ],
 )
-def test_what_goes_by_age_goes_after_the_days_of_the_table(
+def test_records_expire_after_the_days_of_the_table(
     kind: str, days: int, changes: dict[str, Any], action: str, otherwise: str
 ) -> None:
     assert due(made(kind, days + SECOND, **changes)) == action
@@ -61,7 +61,7 @@ def test_what_goes_by_age_goes_after_the_days_of_the_table(
         ("issue", 180, {"status": "wontfix"}),
     ],
 )
-def test_what_goes_after_it_was_archived_goes_after_the_days_of_the_table(
+def test_archived_records_are_deleted_after_the_days_of_the_table(
     kind: str, days: int, changes: dict[str, Any]
 ) -> None:
     assert due(made(kind, 1000, days + SECOND, **changes)) == "delete"
@@ -87,24 +87,24 @@ def test_what_goes_after_it_was_archived_goes_after_the_days_of_the_table(
         made("learning", 1000, access_count=1, status="superseded"),
     ],
 )
-def test_what_stands_in_no_row_stays(record: Record) -> None:
+def test_records_outside_the_table_are_kept(record: Record) -> None:
     assert due(record) == ""
 
 
 @pytest.mark.parametrize("kind", ["decision", "state"])
-def test_what_is_superseded_is_archived_at_once(kind: str) -> None:
+def test_superseded_record_is_archived_at_once(kind: str) -> None:
     verdict = maintenance.verdict_of(made(kind, 0, status="superseded", superseded_by=[made(kind, 0).id]), RULES, NOW)
     assert verdict is not None
     assert (verdict.action, verdict.reason) == ("archive", f"superseded by {made(kind, 0).id}")
 
 
-def test_what_expires_is_archived_that_moment() -> None:
+def test_expired_record_is_archived_at_its_expiry() -> None:
     assert due(made("decision", 1, expires_at=NOW)) == "archive"
     assert due(made("decision", 1, expires_at=timestamps.days_before(NOW, -SECOND))) == ""
     assert due(made("decision", 1, archived=0, expires_at=NOW)) == ""
 
 
-def test_the_latest_state_is_the_latest_and_the_latest_that_is_open() -> None:
+def test_latest_states_are_the_latest_and_the_latest_open_one() -> None:
     def state(number: int, **changes: Any) -> Record:
         text = frontmatter.compose(values_of(KINDS["state"], number, changes), "")
         return parse(text, f"states/2025-11/STA-2025-11-04-{number:03d}-x.md")[0]

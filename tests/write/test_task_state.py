@@ -79,7 +79,7 @@ def test_an_update_leaves_the_fields_that_it_does_not_change_to_the_letter(memct
     assert "sandbox" not in memctl("show", made).out
 
 
-def test_a_task_whose_steps_are_all_done_is_100_percent_only_if_nothing_comes_next(memctl: Memctl) -> None:
+def test_task_with_all_steps_done_is_100_percent_only_without_next_steps(memctl: Memctl) -> None:
     made = memctl("state", "Refunds", "--remaining", "GET", "--next", "Mails").id
     assert memctl("state", "--update", made, "--done", "GET").err == ""
     assert memctl("show", made, "--json").data["records"][0]["completion_percentage"] == 0

@@ -107,7 +107,7 @@ def test_an_interrupted_write_does_not_overwrite_what_was_edited_since(
     pytest.fail("no step left a write half done")
 
 
-def test_no_commit_waits_until_it_is_asked_for(repo: Path, memctl: Memctl) -> None:
+def test_no_commit_leaves_the_change_pending_until_commit(repo: Path, memctl: Memctl) -> None:
     before = commits(repo)
     made = memctl("decide", "Later", "--no-commit")
     assert commits(repo) == before
@@ -130,7 +130,7 @@ def test_changes_of_one_file_that_wait_become_one_commit_with_all_trailers(repo:
     assert memctl("log", made.id, "--json").data["commits"][0]["ops"] == ["decide", "edit"]
 
 
-def test_a_decision_that_was_reworded_by_hand_is_committed_only_if_one_says_so(repo: Path, memctl: Memctl) -> None:
+def test_decision_reworded_by_hand_is_committed_only_with_the_option(repo: Path, memctl: Memctl) -> None:
     path = repo / memctl("decide", "Sign", "--rationale", "Keys are public.").out.split()[1]
     path.write_text(path.read_text().replace("Keys are public.", "Keys are not."))
     before = commits(repo)

@@ -22,7 +22,7 @@ def test_changes_are_undone_from_the_last_one_back(repo: Path, memctl: Memctl) -
     assert "checkout" not in (repo / ".memory" / "docs" / "INDEX.md").read_text()
 
 
-def test_an_undo_is_undone_by_its_commit_and_the_next_goes_on_behind_it(repo: Path, memctl: Memctl) -> None:
+def test_undo_can_be_undone_by_its_commit_and_repeated(repo: Path, memctl: Memctl) -> None:
     first = memctl("learn", "One", "--lesson", "x").id
     second = memctl("learn", "Two", "--lesson", "x").id
     memctl("undo")
@@ -34,7 +34,7 @@ def test_an_undo_is_undone_by_its_commit_and_the_next_goes_on_behind_it(repo: Pa
     assert first not in memctl("list").out
 
 
-def test_what_was_changed_since_stays_or_the_undo_is_refused(repo: Path, memctl: Memctl) -> None:
+def test_undo_keeps_later_changes_or_is_refused(repo: Path, memctl: Memctl) -> None:
     made = memctl("issue", "Slow", "--severity", "low").id
     memctl("edit", made, "--severity", "high")
     change = git(repo, "rev-parse", "HEAD").strip()
@@ -49,7 +49,7 @@ def test_what_was_changed_since_stays_or_the_undo_is_refused(repo: Path, memctl:
     assert commits(repo) == before
 
 
-def test_what_is_not_a_change_of_the_memory_alone_is_not_undone(repo: Path, memctl: Memctl) -> None:
+def test_undo_refuses_commits_that_change_more_than_the_memory(repo: Path, memctl: Memctl) -> None:
     assert "set the memory up" in memctl("undo", code=1).err
     memctl("learn", "One", "--lesson", "x", "--no-commit")
     assert "`memctl commit`" in memctl("undo", code=1).err

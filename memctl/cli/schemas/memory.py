@@ -57,6 +57,7 @@ _IMPORTED = {
     "files?": {str: str},
     "refused?": [str],
     "passed_over?": [str],
+    "templates?": [str],
     "next?": [STEP],  # of init
 }
 _LINK_REASON = {
@@ -223,7 +224,7 @@ KINDS: dict[str, Shape] = {
         "completion": int | None,
         "sections": [{"id": str, "title": str, "completion": int | None, "open_issues": int}],
         "open_issues": {"critical": int, "high": int, "medium": int, "low": int},
-        "work": {"ready": int, "blocked": int, "begun": int},
+        "work": {"ready": int, "blocked": int, "in_parts": int, "begun": int},
         "last_session": ({"id": str, "ended": str, "intent": str}, None),
         "pack": {"tokens": int, "budget": int},
         # The next keys describe the present, and are missing with --at.

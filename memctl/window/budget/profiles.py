@@ -16,6 +16,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
+from memctl.text.phrases import quantity
 from memctl.text.words import nearest
 from memctl.tokens.model_windows import SMALL, zone_of
 
@@ -206,7 +207,7 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
         got = limits[BudgetComponent.OUTPUT_RESERVED] + limits[BudgetComponent.MESSAGE_HISTORY]
         help_ = f"give at least {math.ceil(OUTPUT_FLOOR / share):,}" if share else "raise their shares"
         raise ValueError(
-            f"a window of {window:,} tokens has no room for {OUTPUT_FLOOR:,} tokens of answer: "
+            f"a window of {quantity(window, 'token')} has no room for {OUTPUT_FLOOR:,} tokens of answer: "
             f"answer and history together get {got:,} of it; {help_}"
         )
     limits[BudgetComponent.OUTPUT_RESERVED] += lacking

@@ -97,12 +97,11 @@ class CompressionEngine:
         tool_name: str,
         output: str,
         arguments: Mapping[str, Any] | None = None,
-        needed: Collection[str] = (),
         whole: str = "",
     ) -> CompressionResult:
         """Sum up one result of a tool before it goes into the window.
 
-        Strings in `needed` stay; `whole` is a sentence on how to get the whole result. A result is refused, and stays
+        `whole` is a sentence on how to get the whole result. A result is refused, and stays
         as it is, if it has at most as many tokens as the engine's `threshold`, or if less than 10 % would be saved.
         """
         from memctl.window.compression.model import Text, call_counts, result_by
@@ -117,14 +116,14 @@ class CompressionEngine:
             what = f"the output of the tool {tool_name!r}"
             asked = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
             answer = self.model.shorter([asked]).get("1", "")
-            text = result_by(answer, self.model.name, tool_name, arguments or {}, output, needed) if answer else ""
+            text = result_by(answer, self.model.name, tool_name, arguments or {}, output) if answer else ""
             tokens = self._count(text)
             is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
             self.model.count(used=is_used, refused=bool(answer) and not is_used)
             if is_used:
                 return result_of(strategy, before, tokens, text, **call_counts(self.model))
         calls = call_counts(self.model)
-        made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed, whole=whole)
+        made = summary.summarize(tool_name, arguments or {}, output, self._count, whole=whole)
         if made is None:
             return refusal(strategy, before, "it would save less than 10 %", output, **calls)
         return result_of(strategy, before, made.tokens, made.text, **calls)

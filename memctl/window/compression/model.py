@@ -88,22 +88,17 @@ class Model:
 
     `given` is a function `(system, request) -> str`, or an object with `name` and `answer(prompt)`; MemctlError is
     raised for anything else. `failure` is the reason of the last failed request, "" for none; after a failure the model
-    is not asked again until `begin` is called. `watch` is called with the reason when failures begin.
+    is not asked again until `begin` is called. `watch`, if it is set, is called with the reason when failures begin.
     """
 
-    def __init__(
-        self,
-        given: Provider | Ask,
-        instructions: Instructions | None = None,
-        watch: Callable[[str], None] | None = None,
-    ) -> None:
+    def __init__(self, given: Provider | Ask, instructions: Instructions | None = None) -> None:
         if not callable(getattr(given, "answer", given)):
             hint = "give a function (system, user) -> str, or an object with `name` and `answer(prompt)`"
             raise MemctlError(f"the provider is {type(given).__name__}, which has no `answer` method", hint, USAGE)
         name = getattr(given, "name", None) or getattr(given, "__name__", None)
         self.name = name if isinstance(name, str) and name != "<lambda>" else "a model"
         self.instructions = instructions or Instructions()
-        self.watch = watch
+        self.watch: Callable[[str], None] | None = None
         self.failure = ""
         self._given: Any = given
         self._reported = ""

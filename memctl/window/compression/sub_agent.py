@@ -83,13 +83,11 @@ def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[s
     return "", "", why
 
 
-def dispatch(
-    task: str, context: str, dispatcher: Dispatcher | None, count: Callable[[str], int], most: int = MOST_TOKENS
-) -> CompressionResult:
+def dispatch(task: str, context: str, dispatcher: Dispatcher | None, count: Callable[[str], int]) -> CompressionResult:
     """Have a sub-agent do a task, and return its summary as a compression of the tokens that the sub-agent used.
 
     `task` is one or two sentences. Refused without a dispatcher, if the sub-agent fails or its summary is empty, and if
-    the summary has more than `most` tokens.
+    the summary has more than 2,000 tokens.
     """
     before = count(task)
     if dispatcher is None:
@@ -104,8 +102,8 @@ def dispatch(
     tokens = count(answer.summary)
     if not answer.summary.strip():
         return refusal(_STRATEGY, before, "the sub-agent said nothing", llm_calls_used=answer.llm_calls)
-    if tokens > most:
-        why = f"its summary has {tokens:,} tokens, more than {most:,}"
+    if tokens > MOST_TOKENS:
+        why = f"its summary has {tokens:,} tokens, more than {MOST_TOKENS:,}"
         return refusal(_STRATEGY, before, why, llm_calls_used=answer.llm_calls)
     used = max(answer.tokens_used, tokens)
     return result_of(_STRATEGY, used, tokens, answer.summary, llm_calls_used=answer.llm_calls)

@@ -59,13 +59,12 @@ class Similar(msgspec.Struct, frozen=True):
 
 def similar(
     blocks: Sequence[ContentBlock],
-    least: float = 0.0,
     runs: Callable[[str], frozenset[int]] = shingles,
     embed: Embed | None = None,
 ) -> dict[str, Similar]:
     """Return, by the id of a block, the newer block of its type that is most similar to it.
 
-    A block without a newer one of at least the similarity `least` is missing. `runs` returns the shingles of a text,
+    A block without a similar newer one is missing. `runs` returns the shingles of a text,
     `embed` the vectors of texts for which the host gave none.
     """
     found: dict[str, Similar] = {}
@@ -78,7 +77,7 @@ def similar(
             known = found.get(block.block_id)
             is_host = by == EMBEDDINGS and not embed  # the host's own go before shingles, a static model's do not
             is_better = known is None or share >= known.share or (is_host and known.by == SHINGLES)
-            if share > 0 and share >= least and is_better:
+            if share > 0 and is_better:
                 found[block.block_id] = Similar(newer.block_id, round(share, 4), by)
     return found
 

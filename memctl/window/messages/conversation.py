@@ -18,6 +18,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record import argument_checks
 from memctl.text.characters import encodable
+from memctl.text.phrases import indefinite
 from memctl.tokens.families import is_pack
 from memctl.tokens.messages import PER_EMPTY_RESULT, PER_MESSAGE, PER_REQUEST, PER_SEVERAL_CALLS, image_tokens
 from memctl.transcript.line import without_host_tags
@@ -157,7 +158,8 @@ class Conversation(msgspec.Struct, frozen=True):
                 raise MemctlError(f"the conversation has no block {block_id!r}")
             if block.content_type in _WHOLE and text is not None:
                 raise MemctlError(
-                    f"{block_id} is a {block.content_type.value}, which can't be shortened", "give None to remove it"
+                    f"{block_id} is {indefinite(block.content_type.value)}, which can't be shortened",
+                    "give None to remove it",
                 )
             edits.append((self.places[block_id], text))
         return replacement.rewrite(self.given, body_key(self.given), edits)

@@ -16,13 +16,6 @@ from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
 
 
-class Opened(msgspec.Struct, frozen=True):
-    """A conversation that was read from a file, and the transcript if the file is one."""
-
-    conversation: Conversation
-    transcript: Window | None = None
-
-
 class FileContent(msgspec.Struct, frozen=True):
     """The content of a file before tokens are counted: its messages, and the transcript if the file is one."""
 
@@ -38,21 +31,13 @@ class FileContent(msgspec.Struct, frozen=True):
         model = self.given.get("model") if isinstance(self.given, dict) else ""
         return model if isinstance(model, str) else ""
 
-    def parse(self, counter: TokenCounter) -> Opened:
+    def parse(self, counter: TokenCounter) -> Conversation:
         """Return the conversation with its tokens counted; raises MemctlError if the file has none."""
         lines = self.transcript.lines if self.transcript else ()
         try:
-            return Opened(Conversation.parse(self.given, counter, lines=lines), self.transcript)
+            return Conversation.parse(self.given, counter, lines=lines)
         except MemctlError as error:
             raise MemctlError(f"{self.name}: {error.message}", error.hint) from None
-
-
-def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
-    """Return the conversation in the lines of a file; `name` is what errors call the file.
-
-    Raises MemctlError if the file has no conversation.
-    """
-    return load(lines, name).parse(counter)
 
 
 def load(lines: Iterable[str], name: str, *, whole: bool = False) -> FileContent:

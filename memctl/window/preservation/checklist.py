@@ -26,6 +26,9 @@ _BEFORE = rf"[\s>|*_+#\u25cf\u2022-]{{0,40}}(?:\d{{1,3}}[.)] )?(?:{_TIME}[*_\s]{
 _REPLACED = "Next"  # of lines with this label the last counts: the ones before it are over
 _LABELLED = re.compile(rf"{_BEFORE}((?:{_LABELS})[*_]{{0,2}}:[*_]{{0,2}}\s+\S|(?:BUG|ISSUE)-\d)")
 _SHORT = 500  # characters of a message of the user
+_BEHIND_REFUSAL = (
+    "the user said:"  # a host writes what the user says on refusing a call behind it, in the call's result
+)
 _RESULTS = 10  # the last ones, in which lines with errors are looked for
 _ERROR = re.compile(
     r"\s*(?:E {2,8}\S|(?:[A-Za-z_.]*(?:Error|Exception)|ERROR|[Ee]rror|FAILED|FATAL|[Ff]atal|panic)\b:? \S)"
@@ -80,11 +83,7 @@ def _plain(text: str) -> str:
 
 def _event(block: ContentBlock) -> Event | None:
     if block.is_call:
-        try:
-            arguments = msgspec.json.decode(block.content, type=dict)
-        except (msgspec.MsgspecError, RecursionError):
-            arguments = {}
-        return Event(CALL, tool=block.tool_name, arguments=arguments, call=block.call_id)
+        return Event(CALL, tool=block.tool_name, arguments=block.arguments, call=block.call_id)
     kinds = {
         ContentType.USER_MESSAGE: PROMPT,
         ContentType.ASSISTANT_RESPONSE: ANSWER,
@@ -105,6 +104,10 @@ def _entries(events: Sequence[Event]) -> Iterator[Entry]:
     for event in events:
         if event.kind == PROMPT and len(event.text) < _SHORT and event.text.strip():
             yield Entry(MESSAGE, _plain(event.text))
+        elif event.kind == RESULT and event.is_error and _BEHIND_REFUSAL in event.text:
+            words = _plain(event.text.partition(_BEHIND_REFUSAL)[2])
+            if 0 < len(words) < _SHORT:
+                yield Entry(MESSAGE, words)
         elif event.kind == CALL and event.call not in failed and _EDITS.search(event.tool):
             yield from (Entry(PATH, path) for path in _edited(event))
     for event in [event for event in events if event.kind == RESULT][-_RESULTS:]:

@@ -19,6 +19,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
+from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.tokens.families import FAMILIES
 from memctl.tokens.model_windows import DEFAULT_OUTPUT
@@ -79,7 +80,7 @@ def compaction_point(
         raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
     point = model_windows.host_limit(window, environ or {}, max_output) if host == CLAUDE_CODE else window
     if point <= 0:
-        raise MemctlError(f"a window of {window:,} tokens is too small for {host}", exit_code=USAGE)
+        raise MemctlError(f"a window of {quantity(window, 'token')} is too small for {host}", exit_code=USAGE)
     return point
 
 

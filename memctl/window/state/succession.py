@@ -129,7 +129,7 @@ class Succession:
         self._known.update(identities)
         self._latest = identities[-1] if identities else self._latest
 
-    def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str = "") -> None:
+    def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None) -> None:
         """Set the steps done, the current step, and the steps planned besides; None for `planned` keeps the earlier
         plan.
         """
@@ -137,7 +137,7 @@ class Succession:
 
         argument_checks.texts(current=current)
         made = self._advanced()
-        state = set_steps(made.state, map(one_line, done), one_line(current), planned, now, "")
+        state = set_steps(made.state, map(one_line, done), one_line(current), planned, "", "")
         self._progress = msgspec.structs.replace(made, state=state)
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:

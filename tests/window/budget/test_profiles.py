@@ -110,7 +110,7 @@ def test_every_use_of_every_window_has_a_level(window: int, used: int) -> None:
     assert not any(level.least > found.least and used * 100 >= level.least * window for level in profiles.LEVELS)
 
 
-def test_what_the_host_reports_is_trusted_before_what_was_counted() -> None:
+def test_tokens_reported_by_the_host_override_the_count() -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
     found = profiles.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 171_000)
     assert (found.used, found.counted, found.unattributed, found.level.name) == (171_000, 50_000, 121_000, "plan")
@@ -129,7 +129,7 @@ def test_a_type_is_over_its_soft_and_its_hard_limit_by_so_much() -> None:
     assert found.is_alarming  # for the hard limit alone
 
 
-def test_the_safety_margin_lacks_what_is_not_free() -> None:
+def test_used_tokens_beyond_the_free_ones_are_missing_from_the_safety_margin() -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
     assert profiles.occupancy(DEFAULT_WINDOW, portions, {}, 190_000).lacks == 0
     assert profiles.occupancy(DEFAULT_WINDOW, portions, {}, 191_000).lacks == 1_000

@@ -110,7 +110,7 @@ def test_a_budget_can_be_filled_exactly() -> None:
     assert manager.budgets[RESULTS].is_hard_exceeded
 
 
-def test_what_is_evicted_is_given_back() -> None:
+def test_evicted_tokens_are_given_back_to_the_budget() -> None:
     """Otherwise budgets would only ever fill."""
     manager = example_manager()
     manager.track(RESULTS, 15_000)
@@ -190,7 +190,7 @@ def test_the_burn_rate_is_of_the_last_twenty_turns() -> None:
     assert manager.last_turn == 100
 
 
-def test_without_a_turn_nothing_is_foretold() -> None:
+def test_budget_without_turns_has_no_forecast() -> None:
     manager = example_manager()
     assert manager.burn_rate == 0
     assert manager.last_turn is None
@@ -235,7 +235,7 @@ def test_an_empty_budget_divides_by_nothing() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(list(BudgetComponent)), st.integers(-30_000, 30_000)), max_size=60))
-def test_what_the_gate_lets_in_never_exceeds_a_limit(steps: list[tuple[BudgetComponent, int]]) -> None:
+def test_allowed_additions_never_exceed_a_limit(steps: list[tuple[BudgetComponent, int]]) -> None:
     manager = TokenBudgetManager(128_000)
     for part, tokens in steps:
         if tokens < 0:

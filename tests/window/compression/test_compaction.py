@@ -80,7 +80,7 @@ def test_a_digest_has_the_newest_next_step_alone_and_steps_go_on_from_the_digest
     assert found["Decisions"] == ["use one wrapper — Because: retries stand there."]
 
 
-def test_what_an_earlier_digest_says_must_survive_too() -> None:
+def test_errors_in_an_earlier_digest_must_survive() -> None:
     talk = Talk("Fix the build.")
     make(talk, "a", fails=True)
     talk.call("Edit", {"file_path": "src/changed (old).py", "old_string": "a", "new_string": "b"}, "ok")
@@ -106,7 +106,7 @@ def test_a_path_that_was_only_named_is_no_file_that_was_read() -> None:
     assert "Never touch src/legacy.py" in str(found)
 
 
-def test_paths_that_nobody_tells_of_stand_under_a_heading_of_their_own() -> None:
+def test_paths_only_named_in_the_task_get_their_own_heading() -> None:
     talk = Talk("Port the shop as src/legacy.py has it.")
     work(talk, "src/part")
     wanted = essentials.of_blocks(parsed(talk.messages).blocks)
@@ -129,7 +129,7 @@ def test_a_file_that_is_read_again_counts_as_read_last() -> None:
     assert "src/old0.py" in sections(compacted(talk, kept_turns=3))["Files read last"]
 
 
-def test_as_many_of_the_last_turns_stay_as_the_target_has_room_for() -> None:
+def test_compaction_keeps_as_many_last_turns_as_the_target_allows() -> None:
     talk = Talk("Read on.")
     work(talk, "src/part", 40)
     before = parsed(talk.messages)
@@ -183,7 +183,7 @@ def test_a_digest_grows_by_what_is_new_and_not_by_its_own_headings() -> None:
     assert len(found["Decisions"]) == len(found["Files changed"]) == 6
 
 
-def test_of_next_steps_and_changed_files_a_digest_has_the_latest() -> None:
+def test_digest_has_the_latest_next_steps_and_changed_files() -> None:
     talk = Talk("Migrate the services to fetch.")
     for number in range(60):
         path = f"src/part{number}.ts"

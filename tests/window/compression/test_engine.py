@@ -83,7 +83,7 @@ def assert_like(saved: int, wanted: int, conversation: Conversation) -> None:
     assert wanted <= saved <= wanted + largest
 
 
-def test_what_the_model_has_not_answered_yet_stays_whole(long: Conversation) -> None:
+def test_unanswered_result_stays_whole(long: Conversation) -> None:
     talk = long_talk(1)
     talk.call("Bash", {"command": "cat big.log"}, "\n".join(f"line {n} of much" for n in range(900)))
     conversation = parsed(talk.messages)
@@ -95,7 +95,7 @@ def test_what_the_model_has_not_answered_yet_stays_whole(long: Conversation) -> 
         assert "line 450 of much" in said(step.conversation)
 
 
-def test_turns_are_told_shorter_the_older_they_are() -> None:
+def test_older_turns_are_summarized_shorter() -> None:
     talk = Talk()
     sentences = [f"The module number {n} is wired to its neighbour by a plain call." for n in range(60)]
     for number in range(30):
@@ -155,7 +155,7 @@ def test_a_later_compaction_takes_the_earlier_one_in() -> None:
     assert text.count(TASK) == 1
 
 
-def test_what_would_gain_nothing_is_refused_and_changes_nothing() -> None:
+def test_step_without_gain_is_refused_and_changes_nothing() -> None:
     talk = Talk()
     talk.say("and now?", "It is done.")
     conversation = parsed(talk.messages)
@@ -195,7 +195,7 @@ def test_a_model_may_word_the_digest(long: Conversation) -> None:
     assert "Decision: use a pool of 25" in provider.prompts[0]
 
 
-def test_what_a_model_says_is_refused_if_it_loses_something(long: Conversation) -> None:
+def test_model_digest_that_loses_facts_is_refused(long: Conversation) -> None:
     provider = Answering("We talked about a pool.")
     step = CompressionEngine(COUNTER, provider=provider).compact_conversation(long)
     assert_sound(long, step)
@@ -228,7 +228,7 @@ FAILED = "FAILED test_pay.py::test_refund - KeyError: 'amount'\n" + "waiting for
         "The payment of a refund is waiting, 400 times.",  # without the error
     ],
 )
-def test_what_a_model_says_of_a_result_is_made_by_rules_if_it_can_not_stand_for_it(answer: str) -> None:
+def test_model_summary_that_misses_the_result_is_replaced_by_rules(answer: str) -> None:
     made = CompressionEngine(COUNTER, provider=Answering(answer)).compress_tool_result("Bash", FAILED)
     assert made.compressed_content == CompressionEngine(COUNTER).compress_tool_result("Bash", FAILED).compressed_content
     assert "KeyError: 'amount'" in made.compressed_content
@@ -328,7 +328,7 @@ def test_a_sub_agent_gives_back_a_summary_or_is_refused() -> None:
         assert refused.compressed_content == ""
 
 
-def test_critical_notes_come_first_and_one_that_is_too_long_keeps_none_from_fitting() -> None:
+def test_critical_notes_come_first_and_overlong_note_is_left_out() -> None:
     notes = Notes()
     notes.write("decisions", "Use native fetch with an own error wrapper", "critical")
     notes.write("decisions", "x " * 900)
@@ -355,7 +355,7 @@ def test_a_decision_in_other_words_is_still_there_and_another_number_is_not() ->
     assert {one.text for one in lost if one.kind == essentials.NUMBER} == {"25"}
 
 
-def test_what_blocks_the_work_is_an_open_issue() -> None:
+def test_blocker_is_an_open_issue() -> None:
     blocks = parsed([{"role": "user", "content": "Go"}, {"role": "assistant", "content": BLOCKER}]).blocks
     assert [one.kind for one in essentials.of_blocks(blocks)][1] == essentials.ISSUE
 

@@ -92,7 +92,7 @@ def test_each_step_tells_what_it_freed() -> None:
     assert made.cascade.steps[-1].after == made.conversation.tokens
 
 
-def test_eviction_spares_what_stands_nowhere_else() -> None:
+def test_cascade_eviction_keeps_facts_that_occur_once() -> None:
     before = Conversation.parse(generated.anthropic(4, 90), COUNTER)
     wanted = essentials.of_blocks(before.blocks)
     engine = EvictionEngine("hybrid", counter=COUNTER)
@@ -107,7 +107,7 @@ def test_eviction_spares_what_stands_nowhere_else() -> None:
 
 
 def test_placeholders_and_summaries_made_later_name_the_line_of_the_transcript() -> None:
-    opened = reading.read(generated.transcript(3, 70), "session", COUNTER).conversation
+    opened = reading.load(generated.transcript(3, 70), "session").parse(COUNTER)
     lines = {block.block_id: block.metadata["line"] for block in opened.blocks}
     _, first = reduced(opened, 0.70, "results")
     summed = [b for b in first.conversation.blocks if b.content.startswith("[Summary of a result")]
@@ -127,7 +127,7 @@ def test_placeholders_and_summaries_made_later_name_the_line_of_the_transcript()
 
 
 def test_after_a_compaction_what_is_left_has_its_lines() -> None:
-    opened = reading.read(generated.transcript(5, 70), "session", COUNTER).conversation
+    opened = reading.load(generated.transcript(5, 70), "session").parse(COUNTER)
     by_call = {(b.call_id, b.is_call): b.metadata["line"] for b in opened.blocks if b.call_id}
     _, made = reduced(opened, 0.10, "compaction")
     left = [block for block in made.conversation.blocks if block.call_id]
@@ -139,7 +139,7 @@ def test_after_a_compaction_what_is_left_has_its_lines() -> None:
 
 @pytest.mark.parametrize("depth", [600, 5_000])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_arguments_may_be_nested_deeper_than_anybody_reads(strategy: str, depth: int) -> None:
+def test_deeply_nested_arguments_do_not_stop_a_reduction(strategy: str, depth: int) -> None:
     """In OpenAI's shapes they are a text, which no reader of messages has looked into."""
     arguments = '{"path": "a.py", "more": ' + "[" * depth + "]" * depth + "}"
     given: list[dict[str, Any]] = [{"role": "user", "content": "Mend a.py"}]
@@ -167,7 +167,7 @@ def test_a_strategy_alone_stops_where_the_target_is_reached(strategy: str) -> No
     assert conversation.tokens - made.conversation.tokens <= free + largest  # the last block may free more than needed
 
 
-def test_the_oldest_turns_are_told_shorter_first() -> None:
+def test_oldest_turns_are_summarized_first() -> None:
     conversation = Conversation.parse(long_talk(12).messages, COUNTER)
     step = CompressionEngine(COUNTER).progressive_summarize(conversation, free=1)
     everything = CompressionEngine(COUNTER).progressive_summarize(conversation)

@@ -6,7 +6,7 @@ from tests.window.compression.test_compaction import compacted, sections, work
 from tests.window.talk import Talk
 
 
-def test_statements_in_free_words_stand_in_their_sections_and_filler_in_none() -> None:
+def test_statements_in_free_words_go_to_their_sections_without_filler() -> None:
     talk = Talk("Port the reports.")
     said = (
         "Step 0. We went with polars since it is fast. I rejected pandas because it takes a second to import. "

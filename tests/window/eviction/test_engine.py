@@ -120,7 +120,7 @@ def test_the_older_of_two_alike_goes_first_and_says_what_only_it_says() -> None:
     assert found.similar_by == "word shingles"
 
 
-def test_what_is_not_answered_yet_stays() -> None:
+def test_unanswered_messages_are_not_evicted() -> None:
     conversation = Conversation.parse(session(), COUNTER)
     new, found = engine().evict_from(conversation, 10**9)
     assert new[7:] == session()[7:]
@@ -163,7 +163,7 @@ def test_a_call_loses_its_long_arguments_and_keeps_its_path() -> None:
     assert call == use("t3", "Edit", file_path="src/api.ts", content=f"[Evicted: {len(big('new')):,} characters]")
 
 
-def test_little_more_goes_than_is_asked() -> None:
+def test_eviction_frees_little_more_than_asked() -> None:
     """Taken in their order, many small blocks would go, and then a large one that alone is enough."""
     blocks = [ContentBlock(f"r{n}", ContentType.TOOL_RESULT, BIG, 100, 1 + n) for n in range(9)]
     blocks.append(ContentBlock("large", ContentType.TOOL_RESULT, BIG, 5_000, 10))
@@ -206,7 +206,7 @@ def test_a_host_can_say_where_it_keeps_what_goes() -> None:
     assert "Whole: archive/2.0.txt" in new[2]["content"][0]["content"]
 
 
-def test_the_thinking_of_a_message_goes_as_a_whole() -> None:
+def test_thinking_of_a_message_is_evicted_as_a_whole() -> None:
     given = [
         user(text(texts.TASK)),
         assistant(thinking("Search first. " * 40), thinking("Then read."), use("t1", "Read", file_path="a.py")),
@@ -228,7 +228,7 @@ def test_a_placeholder_is_not_evicted_again() -> None:
     assert "it was evicted before" in found.held
 
 
-def test_nothing_wanted_is_nothing_done() -> None:
+def test_eviction_of_no_tokens_changes_nothing() -> None:
     new, found = freed("hybrid", 0)
     assert new == session()
     assert (found.blocks_evicted, found.is_reached) == ([], True)
@@ -257,7 +257,7 @@ def test_long_sessions_are_halved_to_the_token(family: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("policy", EvictionPolicy)
-def test_a_system_prompt_never_goes_by_default(policy: EvictionPolicy) -> None:
+def test_system_prompt_is_protected_by_default(policy: EvictionPolicy) -> None:
     """See rules.md#window-eviction."""
     blocks = [
         ContentBlock("s", ContentType.SYSTEM_PROMPT, BIG, 2_000, 0),
@@ -269,7 +269,7 @@ def test_a_system_prompt_never_goes_by_default(policy: EvictionPolicy) -> None:
     assert [one.why for one in found.kept if one.block_id == "s"] == ["system_prompt is a protected type"]
 
 
-def test_a_policy_that_is_set_is_the_one_that_scores() -> None:
+def test_policy_set_later_scores_the_blocks() -> None:
     """Merging has a scorer, too: the one before would take b2 again."""
     chosen = engine("fifo")
     assert [block.block_id for block in chosen.evict(example_blocks(), 1, 8).blocks_evicted] == ["b2"]

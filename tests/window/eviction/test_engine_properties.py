@@ -34,7 +34,7 @@ def messages_of(given_: Any) -> list[dict[str, Any]]:
 
 @examples(25)
 @given(conversations, policies, families, shares)
-def test_it_stays_valid_and_what_is_pinned_stays(
+def test_eviction_keeps_the_conversation_valid_and_pinned_blocks(
     given_: Any, policy: EvictionPolicy, family: str, share: float
 ) -> None:
     before = copy.deepcopy(given_)
@@ -77,7 +77,7 @@ def test_the_target_is_met_if_it_can_be(given_: Any, policy: EvictionPolicy, fam
 
 @examples(20)
 @given(conversations, policies, families, shares)
-def test_twice_is_once(given_: Any, policy: EvictionPolicy, family: str, share: float) -> None:
+def test_second_eviction_changes_nothing(given_: Any, policy: EvictionPolicy, family: str, share: float) -> None:
     conversation, new, result = evicted(given_, policy, family, share)
     _, again, _ = evicted(copy.deepcopy(given_), policy, family, share)
     assert json.dumps(new) == json.dumps(again)

@@ -24,7 +24,7 @@ def polled(times: int) -> Conversation:
     return Conversation.parse(talk.messages, COUNTER)
 
 
-def test_twelve_polls_become_one_line_with_how_often_and_what_the_last_said() -> None:
+def test_twelve_polls_merge_into_one_line_with_count_and_last_output() -> None:
     before = polled(12)
     new, found = EvictionEngine("semantic_merge", counter=COUNTER).evict_from(before, before.tokens // 3)
     assert validate(new) == []
@@ -78,7 +78,7 @@ def test_a_model_says_what_merged_results_say() -> None:
 
 
 @pytest.mark.parametrize("answer", ["Bananas are yellow fruit from warm countries.", "word " * 300, ""])
-def test_what_a_model_says_of_something_else_or_at_length_is_not_used(answer: str) -> None:
+def test_unrelated_or_overlong_model_summary_is_not_used(answer: str) -> None:
     (line,), _ = managed(polled(30), answer)
     assert "the last said: " in line
     assert "by model" not in line

@@ -54,7 +54,7 @@ def test_a_call_and_its_finding_are_named() -> None:
         ("Bash", {"command": "x"}, "", '(Bash "x"). Rerun if harmless.]'),
     ],
 )
-def test_it_says_what_was_there_and_how_to_get_it_back(
+def test_placeholder_names_the_finding_and_how_to_get_it_back(
     tool: str, arguments: dict[str, object], content: str, expected: str
 ) -> None:
     assert expected in made(tool, content, **arguments)
@@ -71,14 +71,14 @@ def test_it_says_what_was_there_and_how_to_get_it_back(
         ("fetch", {"url": "x"}, msgspec.json.encode({"rows": [{"id": n} for n in range(200)]}).decode()),
     ],
 )
-def test_it_keeps_what_a_summary_would_begin_with(tool: str, arguments: dict[str, object], content: str) -> None:
+def test_placeholder_keeps_the_finding_of_the_summary(tool: str, arguments: dict[str, object], content: str) -> None:
     summed = summary.summarize(tool, arguments, content, lambda text: COUNTER.tokens(text, "log"))
     assert summed is not None
     first = next(line for line in summed.text.split("\n") if line.startswith("Finding: "))
     assert first in made(tool, content, **arguments)
 
 
-def test_of_an_error_the_line_that_names_it_is_kept() -> None:
+def test_placeholder_of_an_error_keeps_the_line_that_names_it() -> None:
     content = "running\nTypeError: x is undefined\n  at a.ts:3\nTests: 4 passed"
     block = result(content, is_error=True)
     assert "TypeError: x is undefined" in (placeholder(Evicted(block), 50, COUNTER) or "")
@@ -89,7 +89,7 @@ def test_a_transcripts_line_is_named() -> None:
     assert "Whole: line 123 of the transcript.]" in (placeholder(Evicted(block, call("Read")), 50, COUNTER) or "")
 
 
-def test_where_it_is_whole_goes_before_what_was_asked() -> None:
+def test_placeholder_keeps_the_source_before_the_command() -> None:
     """Where there is no room for the finding, the command and the line, the name of the tool is enough."""
     block = result("Tests:       3 failed, 84 passed\n" * 2, metadata={"line": 5})
     asked = call("Bash", command="npm test -- src/catalogue/client.test.ts --verbose")
@@ -108,7 +108,7 @@ def test_images_that_go_along_are_named() -> None:
 @pytest.mark.parametrize(
     "content", ["word " * 400, "日本語" * 400, "x" * 5_000, "😀\u202e\x1b[31m" * 90, "]" * 900, "", "\n"]
 )
-def test_it_never_takes_more_than_it_may(family: str, most: int, content: str) -> None:
+def test_placeholder_never_exceeds_its_limit(family: str, most: int, content: str) -> None:
     counter = Counter(FAMILIES[family])
     for tokens in (5, 20, 60, 3_000):
         block = result(content, tokens)
@@ -122,7 +122,7 @@ def test_it_never_takes_more_than_it_may(family: str, most: int, content: str) -
         assert text.isprintable()
 
 
-def test_what_it_says_is_cut_and_not_left_out() -> None:
+def test_long_finding_in_a_placeholder_is_cut_and_not_dropped() -> None:
     text = made("Bash", "error: " + "the connection was closed by the peer " * 9, command="npm test -- " + "x" * 100)
     assert "Finding: error: the connection" in text
     assert "…" in text

@@ -48,11 +48,11 @@ def test_a_reference_is_found(held: str, said: str) -> None:
     assert turns(one("r", held, 2), one("a", said, 7, ANSWER))["r"] == 7
 
 
-def test_what_is_said_in_the_same_turn_is_no_reference() -> None:
+def test_mention_in_the_same_turn_is_no_reference() -> None:
     assert turns(one("r", "src/api.ts", 3), one("a", "src/api.ts", 3, ANSWER))["r"] == 0
 
 
-def test_a_file_of_the_same_name_in_another_folder_is_not_meant() -> None:
+def test_path_does_not_refer_to_a_namesake_in_another_folder() -> None:
     blocks = (one("a", "src/api/index.ts", 2), one("b", "src/web/index.ts", 3))
     assert turns(*blocks, one("c", "src/api/index.ts is wrong", 7, ANSWER)) == {"a": 7, "b": 0, "c": 0}
     assert turns(*blocks, one("c", "index.ts is wrong", 7, ANSWER)) == {"a": 0, "b": 7, "c": 0}
@@ -62,12 +62,12 @@ def test_plain_words_are_no_reference() -> None:
     assert turns(one("r", "23 files reference axios", 2), one("a", "axios is in 23 files", 7, ANSWER))["r"] == 0
 
 
-def test_the_newer_of_two_readings_is_meant() -> None:
+def test_reference_means_the_newer_of_two_readings() -> None:
     found = turns(one("old", "in src/api.ts", 2), one("new", "in src/api.ts", 5), one("a", "src/api.ts", 9, ANSWER))
     assert found == {"old": 0, "new": 9, "a": 0}
 
 
-def test_a_later_call_and_the_user_refer_too_and_a_result_does_not() -> None:
+def test_calls_and_user_messages_refer_to_blocks_but_results_do_not() -> None:
     given = [
         user("do it"),
         assistant(use("t1", "Read", file_path="src/api.ts")),
@@ -84,7 +84,7 @@ def test_a_later_call_and_the_user_refer_too_and_a_result_does_not() -> None:
     assert by_call["t1"].metadata["reference_count"] == 1
 
 
-def test_turns_are_counted_once_and_what_the_host_knows_is_kept() -> None:
+def test_references_count_once_per_turn_and_keep_host_values() -> None:
     known = one("r", "src/api.ts", 1, metadata={"reference_count": 7}, last_referenced_turn=30)
     answers = [one(f"a{n}", "src/api.ts", 3, ANSWER) for n in range(4)]
     found = with_references([known, *answers])[0]

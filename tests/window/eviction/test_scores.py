@@ -105,7 +105,7 @@ def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:
     assert hybrid(one, situation) == pytest.approx(expected)
 
 
-def test_what_is_nearly_repeated_goes_before_all_else() -> None:
+def test_nearly_repeated_block_scores_lowest() -> None:
     score = semantic_merge
     same = ScoringInput(20, similar={"b": Similar("c", 0.97, "embeddings")})
     alike = ScoringInput(20, similar={"b": Similar("c", 0.86, "embeddings")})

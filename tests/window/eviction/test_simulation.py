@@ -25,8 +25,8 @@ COUNTER = Counter(FAMILIES["claude"])
 @functools.cache
 def whole(seed: int, calls: int) -> Simulation:
     """A generated session, made once for all tests."""
-    opened = reading.load(generated.transcript(seed, calls), "session", whole=True).parse(COUNTER)
-    return Simulation(opened.conversation.blocks, COUNTER)
+    conversation = reading.load(generated.transcript(seed, calls), "session", whole=True).parse(COUNTER)
+    return Simulation(conversation.blocks, COUNTER)
 
 
 def step(number: int, path: str, text: str, *said: dict[str, str], tool: str = "Read") -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ LONG = "word and another\n" * 400
 FILES = [f"src/part{n}.py" for n in range(6)]
 
 
-def test_references_come_as_pairs_of_who_refers_and_what_is_meant() -> None:
+def test_references_are_pairs_of_referring_and_referenced_block() -> None:
     given = messages(step(0, "src/pool.py", LONG), step(1, "src/pool.py", "short"))
     blocks = Conversation.parse(given, COUNTER).blocks
     names = [block.block_id for block in blocks]
@@ -70,7 +70,7 @@ def test_references_come_as_pairs_of_who_refers_and_what_is_meant() -> None:
     assert all(isinstance(one, BlockReference) for one in pairs(blocks))
 
 
-def test_what_is_named_after_it_went_is_regretted_with_all_its_tokens() -> None:
+def test_evicted_block_named_later_is_a_regret_with_all_its_tokens() -> None:
     simulation = simulated(*readings(*FILES), step(6, "src/new.py", "ok", says("So part0.py is wrong.")))
     one = at_half(simulation)
     lost = next(b for b in simulation._blocks if b.content_type is ContentType.TOOL_RESULT).token_count
@@ -79,7 +79,7 @@ def test_what_is_named_after_it_went_is_regretted_with_all_its_tokens() -> None:
 
 
 @pytest.mark.parametrize("path", ["src/part0.py", "src/part5.py"])
-def test_what_is_still_there_is_not_regretted(path: str) -> None:
+def test_kept_block_is_not_a_regret(path: str) -> None:
     one = at_half(simulated(*readings(*FILES), step(6, "src/new.py", "ok", says(f"So {path} is wrong."))))
     assert one.regrets == (path == "src/part0.py")
 
@@ -93,7 +93,7 @@ def test_a_turn_that_reads_it_again_itself_regrets_nothing() -> None:
     assert at_half(simulated(*same, step(6, "src/part0.py", LONG, tool="Outline"))).regrets == 0
 
 
-def test_what_was_got_again_is_there_takes_room_and_can_go_again() -> None:
+def test_refetched_block_takes_room_and_can_be_evicted_again() -> None:
     said = says("src/part0.py is wrong.")
     near = [step(6, "src/a.py", "ok", said), step(7, "src/b.py", "ok", said)]
     one = at_half(simulated(*readings(*FILES), *near), 0.45)  # where both evict at the same requests
@@ -131,7 +131,7 @@ def test_a_request_has_all_blocks_before_its_answer() -> None:
     assert second == sum(block.token_count for block in blocks[:3]) + PER_REQUEST + 3 * PER_MESSAGE
 
 
-def test_where_eviction_is_not_enough_the_window_begins_anew() -> None:
+def test_insufficient_eviction_starts_a_new_window() -> None:
     simulation = simulated(*(step(n, f"src/a{n}.py", "ok") for n in range(200)))  # nothing is worth a placeholder
     one = simulation.replay("hybrid", max(simulation.curve) // 3)
     assert one.over_budget >= 2

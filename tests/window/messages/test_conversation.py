@@ -26,13 +26,13 @@ def by_content(conversation: Conversation, start: str) -> str:
 
 
 @pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
-def test_nothing_replaced_is_what_was_given(given: Any) -> None:
+def test_replacing_nothing_gives_the_same_messages(given: Any) -> None:
     assert parsed(given).replace({}) == given
     assert validate(parsed(given).messages) == []
 
 
 @pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
-def test_what_was_given_is_never_changed(given: Any) -> None:
+def test_given_messages_are_never_changed(given: Any) -> None:
     before = copy.deepcopy(given)
     conversation = parsed(given)
     loose = [block for block in conversation.blocks if not block.do_not_evict]
@@ -42,7 +42,7 @@ def test_what_was_given_is_never_changed(given: Any) -> None:
 
 
 @pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
-def test_all_gone_is_still_valid(given: Any) -> None:
+def test_conversation_without_evictable_blocks_is_valid(given: Any) -> None:
     conversation = parsed(given)
     loose = [block for block in conversation.blocks if not block.do_not_evict]
     new = parsed(conversation.replace({block.block_id: None for block in loose}))
@@ -166,7 +166,7 @@ def test_marks_count_from_the_host_and_from_the_user_only() -> None:
 
 
 @pytest.mark.parametrize("given", [None, 1, "x", {}, {"messages": "x"}, {"messages": [1]}, [1], {"input": {}}])
-def test_what_is_no_conversation_is_refused(given: Any) -> None:
+def test_invalid_conversation_is_refused(given: Any) -> None:
     with pytest.raises(MemctlError, match="not a conversation"):
         parsed(given)
 
@@ -188,7 +188,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("given", ODD, ids=range(len(ODD)))
-def test_odd_messages_are_carried_through(given: Any) -> None:
+def test_odd_messages_are_kept_unchanged(given: Any) -> None:
     conversation = parsed(given)
     assert conversation.replace({}) == given
     validate(conversation.messages)
@@ -223,7 +223,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize(("fault", "given"), INVALID.items(), ids=list(INVALID))
-def test_what_breaks_validity_is_named(fault: str, given: list[dict[str, Any]]) -> None:
+def test_invalid_messages_are_reported_with_their_fault(fault: str, given: list[dict[str, Any]]) -> None:
     assert any(fault in one for one in validate(given)), validate(given)
 
 
@@ -232,7 +232,7 @@ def test_blocks_can_be_marked_by_the_host() -> None:
     assert msgspec.structs.replace(block, do_not_evict=True, embedding=[0.1, 0.2]).do_not_evict
 
 
-def test_items_that_have_roles_are_items_still() -> None:
+def test_items_with_roles_need_not_alternate() -> None:
     """As they are once the only item without a role is gone: roles need not alternate there."""
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}
     items = [{"role": "user", "content": "x"}, {"type": "reasoning", "id": "r0", "summary": []}, said, said]
@@ -241,7 +241,7 @@ def test_items_that_have_roles_are_items_still() -> None:
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
-def test_blocks_of_tools_are_judged_as_such_behind_a_system_role_too(role: str) -> None:
+def test_tool_blocks_after_a_system_role_are_validated(role: str) -> None:
     head = [{"role": role, "content": "Be brief."}, {"role": "user", "content": "Read a.py."}]
     call = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Read", "input": {}}]}
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x = 1"}]}

@@ -23,8 +23,8 @@ FORMS = {
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=list(FORMS))
 def test_each_form_of_file_is_read(text: str) -> None:
-    found = reading.read(text.splitlines(keepends=True), "x.json", COUNTER)
-    assert len(found.conversation.messages) == 7
+    found = reading.load(text.splitlines(keepends=True), "x.json")
+    assert len(found.parse(COUNTER).messages) == 7
     assert found.transcript is None
 
 
@@ -32,13 +32,13 @@ def test_a_block_out_of_a_transcript_knows_its_line() -> None:
     told = Transcript()
     told.prompt("the task")
     told.call("Read", "x" * 100, file_path="a.py")
-    found = reading.read(told.lines, "x.jsonl", COUNTER)
-    assert [block.metadata["line"] for block in found.conversation.blocks] == [1, 2, 3, 4]
+    found = reading.load(told.lines, "x.jsonl").parse(COUNTER)
+    assert [block.metadata["line"] for block in found.blocks] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
     "text", ["", "x", "3", '{"a": 1}', "[1]", '{"role": "user"}\nx', '{"messages": 3}', "[" * 9000]
 )
-def test_what_is_no_conversation_is_named(text: str) -> None:
+def test_file_without_a_conversation_is_named_in_the_error(text: str) -> None:
     with pytest.raises(MemctlError, match=r"x\.json"):
-        reading.read(text.splitlines(keepends=True), "x.json", COUNTER)
+        reading.load(text.splitlines(keepends=True), "x.json").parse(COUNTER)

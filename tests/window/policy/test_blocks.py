@@ -179,7 +179,7 @@ def test_other_json_is_cut_at_its_members() -> None:
 @pytest.mark.parametrize(
     "text", ["[1] a footnote, not JSON", "[link](to) somewhere", "{not json", "<a> b < c", "- x: y"]
 )
-def test_what_only_begins_like_a_format_is_still_read(text: str) -> None:
+def test_text_that_only_begins_like_a_format_is_read(text: str) -> None:
     assert "".join(block.text for block in blocks(text))
 
 

@@ -115,7 +115,7 @@ def batch(number: int, scs: int, **fields: object) -> Observation:
     return Observation(date, scs, 2_000, workflow="w", batch=str(number), **fields)  # type: ignore[arg-type]
 
 
-def test_a_log_and_a_stream_tell_what_nobody_types_in() -> None:
+def test_state_is_measured_from_a_log_and_events() -> None:
     log = [
         batch(1, 1_000, aws=4_000, requests=1),
         batch(2, 1_100, aws=5_000, fired=(2,)),

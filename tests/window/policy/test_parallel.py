@@ -52,7 +52,7 @@ def test_the_branches_may_bring_40_percent_of_what_remains(delta: int, passed: b
     assert judge(1_000, delta_payload=delta)[2].exceeded is not passed
 
 
-def test_what_the_branches_bring_is_guessed_on_the_safe_side() -> None:
+def test_unknown_size_of_the_branches_is_assumed_as_300_tokens_each() -> None:
     given = facts(TWO, slice_of(1_000), ContextState())
     assert (given.delta, given.is_delta_assumed) == (600, True)
     assert refused(TWO, slice_of(1_000), ContextState()) == [2]
@@ -88,7 +88,7 @@ def test_a_context_must_say_all_that_its_agent_needs() -> None:
     assert found.help == "c.xml lacks its inputs, its outputs"
 
 
-def test_what_only_an_earlier_conversation_would_tell_is_hidden_state() -> None:
+def test_reference_to_an_earlier_conversation_is_hidden_state() -> None:
     text = EVENT.format("Do it as discussed above, in three steps.")
     assert rules.lacks(parsed(text)) == ["what line 2 refers to ('as discussed above')"]
     assert rules.lacks(parsed(EVENT.format("Do it in three steps."))) == []

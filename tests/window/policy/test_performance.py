@@ -40,7 +40,7 @@ def done(number: int, slow: int = 1, failing: int = 0) -> Performance:
     return performance.measure(window.read(transcript(number, slow, failing)))
 
 
-def test_requests_are_told_apart_by_the_size_of_their_context() -> None:
+def test_requests_are_grouped_by_context_size() -> None:
     found = done(30, slow=3, failing=6)
     assert found.parts == (Part(10, 14_500, 2.0, 10, 0), Part(10, 24_500, 2.0, 10, 1), Part(10, 34_500, 6.0, 9, 5))
     assert found.drop == "failed calls 0% -> 56%, seconds 2.0 -> 6.0"
@@ -60,7 +60,7 @@ def test_a_drop_is_a_trigger(given: Performance | None, fired: bool | None) -> N
     assert found.fired is fired
 
 
-def test_quality_and_health_show_it_and_name_what_is_not_measured(memctl: Memctl, tmp_path: Path) -> None:
+def test_quality_and_health_show_performance_and_unmeasured_metrics(memctl: Memctl, tmp_path: Path) -> None:
     session = tmp_path / "session.jsonl"
     session.write_text("\n".join(transcript(30, slow=3)) + "\n")
     text = tmp_path / "text.md"

@@ -33,7 +33,7 @@ def paragraphs(number: int, size: int, first: int = 0) -> str:
     return "\n\n".join(words(size, first + size * place) for place in range(number))
 
 
-def test_the_targets_are_those_of_the_rules() -> None:
+def test_quality_targets_match_the_rules() -> None:
     found = {item.name: item.target for item in quality.metrics(measured("Text.", task="text"))}
     assert (found["relevance"], found["redundancy"], found["staleness"]) == (0.80, 0.15, 0.10)
     assert (found["density"], found["health"], found["block size"], found["placement"]) == (0.75, 0.80, 150, 0.25)
@@ -42,7 +42,7 @@ def test_the_targets_are_those_of_the_rules() -> None:
 @pytest.mark.parametrize(
     ("tokens", "share"), [(1, 0.20), (499, 0.20), (500, 0.30), (2_000, 0.30), (2_001, 0.40), (90_000, 0.40)]
 )
-def test_how_much_may_be_irrelevant_depends_on_the_length(tokens: int, share: float) -> None:
+def test_tolerated_irrelevant_share_grows_with_the_length(tokens: int, share: float) -> None:
     assert quality.tolerance(tokens) == share
 
 
@@ -101,7 +101,7 @@ def test_more_critical_information_than_a_quarter_is_judged_by_what_fits() -> No
     assert metric(measured(text), "placement").is_met
 
 
-def test_redundancy_is_what_was_said_before() -> None:
+def test_redundancy_is_the_share_of_repeated_tokens() -> None:
     plan = words(20)
     found = measured(f"{plan}\n\n{words(60, 100)}\n\n{plan}\n")
     assert metric(found, "redundancy").value == 0.20
@@ -293,7 +293,7 @@ def test_blocks_that_are_like_each_other_and_off_the_task_are_a_cluster() -> Non
     assert "similar clusters" not in fired(measured(f"The checkout is slow.\n\n{paragraphs(6, 12)}", task="checkout"))
 
 
-def test_what_is_on_the_task_but_outdated_is_a_distractor() -> None:
+def test_outdated_block_on_the_task_is_a_distractor() -> None:
     found = measured("The checkout uses MySQL; this is obsolete.\n\nThe checkout uses PostgreSQL.", task="checkout")
     assert "distractors" in fired(found)
 
@@ -349,7 +349,7 @@ def test_decisions_and_constraints_are_never_advised_to_be_removed(form: str) ->
     assert gone == {"diary", "weather", "menu", "trains"}
 
 
-def test_what_is_repeated_or_old_of_a_decision_is_not_removed_either() -> None:
+def test_repeated_or_old_decision_is_not_advised_to_be_removed() -> None:
     twice = "## Decisions\n\n- the queue is celery since it retries and we know it well\n\n"
     changes = quality.advice(measured(twice * 2 + "## Notes\n\nAll of it from 2020-01-01.\n\n"))
     assert [change.action for change in changes[:2]] == ["state it once, and refer to it", "remove"]

@@ -51,7 +51,7 @@ def test_the_slice_fires_above_70_percent_and_is_an_emergency_above_all(tokens: 
     assert fired(shared=Slice(tokens, [], GIVEN)) == found
 
 
-def test_by_how_much_is_said() -> None:
+def test_trigger_reports_by_how_much_it_is_exceeded() -> None:
     trigger = one(2, shared=Slice(1_500, [], GIVEN))
     assert (trigger.measured, trigger.limit, trigger.over) == ("1,500", "> 1,400", "100")
     assert "12 %" in trigger.help
@@ -111,7 +111,7 @@ def test_an_agent_that_cannot_resume_forces_a_rebuild() -> None:
     assert fired(contexts=[context(LOOSE)], state=ContextState(resumable=True)) == []
 
 
-def test_what_is_no_event_is_not_validated() -> None:
+def test_context_without_an_event_is_not_validated() -> None:
     trigger = one(9, contexts=[context("Plain text.")])
     assert (trigger.exceeded, trigger.measured) == (None, "none of the contexts is an event")
 
@@ -136,7 +136,7 @@ def test_a_summary_must_take_12_percent_off_the_slice() -> None:
     assert contexts.choose(Slice(100, shared.blocks[:1], GIVEN), 0, count).is_enough
 
 
-def test_outcomes_beyond_a_macro_summary_are_said_to_be_too_many() -> None:
+def test_outcomes_beyond_a_macro_summary_are_reported_as_too_many() -> None:
     shared = parsed("\n\n".join(f"Gone{n}. More {words(3, n * 4)}." for n in range(801)))
     tier = contexts.choose(Slice(shared.tokens, shared.blocks, GIVEN), 0, count)
     assert (tier.name, tier.most, tier.needs) == ("macro", 800, 801)
@@ -198,6 +198,6 @@ def test_only_a_loss_goes_to_the_user() -> None:
     assert [(item.name, "which VAT rate" in item.help) for item in found] == [("user", True)]
 
 
-def test_the_tiers_are_those_of_the_rules() -> None:
+def test_summary_tiers_match_the_rules() -> None:
     assert contexts.TIERS == (("micro", 50), ("phase", 300), ("macro", 800))
     assert contexts.REDUCTION == 0.12

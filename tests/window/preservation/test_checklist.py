@@ -24,7 +24,7 @@ def of(*messages: dict[str, Any]) -> list[Entry]:
     return checklist.of_blocks(Conversation.parse(list(messages), COUNTER).blocks)
 
 
-def test_it_shares_nothing_with_what_chooses_what_to_keep() -> None:
+def test_checklist_imports_nothing_of_the_code_that_chooses() -> None:
     reached, ahead = set[str](), ["memctl.window.preservation.checklist"]
     while ahead:
         name = ahead.pop()
@@ -81,9 +81,7 @@ def long_conversation() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("strategy", ["cascade", "compaction", "progressive"])
-def test_what_must_be_preserved_survives_whole_and_nothing_is_missing(
-    memctl: Memctl, tmp_path: Path, strategy: str
-) -> None:
+def test_compaction_loses_nothing_on_the_checklist(memctl: Memctl, tmp_path: Path, strategy: str) -> None:
     file = tmp_path / "m.json"
     file.write_text(json.dumps(long_conversation()))
     args = ("--target", "3000", "--strategy", strategy, "--json", "-o", str(tmp_path / "out.json"))
@@ -96,7 +94,7 @@ def test_what_must_be_preserved_survives_whole_and_nothing_is_missing(
         assert " ".join(example.split()) in plain
 
 
-def test_what_was_deleted_by_hand_is_named(memctl: Memctl, tmp_path: Path) -> None:
+def test_line_deleted_by_hand_is_reported_as_missing(memctl: Memctl, tmp_path: Path) -> None:
     messages = long_conversation()
     (tmp_path / "a.json").write_text(json.dumps(messages))
     (tmp_path / "b.json").write_text(json.dumps(messages).replace(json.dumps(DECISION)[1:-1], ""))
@@ -105,3 +103,10 @@ def test_what_was_deleted_by_hand_is_named(memctl: Memctl, tmp_path: Path) -> No
     assert "missing  labelled line  Keep orders as events" in found.out
     same = memctl("window", "fidelity", str(tmp_path / "a.json"), str(tmp_path / "a.json"))
     assert same.out.startswith("fidelity 1.00")
+
+
+def test_what_a_user_says_on_refusing_a_call_is_a_message() -> None:
+    refusal = "The user doesn't want to proceed. To tell you how to proceed, the user said:\nnot yet, ask Ann"
+    refused = {**result("t1", refusal), "is_error": True}
+    found = of(user("Go"), assistant(use("t1", "Bash", command="make ship")), user(refused))
+    assert [one.text for one in found if one.kind == MESSAGE] == ["Go", "not yet, ask Ann"]

@@ -97,7 +97,7 @@ def test_errors_and_paths_are_those_that_were_spoken_of() -> None:
     assert {one.text for one in found if one.kind == PATH} == {"src/pool.py"}
 
 
-def test_what_is_left_to_do_is_an_open_issue_unless_it_stands_in_code() -> None:
+def test_todo_in_an_answer_is_an_open_issue_but_todo_in_code_is_not() -> None:
     code = {"file_path": "src/pool.py", "content": "x = 1  # TODO: make this a setting of the pool\n"}
     found = of(
         user("Go"),
@@ -108,14 +108,14 @@ def test_what_is_left_to_do_is_an_open_issue_unless_it_stands_in_code() -> None:
     assert [one.text for one in found if one.kind == ISSUE] == ["the retries of the pool are still open"]
 
 
-def test_of_the_state_of_the_work_the_last_text_counts_in_all_its_parts() -> None:
+def test_last_text_on_the_state_of_the_work_counts_in_all_its_parts() -> None:
     old = assistant(text("## Current state\n- The till rounds up\n\n## Next steps\n1. Ask the bank"))
     new = assistant(text("## Current state\n- The till rounds once\n\n## Next steps\n1. Tell the shops"))
     found = [one.text for one in of(user("go on"), old, user("well"), new) if one.kind == essentials.STATEMENT]
     assert found == ["## Current state - The till rounds once", "## Next steps 1. Tell the shops"]
 
 
-def test_what_a_long_message_names_in_passing_keeps_nothing_from_being_compacted() -> None:
+def test_names_in_a_long_message_do_not_prevent_compaction() -> None:
     talk = Talk()
     talk.say("A word before. " + "The sky is grey over the town. " * 40 + "See docs/port.md with 4711 rows.", "ok")
     for number in range(12):
@@ -126,7 +126,7 @@ def test_what_a_long_message_names_in_passing_keeps_nothing_from_being_compacted
     assert "docs/port.md with 4711 rows" in step.result.compressed_content
 
 
-def test_of_files_that_were_read_the_last_fifteen_must_survive() -> None:
+def test_last_fifteen_read_files_must_survive() -> None:
     talk = Talk("Go on")
     for number in range(20):
         talk.call("Read", {"file_path": f"src/part{number:02}.py"}, "x = 1")

@@ -46,7 +46,7 @@ def test_a_task_that_begins_like_a_digest_stays_the_task(task: str) -> None:
 
 @pytest.mark.parametrize("said", [PASTED, BEGINS])
 @pytest.mark.parametrize("is_last", [True, False])
-def test_what_a_user_pastes_later_is_what_the_user_said(said: str, is_last: bool) -> None:
+def test_digest_pasted_by_a_user_counts_as_a_user_message(said: str, is_last: bool) -> None:
     more = [] if is_last else [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Go on then."}]
     talk = [*long_talk(4).messages, {"role": "assistant", "content": "Done so far."}]
     talk += [{"role": "user", "content": said}, *more, *long_talk(4).messages[1:]]
@@ -61,7 +61,7 @@ def test_what_a_user_pastes_later_is_what_the_user_said(said: str, is_last: bool
         assert any("Redis 7" in text for text in (*said_on.prompts, *said_on.said))
 
 
-def test_a_digest_that_a_model_worded_is_known_again_by_whatever_name_it_has() -> None:
+def test_digest_worded_by_any_model_is_recognized() -> None:
     text = f"{events.head_by('a] model' + chr(10) + 'of mine')}\n\nDecisions:\n- use a queue"
     assert events.is_digest(text)
     assert not events.is_digest(BEGINS)
@@ -97,6 +97,6 @@ def test_the_words_of_a_placeholder_are_no_part_of_a_decision(text: str) -> None
     assert "Evicted" not in found.reason
 
 
-def test_a_placeholder_that_says_nothing_of_what_was_said_is_no_answer() -> None:
+def test_placeholder_without_quoted_text_yields_an_empty_event() -> None:
     block = ContentBlock("1.0", ContentType.ASSISTANT_RESPONSE, "[Evicted: assistant_response from turn 3.]", 30, 3)
     assert [event.text for event in events.events_of([block])] == [""]

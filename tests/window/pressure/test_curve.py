@@ -151,7 +151,7 @@ def test_the_largest_results_are_named_without_credentials() -> None:
     assert key[:12] not in found.largest[0].about
 
 
-def test_the_reserve_for_the_answer_is_eaten_last() -> None:
+def test_answer_reserve_is_used_last() -> None:
     lines = [prompt(TASK), answer("m1", 165_000)]
     _, found = judged(lines)
     (reserve,) = [part for part in found.parts if part.components == (BudgetComponent.OUTPUT_RESERVED,)]
@@ -210,7 +210,7 @@ _JSON = st.recursive(
         max_size=8,
     )
 )
-def test_whatever_a_transcript_holds_it_is_read_or_refused(lines: list[dict[str, Any]]) -> None:
+def test_any_transcript_is_read_or_refused(lines: list[dict[str, Any]]) -> None:
     with suppress(MemctlError):  # there are no messages in it
         judged(["{}\n", *(json.dumps(one) + "\n" for one in lines)])
 
@@ -236,7 +236,7 @@ def test_a_sparkline_of_very_many_windows_shows_the_last() -> None:
     st.lists(st.integers(0, 10**7), max_size=300), st.lists(st.integers(0, 300), max_size=5),
     st.text(), st.integers(1, 80),
 )  # fmt: skip
-def test_whatever_the_curve_it_can_be_drawn(points: list[int], cuts: list[int], title: str, width: int) -> None:
+def test_any_curve_can_be_drawn(points: list[int], cuts: list[int], title: str, width: int) -> None:
     found = sorted({min(cut, len(points)) for cut in cuts})
     curve = Curve(tuple(points), compactions=tuple(Compaction(cut, 0) for cut in found))
     drawn = sparkline(curve, 167_000, width)

@@ -17,7 +17,7 @@ def test_claude_code_compacts_at_167000_of_200000() -> None:
     assert compaction_point(128_000, NO_HOST) == 128_000
 
 
-def test_red_comes_before_the_host_compacts_which_it_never_does_of_the_raw_window() -> None:
+def test_red_zone_begins_before_the_host_compacts() -> None:
     at_compaction = 166_999
     assert at_compaction / 200_000 < 0.90  # by shares of the whole window: orange to the end
     assert Thresholds().zone(at_compaction / compaction_point(200_000, CLAUDE_CODE)) is PressureZone.RED
@@ -79,7 +79,7 @@ def test_the_hooks_and_the_windows_tools_know_the_same_windows_and_zones() -> No
         assert hooks.ContextFill(tokens, 167_000).zone == zone.value
 
 
-def test_what_a_claude_held_is_a_window_of_claude() -> None:
+def test_seen_tokens_beyond_200000_mean_the_larger_claude_window() -> None:
     assert limit_of("claude-sonnet-4-5", NO_HOST, seen=300_000).window == 1_000_000
 
 
@@ -88,7 +88,7 @@ def test_the_name_of_a_family_is_no_model_and_its_window_assumed() -> None:
     assert not limit_of("claude-opus-5").is_assumed
 
 
-def test_a_given_window_goes_before_all_else() -> None:
+def test_given_window_overrides_model_and_seen_tokens() -> None:
     assert limit_of("claude-sonnet-4-5", NO_HOST, window=64_000, seen=70_000).usable == 64_000
 
 

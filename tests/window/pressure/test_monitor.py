@@ -37,7 +37,7 @@ def test_ten_counts_pass_through_all_four_zones() -> None:
     assert found[0].turns_until_red is None
 
 
-def test_the_second_count_has_a_velocity_already() -> None:
+def test_second_count_has_a_velocity() -> None:
     assert readings(COUNTS[:2])[1].velocity_tokens_per_turn == 3_000
 
 
@@ -52,7 +52,7 @@ def test_zones_begin_at_their_thresholds() -> None:
     assert [reading.zone for reading in found] == [GREEN, YELLOW, YELLOW, ORANGE, ORANGE, RED]
 
 
-def test_a_zone_change_is_told_once_with_both_zones() -> None:
+def test_zone_change_calls_back_once_with_both_zones() -> None:
     told: list[tuple[PressureZone, PressureZone, int]] = []
     readings(COUNTS, on_zone_change=lambda old, new, r: told.append((old, new, r.current_tokens)))
     assert told == [(GREEN, YELLOW, 68_000), (YELLOW, ORANGE, 105_000), (ORANGE, RED, 118_000)]
@@ -80,7 +80,7 @@ def test_the_baseline_moves_by_three_tenths() -> None:
     assert monitor.baseline == pytest.approx(0.3 * 2_000 + 0.7 * 1_000)
 
 
-def test_a_spike_is_told_as_soon_as_it_is_added_and_not_again_with_the_step() -> None:
+def test_spike_calls_back_when_added_and_not_again_with_its_step() -> None:
     told: list[float] = []
     monitor = ContextPressureMonitor(on_velocity_spike=lambda step, base, _: told.append(step))
     for tokens in (1_000, 3_000, 5_000):
@@ -105,7 +105,7 @@ def test_an_update_changes_utilization_and_zone_and_is_no_step() -> None:
     assert monitor.utilization() == pytest.approx(0.1)
 
 
-def test_what_is_evicted_hides_no_growth() -> None:
+def test_eviction_does_not_hide_growth() -> None:
     monitor = ContextPressureMonitor(100_000)
     monitor.measure(40_000)
     monitor.update(-10_000)
@@ -119,7 +119,7 @@ def test_a_compaction_leaves_the_velocity_alone() -> None:
     assert reading.turns_until_red is not None
 
 
-def test_the_models_count_goes_before_the_clients() -> None:
+def test_count_of_the_model_overrides_the_clients_estimate() -> None:
     monitor = ContextPressureMonitor(100_000)
     reading = monitor.measure(80_000, model_reported_tokens=92_000)
     assert (reading.current_tokens, reading.source, reading.zone) == (92_000, MODEL_REPORTED, RED)
@@ -128,7 +128,7 @@ def test_the_models_count_goes_before_the_clients() -> None:
     assert (reading.source, reading.disagreement) == (CLIENT_ESTIMATED, None)
 
 
-def test_a_report_of_nothing_is_a_report() -> None:
+def test_reported_count_of_zero_is_used() -> None:
     assert ContextPressureMonitor().measure(500, model_reported_tokens=0).current_tokens == 0
 
 
@@ -146,7 +146,7 @@ def test_the_forecast_is_shrunk_to_what_is_usual() -> None:
     assert readings([0, 3_000], usual_growth=850)[-1].usual_tokens_per_turn == 850
 
 
-def test_turns_are_told_from_the_last_twenty_steps() -> None:
+def test_turns_until_red_use_the_last_twenty_steps() -> None:
     monitor = ContextPressureMonitor(1_000_000)
     tokens = 0
     for step in [9_000] * 5 + [1_000] * 20:
@@ -157,7 +157,7 @@ def test_turns_are_told_from_the_last_twenty_steps() -> None:
     assert reading.turns_until_red.likely == pytest.approx((900_000 - tokens) / 1_000, abs=0.1)
 
 
-def test_a_window_that_does_not_grow_never_gets_there() -> None:
+def test_window_without_growth_has_no_turns_until_red() -> None:
     assert readings([5_000, 5_000, 5_000])[-1].turns_until_red is None
 
 
@@ -185,7 +185,7 @@ def test_a_callback_that_fails_leaves_the_monitor_as_measured() -> None:
 @pytest.mark.parametrize(
     "options", [{"max_context_tokens": 0}, {"velocity_window_turns": 0}, {"spike_multiplier": 1.0}]
 )
-def test_what_makes_no_sense_is_refused(options: dict[str, float]) -> None:
+def test_invalid_option_of_the_monitor_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="more than"):
         ContextPressureMonitor(**options)  # type: ignore[arg-type]
 
@@ -222,7 +222,7 @@ def test_the_trimmed_mean_of_few_is_their_mean() -> None:
 
 
 @given(st.lists(st.integers(0, 300_000), min_size=1, max_size=60), st.sampled_from([8_000, 128_000, 1_000_000]))
-def test_whatever_is_measured_the_reading_holds_together(counts: list[int], window: int) -> None:
+def test_any_measurement_gives_a_consistent_reading(counts: list[int], window: int) -> None:
     for reading in readings(counts, max_context_tokens=window):
         assert reading.velocity_tokens_per_turn >= 0
         if reading.turns_until_red is not None:

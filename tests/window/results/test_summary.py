@@ -61,7 +61,7 @@ def test_a_listing_of_real_files_keeps_their_number_folders_and_kinds() -> None:
     assert made.tokens <= 0.2 * made.before
 
 
-def test_what_ls_says_of_folders_is_told_with_them() -> None:
+def test_listing_of_several_folders_keeps_folder_paths_without_modes() -> None:
     text = run("ls", "-la", "memctl/record", "memctl/cli")
     made = summed(*bash("ls -la memctl/record memctl/cli"), text, goal=0.5)
     assert "memctl/cli/main.py" in made.text
@@ -147,7 +147,7 @@ def test_a_file_keeps_what_it_defines_with_the_lines() -> None:
     assert f"{line}  class PackDraft" in made.text
 
 
-def test_what_others_refer_to_stays_whatever_the_form() -> None:
+def test_summary_keeps_needed_names() -> None:
     text = "\n".join(f"src/module_{n:04}/handler_{n * 7}.py" for n in range(600))
     needed = ("src/module_0431/handler_3017.py", "handler_4102", "not in it")
     made = summed("Glob", {"pattern": "*"}, text, needed=needed)
@@ -163,7 +163,7 @@ def test_an_error_is_not_taken_for_what_was_asked_for() -> None:
     assert "hits in" not in made.text
 
 
-def test_what_a_tool_sums_up_itself_goes_before_a_count_of_lines() -> None:
+def test_total_printed_by_a_tool_is_preferred_to_a_count_of_lines() -> None:
     hits = "\n".join(f"src/a{n}.ts:{n + 1}: axios" for n in range(90))
     assert "Finding: 412 matches across 77 files" in summed("Grep", {}, f"{hits}\n412 matches across 77 files").text
     names = "\n".join(f"src/a{n}.ts" for n in range(90))
@@ -173,13 +173,13 @@ def test_what_a_tool_sums_up_itself_goes_before_a_count_of_lines() -> None:
     )
 
 
-def test_what_is_said_of_a_file_that_was_written_is_no_file() -> None:
+def test_message_about_a_written_file_is_plain_text() -> None:
     assert forms.output_of(
         "Edit", {"file_path": "a.py", "new_string": "x"}, "The file a.py has been updated."
     ).form == (forms.PLAIN)
 
 
-def test_what_is_short_or_says_something_new_in_each_line_is_left_alone() -> None:
+def test_short_or_empty_output_is_not_summarized() -> None:
     assert summary.summarize("Bash", {"command": "ls"}, "a.py\nb.py\n", count) is None
     assert summary.summarize("Bash", {"command": "true"}, "", count) is None
 
@@ -193,7 +193,7 @@ CALLS = (("Bash", {"command": "git diff"}), ("Grep", {}), ("Read", {"file_path":
     st.sampled_from(CALLS),
     st.lists(st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=8), max_size=4),
 )
-def test_whatever_a_tool_prints_the_summary_is_shorter_and_has_what_is_needed(
+def test_summary_of_any_output_is_shorter_and_keeps_needed_names(
     text: str, call: tuple[str, dict[str, Any]], needed: list[str]
 ) -> None:
     made = summary.summarize(*call, text, count, needed=needed)
@@ -204,7 +204,7 @@ def test_whatever_a_tool_prints_the_summary_is_shorter_and_has_what_is_needed(
         assert names_in_text.keeps(made.text, needed, shown)
 
 
-def test_what_is_needed_stays_whole_and_not_as_a_part_of_something_longer() -> None:
+def test_needed_name_is_kept_as_a_whole_word() -> None:
     lines = [f"row {number}: nothing to see in carpool{number}.py" for number in range(300)]
     lines[150] = "row 150: pool.py is where it is, by 4711"
     lines[120] = "row 120: carpool.py and 14711"

@@ -24,23 +24,23 @@ def tokens(text: str) -> int:
     return count(text, ContentType.USER_MESSAGE, COUNTER)
 
 
-def test_with_room_it_is_the_text_that_any_resume_has() -> None:
+def test_resume_with_room_is_the_full_text() -> None:
     assert resume_within(STATE, 1_000_000, COUNTER) == resume_text.write(STATE).text
 
 
-def test_with_less_room_what_matters_least_goes_and_is_counted() -> None:
+def test_resume_with_less_room_names_what_it_leaves_out() -> None:
     made = resume_within(STATE, 400, COUNTER)
     assert tokens(made) <= 400
     assert "NEXT:\n- Write the test\n" in made
     assert "LEFT OUT: " in made
 
 
-def test_where_there_is_no_room_at_all_nothing_is_said() -> None:
+def test_resume_text_without_room_is_empty() -> None:
     assert resume_within(STATE, 3, COUNTER) == ""
 
 
 @given(st.lists(st.text(alphabet="ab:- \n#é😀", min_size=1, max_size=200), max_size=40), st.integers(0, 3_000))
 @examples(50)
-def test_whatever_the_state_it_fits(lines: list[str], most: int) -> None:
+def test_resume_text_of_any_state_fits_its_limit(lines: list[str], most: int) -> None:
     made = resume_within(TaskState(goal="x", lessons=tuple(lines)), most, COUNTER)
     assert made == "" or (tokens(made) <= most and length(made) <= LIMIT)

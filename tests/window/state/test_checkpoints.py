@@ -45,7 +45,7 @@ def manager(memory: Memory) -> CrossWindowStateManager:
     return CrossWindowStateManager(memory, "axios")
 
 
-def test_the_example_comes_back_whole(memory: Memory) -> None:
+def test_saved_example_is_loaded_whole(memory: Memory) -> None:
     keeper: StateKeeper = manager(memory)
     assert keeper.load() is None
     assert keeper.bootstrap_prompt() == ""
@@ -59,7 +59,7 @@ def test_the_example_comes_back_whole(memory: Memory) -> None:
     assert {(step.by, step.evidence) for step in found.steps if step.status == DONE} == {(memory.actor, "command")}
 
 
-def test_a_new_window_is_told_all_of_it_within_its_limit(memory: Memory) -> None:
+def test_bootstrap_prompt_has_the_whole_state_within_its_limit(memory: Memory) -> None:
     many = tuple(f"Step {number}: {'word ' * 60}" for number in range(190))
     full = msgspec.structs.replace(EXAMPLE, steps=limit_steps([*EXAMPLE.steps, *steps(planned=many)]), summary=many)
     keeper = manager(memory)
@@ -104,7 +104,7 @@ def test_a_stale_state_is_refused_and_what_is_newer_stays(memory: Memory) -> Non
     assert found.done == EXAMPLE.done
 
 
-def test_a_writer_that_never_loaded_and_lacks_steps_is_refused_and_a_merge_keeps_what_either_has(
+def test_save_without_a_load_is_refused_and_a_merge_keeps_all_steps(
     memory: Memory,
 ) -> None:
     first, second = manager(memory), manager(memory)
@@ -122,7 +122,7 @@ def test_a_writer_that_never_loaded_and_lacks_steps_is_refused_and_a_merge_keeps
     second.save(found)  # it has loaded it now
 
 
-def test_what_a_later_state_does_not_name_is_no_step_any_more_and_what_is_done_stays(memory: Memory) -> None:
+def test_later_state_drops_unnamed_steps_and_keeps_done_ones(memory: Memory) -> None:
     keeper = manager(memory)
     keeper.save(EXAMPLE)
     later = steps(done=("Migrate api.ts (file 13/23)",), in_progress=("Integration tests",), planned=("Release",))
@@ -148,7 +148,7 @@ def test_validation_has_errors_and_warnings(memory: Memory) -> None:
         keeper.save(TaskState())
 
 
-def test_drift_since_the_save_is_told(memory: Memory, repo: Path) -> None:
+def test_bootstrap_prompt_names_drift_since_the_save(memory: Memory, repo: Path) -> None:
     (repo / "api.ts").write_text("fetch()\n")
     manager(memory).save(EXAMPLE)
     (repo / "api.ts").unlink()

@@ -26,7 +26,7 @@ def kept(folder: Path, progress: str = "agent_progress.md") -> StateFiles:
     return StateFiles(folder, "agent_state.json", progress, now=lambda: NOW)
 
 
-def test_the_example_comes_back_whole(tmp_path: Path) -> None:
+def test_saved_example_is_loaded_whole(tmp_path: Path) -> None:
     keeper: StateKeeper = kept(tmp_path)
     assert (keeper.load(), keeper.bootstrap_prompt()) == (None, "")
     assert keeper.save(EXAMPLE) == "w1-v1"
@@ -92,7 +92,7 @@ def test_a_state_without_a_task_is_not_kept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_link_is_written_through(tmp_path: Path) -> None:
+def test_state_is_not_written_through_a_link(tmp_path: Path) -> None:
     folder, outside = tmp_path / "project", tmp_path / "outside.json"
     folder.mkdir()
     outside.write_text("theirs")
@@ -109,7 +109,7 @@ def test_neither_file_is_written_if_one_can_not_be(tmp_path: Path) -> None:
     assert not (tmp_path / "agent_state.json").exists()
 
 
-def test_what_a_new_window_is_told_at_once_has_an_end(tmp_path: Path) -> None:
+def test_bootstrap_prompt_of_a_huge_state_stays_within_its_limit(tmp_path: Path) -> None:
     keeper = kept(tmp_path)
     keeper.save(
         msgspec.structs.replace(
@@ -121,7 +121,7 @@ def test_what_a_new_window_is_told_at_once_has_an_end(tmp_path: Path) -> None:
     assert "LEFT OUT: " in text
 
 
-def test_what_an_older_memctl_wrote_is_read_and_goes_on(tmp_path: Path) -> None:
+def test_state_of_an_older_memctl_is_read_and_continued(tmp_path: Path) -> None:
     old = {
         "window_id": 2, "state_version": 5, "task_goal": "Port src/", "success_criteria": ["Tests pass"],
         "constraints": ["Never touch src/legacy.py"], "completed_subtasks": ["a.ts"], "current_subtask": "b.ts",
@@ -138,7 +138,7 @@ def test_what_an_older_memctl_wrote_is_read_and_goes_on(tmp_path: Path) -> None:
     assert kept(tmp_path).load() == msgspec.structs.replace(found, version=6)
 
 
-def test_a_writer_that_never_loaded_and_lacks_steps_is_refused_and_may_merge(tmp_path: Path) -> None:
+def test_save_without_a_load_is_refused_with_a_hint_to_merge(tmp_path: Path) -> None:
     first, second = kept(tmp_path), kept(tmp_path)
     first.save(msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "two"), in_progress=("three",))))
     mine = msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "four"), in_progress=("two",)))
@@ -151,7 +151,7 @@ def test_a_writer_that_never_loaded_and_lacks_steps_is_refused_and_may_merge(tmp
     assert (found.done, found.in_progress) == (("one", "two", "four"), ("three",))
 
 
-def test_of_two_that_found_nothing_the_second_to_save_is_stale(tmp_path: Path) -> None:
+def test_second_save_after_an_empty_load_is_stale(tmp_path: Path) -> None:
     first, second = kept(tmp_path), kept(tmp_path)
     assert (first.load(), second.load()) == (None, None)
     first.save(EXAMPLE)
@@ -183,7 +183,7 @@ print(kept, refused)
 """
 
 
-def test_of_processes_that_save_at_once_each_sees_what_the_other_saved(tmp_path: Path) -> None:
+def test_concurrent_saves_lose_no_version(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _SAVING, str(tmp_path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     told = [one.communicate(timeout=60)[0].split() for one in running]

@@ -13,7 +13,7 @@ from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
 from memctl.window.state import files
 
 
-def test_a_note_is_a_line_and_whatever_else_stands_there_stays(tmp_path: Path) -> None:
+def test_written_note_is_appended_and_other_lines_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "notes.md"
     file.write_text("# Mine\n- [high] Bugs: a fault\n- [loud] bugs: no note\n- [HIGH] plans: neither\nlast line")
     notes = files.notes_in(tmp_path, "notes.md")
@@ -34,7 +34,7 @@ def test_a_note_that_is_refused_or_can_not_be_written_is_not_taken(tmp_path: Pat
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])
-def test_what_is_no_text_or_leads_elsewhere_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_binary_file_or_outside_link_is_refused_for_notes(tmp_path: Path, content: bytes | None) -> None:
     (tmp_path / "project").mkdir()
     file = tmp_path / "project/notes.md"
     if content is None:
@@ -46,7 +46,7 @@ def test_what_is_no_text_or_leads_elsewhere_is_refused(tmp_path: Path, content: 
 
 
 @given(st.lists(st.tuples(st.sampled_from(CATEGORIES), st.text(max_size=40), st.sampled_from(IMPORTANCES)), max_size=5))
-def test_what_was_taken_is_read_again(taken: list[tuple[str, str, str]]) -> None:
+def test_written_notes_are_read_back(taken: list[tuple[str, str, str]]) -> None:
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ def left(manager: ContextWindowManager, bootstrap: str, *more: dict[str, Any], t
 
 
 @pytest.mark.parametrize("cross_window", [{}, FILES])
-def test_what_was_said_and_decided_passes_through_all_windows(tmp_path: Path, cross_window: dict[str, str]) -> None:
+def test_user_messages_and_decisions_pass_through_all_windows(tmp_path: Path, cross_window: dict[str, str]) -> None:
     manager = run(tmp_path, cross_window)
     bootstrap = left(manager, "", *FIRST)
     for number in range(4):
@@ -48,7 +48,7 @@ def test_what_was_said_and_decided_passes_through_all_windows(tmp_path: Path, cr
     assert manager.windows_created == 6
 
 
-def test_a_state_tells_nothing_twice_and_its_labels_are_no_decisions(tmp_path: Path) -> None:
+def test_state_has_no_repeats_and_no_labels_as_decisions(tmp_path: Path) -> None:
     manager, bootstrap = run(tmp_path, FILES), ""
     for number in range(3):
         bootstrap = left(manager, bootstrap, *([] if number else FIRST), {"role": "assistant", "content": "It works."})
@@ -66,7 +66,7 @@ def todo(*steps: tuple[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}
 
 
-def test_steps_that_a_window_says_nothing_of_stay(tmp_path: Path) -> None:
+def test_steps_not_mentioned_in_a_window_are_kept(tmp_path: Path) -> None:
     manager = run(tmp_path, FILES)
     steps = (("Cards", "completed"), ("Refunds", "in_progress"), ("Docs", "pending"))
     bootstrap = left(manager, "", *todo(*steps))
@@ -76,7 +76,7 @@ def test_steps_that_a_window_says_nothing_of_stay(tmp_path: Path) -> None:
     assert (state.done, state.in_progress, state.planned) == (("Cards",), ("Refunds",), ("Docs",))
 
 
-def test_a_run_goes_on_from_the_state_that_an_earlier_one_kept_of_its_task(tmp_path: Path) -> None:
+def test_run_continues_the_kept_state_of_its_task(tmp_path: Path) -> None:
     left(run(tmp_path, FILES), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
     bootstrap = left(run(tmp_path, FILES), "", {"role": "assistant", "content": "It works."})
     assert f"- {WISH}" in bootstrap
@@ -85,7 +85,7 @@ def test_a_run_goes_on_from_the_state_that_an_earlier_one_kept_of_its_task(tmp_p
 
 
 @pytest.mark.parametrize("is_given", [True, False])
-def test_the_state_of_another_task_is_none_of_a_runs_own(tmp_path: Path, *, is_given: bool) -> None:
+def test_run_ignores_the_kept_state_of_another_task(tmp_path: Path, *, is_given: bool) -> None:
     more = {"task_success_criteria": ("Cards work",)}
     left(run(tmp_path, FILES, **more), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
     other = "Write the CSS of the shop."

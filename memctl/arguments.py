@@ -1,0 +1,86 @@
+"""Check of the arguments of methods by the methods' annotations."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from memctl.errors import MemctlError
+
+_Class = TypeVar("_Class", bound=type)
+_WORDS = {
+    "str": "a text", "int": "a whole number", "bool": "True or False", "None": "None",
+    "Iterable": "a list of texts", "Mapping": "a mapping of fields to values", "PathLike": "a path",
+}  # fmt: skip
+
+
+def checked(cls: _Class) -> _Class:
+    """Decorator of a class whose public methods raise MemctlError for an argument of a wrong type.
+
+    The annotations have to be texts, as `from __future__ import annotations` makes them, of the classes in `_WORDS`
+    or of others by their names. Of the keyword arguments of a method, those of a TypedDict are checked one by one.
+    """
+    for name, value in list(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(value, classmethod):
+            setattr(cls, name, classmethod(_checked(value.__func__)))
+        elif inspect.isfunction(value):
+            setattr(cls, name, _checked(value))
+    return cls
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(function)
+    kinds = inspect.Parameter
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        for name, value in signature.bind(*args, **keywords).arguments.items():
+            parameter = signature.parameters[name]
+            if parameter.kind is kinds.VAR_POSITIONAL:
+                for one in value:
+                    _require(name, one, parameter.annotation)
+            elif parameter.kind is kinds.VAR_KEYWORD:
+                fields = _fields(function, parameter.annotation)
+                for field, one in value.items():
+                    if one is not None and field in fields:
+                        _require(field, one, fields[field])
+            elif parameter.annotation is not kinds.empty:
+                _require(name, value, parameter.annotation)
+        return function(*args, **keywords)
+
+    return call
+
+
+def _fields(function: Callable[..., Any], annotation: str) -> dict[str, str]:
+    """Return the annotations of the TypedDict that `Unpack[Name]` names in the module of a function."""
+    form = getattr(function, "__globals__", {}).get(annotation.removeprefix("Unpack[").removesuffix("]"))
+    found = getattr(form, "__annotations__", {})
+    return {name: one if isinstance(one, str) else one.__forward_arg__ for name, one in found.items()}
+
+
+def _require(name: str, value: object, annotation: str) -> None:
+    """Raise MemctlError, naming the argument and what is expected, if a value is of no class that an annotation
+    names."""
+    allowed = [one.partition("[")[0].rpartition(".")[2] for one in annotation.split(" | ")]
+    if not any(_is(value, one) for one in allowed):
+        words = " or ".join(dict.fromkeys(_WORDS.get(one, f"a {one}") for one in allowed))
+        raise MemctlError(f"{name}: {value!r} is not {words}")
+
+
+def _is(value: object, name: str) -> bool:
+    if name == "None":
+        return value is None
+    if name == "Iterable":  # of texts; one that can be read only once is not read here
+        is_readable = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+        return is_readable and (not isinstance(value, Collection) or all(isinstance(one, str) for one in value))
+    if name == "Mapping":
+        return isinstance(value, Mapping)
+    if name == "PathLike":
+        return hasattr(value, "__fspath__")
+    if name == "int" and isinstance(value, bool):
+        return False
+    return any(one.__name__ == name for one in type(value).__mro__)

@@ -1,0 +1,54 @@
+"""Settings that a git command lists on its standard error while it does something else, which saves a process.
+
+Git reads its settings in every command, by its own rules of scopes, worktrees and included files. With the variables of
+`variables` it lists those of some names among its events (api-trace2, "def_param").
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from memctl.git.repository import Repository
+
+_NAMES = "memctl.commits,memctl.hookcommits"
+_EVENTS = "GIT_TRACE2_EVENT"
+
+
+def variables() -> Mapping[str, str]:
+    """Return the environment in which a git command lists memctl.commits and memctl.hookCommits.
+
+    It is empty if the user sends the events of Git somewhere else.
+    """
+    if _EVENTS in os.environ:
+        return {}
+    return {
+        _EVENTS: "2",
+        "GIT_TRACE2_EVENT_BRIEF": "1",
+        "GIT_TRACE2_EVENT_NESTING": "1",
+        "GIT_TRACE2_CONFIG_PARAMS": _NAMES,
+    }
+
+
+def value(repository: Repository, name: str) -> str | None:
+    """Return a setting by its key in lower case, None if it is not set: as traced, or else by a command of its own."""
+    if repository.traced and (found := repository.traced()) is not None:
+        return found.get(name)
+    return repository.settings().get(name)
+
+
+def read(events: bytes) -> dict[str, str] | None:
+    """Return the settings among the events of a git command, by keys in lower case; None if they can't be read."""
+    import msgspec  # late: the variables are needed before memctl.record makes its import cheap
+
+    if b'"event":"cmd_name"' not in events:  # this Git has no such events
+        return None
+    found = {}
+    try:
+        for line in events.splitlines():
+            if line.startswith(b'{"event":"def_param"'):
+                event = msgspec.json.decode(line, type=dict[str, str])
+                found[event["param"]] = event.get("value", "")
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return found

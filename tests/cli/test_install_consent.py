@@ -109,5 +109,5 @@ def test_dry_run_shows_the_fetch_setting(clone: Path, memctl: Memctl) -> None:
     assert OURS in refspecs(clone)
 
 
-def test_without_a_remote_there_is_nothing_to_fetch(repo: Path, memctl: Memctl) -> None:
+def test_install_without_a_remote_sets_no_fetch(repo: Path, memctl: Memctl) -> None:
     assert "fetch" not in memctl("install", "git").out

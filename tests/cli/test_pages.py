@@ -240,7 +240,7 @@ def test_the_editor_of_a_project_begins_with_its_name(repo: Path) -> None:
     assert (repo / ".memory" / "project.md").read_text().endswith("---\n\n## Goal\n\nSell.\n")
 
 
-def test_a_text_without_a_title_is_kept_and_becomes_no_page(pages: Path) -> None:
+def test_editor_text_without_a_title_is_refused_and_kept(pages: Path) -> None:
     before = state(pages)
     _, said = in_editor(pages, "# Title\n\n## Overview\n\nAn hour's work.\n", "section", "add", "--edit")
     assert "error: a title is missing" in said

@@ -69,7 +69,9 @@ def _of_history(world: World, folder: Path, against: str, half: int) -> dict[str
     rankings = {PLAIN: _Plain(world, clone).ranked(tasks), RECENCY: [_lately(world, clone, task) for task in tasks]}
     rankings[NEW] = _ranked(world, clone, tasks, str(Path(__file__).parents[1]))
     if against:
-        rankings[AGAINST] = _ranked(world, clone, tasks, against)
+        other = world.folder / f"other-{folder.name}"  # an index that knows later versions already ranks otherwise
+        world.git(world.folder, "clone", "-q", "--no-checkout", str(folder.resolve()), str(other))
+        rankings[AGAINST] = _ranked(world, other, tasks, against)
     return {
         name: [_quality(ranked, task.changed) for ranked, task in zip(lists, tasks, strict=True)]
         for name, lists in rankings.items()

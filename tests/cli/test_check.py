@@ -192,7 +192,7 @@ def test_broken_template_does_not_hide_other_faults(hand: Hand, memctl: Memctl, 
 
 
 def test_stale_documents_stop_only_commits_of_the_memory(hand: Hand, memctl: Memctl) -> None:
-    """A rebase may have left them so, and whoever commits code afterwards has nothing to do with that."""
+    """A rebase may have left them stale, which must not stop a later commit of code."""
     hand.replace(AUTH, "title: Auth", "title: Authentication")
     hand.git("commit", "-qam", "stale")
     hand.write("../app.py", "print('changed')\n")
@@ -719,7 +719,7 @@ def test_fix_works_beside_a_link_across_types(hand: Hand, memctl: Memctl) -> Non
 
 
 def test_fix_completes_no_circular_links(hand: Hand, memctl: Memctl) -> None:
-    """Of two records that supersede each other, and one that supersedes itself, nobody but a person can tell."""
+    """Which of two records that supersede each other is right, only a person can tell."""
     hand.write(*learning(1, "supersedes:\n  - LRN-2025-10-06-002\n"))
     hand.write(*learning(2, "supersedes:\n  - LRN-2025-10-06-001\n"))
     hand.write(*learning(3, "supersedes:\n  - LRN-2025-10-06-003\n"))

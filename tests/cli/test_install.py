@@ -341,7 +341,7 @@ class TestWithoutMemctlOnThePath:
         assert done.stderr.count("memctl was not found") == 1
         assert ruin != "unlink" or done.stderr.count("\n") == 1
 
-    def test_a_merge_marks_its_conflicts_all_the_same(
+    def test_merge_marks_conflicts_when_memctl_is_missing(
         self, repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys, "argv", ["/nowhere/memctl"])

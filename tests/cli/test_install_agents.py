@@ -352,7 +352,7 @@ def test_a_memctl_that_only_a_virtual_environment_has_is_warned_of(
 
 
 @pytest.mark.parametrize("there", ["another", "a link", "no environment", "another environment is active"])
-def test_memctl_found_outside_the_environment_gives_no_warning(
+def test_memctl_found_without_an_active_environment_gives_no_warning(
     memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
 ) -> None:
     inside, outside = tmp_path / "env" / "bin", tmp_path / "bin"
@@ -441,7 +441,7 @@ def test_agents_md_is_written_and_claude_md_refers_to_it(memctl: Memctl, repo: P
     assert files(repo) == before
 
 
-def test_the_block_is_refreshed_in_its_place_and_taken_out_of_what_changed(memctl: Memctl, repo: Path) -> None:
+def test_block_is_refreshed_in_place_and_removed_from_an_edited_file(memctl: Memctl, repo: Path) -> None:
     file = repo / "AGENTS.md"
     file.write_text(f"# A\n\n{agents_md.BEGIN}\nold\n{agents_md.END}\n\n# B\n")
     memctl("install", "agents-md", "--yes")

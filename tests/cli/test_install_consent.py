@@ -81,7 +81,7 @@ def test_earlier_use_of_hooks_keeps_commits_on_the_branch(
 
 
 @pytest.mark.parametrize("what", [["git"], ["claude-code", "--yes"]], ids=" ".join)
-def test_a_plain_fetch_brings_what_is_beside_the_branches(
+def test_plain_fetch_brings_the_memctl_refs_after_an_installation(
     clone: Path, repo: Path, memctl: Memctl, tmp_path: Path, what: list[str]
 ) -> None:
     before = refspecs(clone)

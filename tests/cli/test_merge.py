@@ -77,7 +77,7 @@ def test_two_branches_change_tags_counts_and_next_actions_of_one_state(driven: P
     assert (found["tags"], found["importance"], found["title"]) == (["x", "m", "s"], 8, "Better")
 
 
-def test_one_branch_archives_what_the_other_edits(driven: Path, memctl: Memctl) -> None:
+def test_record_archived_on_one_branch_and_edited_on_another_is_merged(driven: Path, memctl: Memctl) -> None:
     made = memctl("issue", "Broken", "--next", "look").id
     on(driven, "side")
     memctl("archive", made)

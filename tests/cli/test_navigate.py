@@ -172,7 +172,7 @@ def test_show_at_a_revision_gives_the_state_of_that_revision(shop: Path, memctl:
     assert "no revision" in memctl("show", "2.1", "--at", "nowhere", code=1).err
 
 
-def test_the_working_tree_counts_and_not_what_was_committed(shop: Path, memctl: Memctl) -> None:
+def test_show_reads_files_of_the_working_tree(shop: Path, memctl: Memctl) -> None:
     (shop / "src" / "auth" / "jwt.py").write_text("dirty\n")
     (shop / "untracked.py").write_text("new\n")
     (shop / "lib" / "db.py").unlink()
@@ -263,7 +263,7 @@ def test_two_runs_in_one_process_see_their_own_memories(shop: Path, memctl: Memc
     assert "Lets people in." in memctl("show", "2.1", "--at", "HEAD~1").out
 
 
-def test_a_record_and_a_file_are_shown_without_what_renders_pages(shop: Path) -> None:
+def test_showing_a_record_or_a_file_does_not_import_jinja2(shop: Path) -> None:
     for reference in ("DEC-2025", "§4.auth.jwt"):
         code = f"import memctl.cli.main as m; m.main(['-C', {str(shop)!r}, 'show', {reference!r}])"
         assert "jinja2" not in loaded_by(code)

@@ -281,7 +281,7 @@ def test_one_name_written_in_two_ways_is_one_agent(memctl: Memctl, monkeypatch: 
     memctl("own", "release", "2.1")
 
 
-def test_the_owner_of_what_is_read_only_is_not_sent_to_ask_itself(memctl: Memctl) -> None:
+def test_owner_of_a_read_only_section_gets_no_hint_to_ask_itself(memctl: Memctl) -> None:
     memctl("own", "acquire", "2.1", "--type", "read-only")
     refused = memctl("decide", "Mine", "--section", "2.1", code=1).err
     assert "`memctl own acquire §2.1 --type exclusive`" in refused

@@ -242,7 +242,7 @@ def test_an_accepted_decision_may_be_redacted(memctl: Memctl, repo: Path) -> Non
     assert "MEM109" not in memctl("check", "--at", "HEAD", code=None).out
 
 
-def test_an_accepted_decision_redacted_by_hand_is_no_other_decision(memctl: Memctl, repo: Path) -> None:
+def test_accepted_decision_redacted_by_hand_counts_as_unchanged(memctl: Memctl, repo: Path) -> None:
     made = memctl(
         "decide", "Ask", "--decision", f"With {TOKEN}.", "--rationale", "It works.", "--status", "accepted",
         "--allow-secret",
@@ -377,7 +377,7 @@ def test_backups_of_settings_are_redacted(memctl: Memctl, repo: Path, record: st
     assert found["after"] == "y"
 
 
-def test_the_cache_of_another_worktree_forgets_what_it_no_longer_has(
+def test_cache_of_another_worktree_forgets_redacted_text(
     memctl: Memctl, repo: Path, tmp_path: Path, record: str
 ) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "other")

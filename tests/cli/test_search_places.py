@@ -44,7 +44,7 @@ def test_page_heading_is_found_and_packed_before_unrelated_records(page: Path, m
     assert pack.index("must not leak") < pack.index("Type annotations")
 
 
-def test_types_choose_what_is_searched(page: Path, memctl: Memctl) -> None:
+def test_type_options_choose_the_searched_types(page: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Sentinels", "--lesson", "An UNSET sentinel is no value").id
     memctl("checkpoint", "save", "--task", "Sentinel clean-up", "--doing", "UNSET", "--next", "A test")
 

@@ -246,7 +246,7 @@ def test_paths_outside_of_the_repository_are_listed_separately(repo: Path, memct
     assert "### Files Outside of the Repository" in page
 
 
-def test_git_adds_what_no_tool_call_shows(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_adds_files_missing_from_tool_calls(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Transcript(repo)
     made.prompt("Generate.")
     made.call("Bash", command="python gen.py")

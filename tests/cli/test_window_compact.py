@@ -53,9 +53,7 @@ def test_window_follows_from_the_variable_unless_an_option_is_given(
     assert memctl(*args, "--target", "40000").data["target"] == 40_000
 
 
-def test_a_target_out_of_reach_compacts_what_it_can_and_exits_with_1(
-    memctl: Memctl, file: Path, tmp_path: Path
-) -> None:
+def test_unreachable_target_is_approached_with_exit_code_1(memctl: Memctl, file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     found = memctl("window", "compact", str(file), "--target", "10", "--json", "-o", str(out), code=1)
     assert found.data["reached"] is False

@@ -114,9 +114,7 @@ def test_record_of_several_files_is_shown_once_and_then_named(session: Session, 
     assert second == f"{made.id}, given before, is about b.py, too."
 
 
-def test_a_proposal_is_given_only_as_a_choice_with_a_reason_and_behind_what_is_in_force(
-    session: Session, memctl: Memctl
-) -> None:
+def test_proposal_is_recalled_only_with_a_reason_and_after_records_in_force(session: Session, memctl: Memctl) -> None:
     proposal = ("--status", "proposed", "-i", "9", "--code", "app.py")
     memctl("decide", "app.py: added a helper", *proposal)
     assert at(session, "Read", "app.py") == ""

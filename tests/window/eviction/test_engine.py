@@ -199,7 +199,7 @@ def test_a_host_can_plug_in_its_own_score() -> None:
     assert chosen.policy is EvictionPolicy.LRU
 
 
-def test_a_host_can_say_where_it_keeps_what_goes() -> None:
+def test_host_can_name_where_it_keeps_evicted_blocks() -> None:
     conversation = Conversation.parse(session(), COUNTER)
     keeping = engine(where_kept=lambda block: f"archive/{block.block_id}.txt")
     new, _ = keeping.evict_from(conversation, 10**9)

@@ -128,7 +128,7 @@ def test_a_session_from_its_start_over_a_compaction_to_its_end(
 def test_automatic_compaction_is_handled(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a variable of its own: without an account 2.1.330 compacts at no number of tokens unless it is told one."""
+    """A variable sets the window: without an account 2.1.330 compacts at no number of tokens by itself."""
     monkeypatch.delenv("MEMCTL_NOW")
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
     memctl("install", "claude-code", "--yes")
@@ -190,7 +190,7 @@ def test_decisions_and_errors_of_a_session_reach_the_next_one(
     assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
 
 
-def test_a_sub_agent_gets_what_bears_on_its_prompt(
+def test_sub_agent_gets_the_records_for_its_prompt(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     decided = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail.").id

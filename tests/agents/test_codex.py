@@ -134,7 +134,7 @@ def test_decision_on_a_file_reaches_the_model_once_at_its_first_read(
     assert [told(api, number).count(said) for number in (0, 1, 2)] == [0, 1, 1]
 
 
-def test_a_sub_agent_gets_what_bears_on_its_prompt(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:
+def test_sub_agent_gets_the_records_for_its_prompt(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:
     decided = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail.").id
     memctl("install", "codex", "--yes")
     asked = "Find out how the payment worker retries a gateway that times out"

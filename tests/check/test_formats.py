@@ -245,7 +245,7 @@ def test_sarif_has_any_file_name_as_a_uri(hand: Hand, memctl: Memctl) -> None:
     assert uris == paths
 
 
-def test_a_finding_is_one_line_whatever_the_file_is_called(hand: Hand, memctl: Memctl) -> None:
+def test_finding_is_one_line_for_any_file_name(hand: Hand, memctl: Memctl) -> None:
     for name in ODD_NAMES:
         hand.write(name, "")
     lines = memctl("check").out.split("\n")
@@ -268,7 +268,7 @@ def test_a_name_that_is_not_utf_8_is_reported(hand: Hand, memctl: Memctl, style:
     ],
     ids=["in the settings", "in a key"],
 )
-def test_a_finding_is_one_line_whatever_a_file_says(hand: Hand, memctl: Memctl, path: str, old: str, new: str) -> None:
+def test_finding_is_one_line_for_any_file_content(hand: Hand, memctl: Memctl, path: str, old: str, new: str) -> None:
     hand.replace(path, old, new)
     lines = memctl("check", "--ignore", "MEM308", code=None).out.split("\n")
     assert lines[0].startswith(f".memory/{path}:")

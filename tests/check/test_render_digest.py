@@ -51,7 +51,7 @@ def repo(hand: Hand) -> Path:
         for staged in (False, True)
     ],
 )
-def test_a_check_with_a_cache_finds_what_one_without_finds(
+def test_check_with_a_cache_gives_the_same_findings_as_without(
     hand: Hand, memctl: Memctl, change: str, staged: bool
 ) -> None:
     options = ["--staged"] if staged else []

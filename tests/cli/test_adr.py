@@ -96,7 +96,7 @@ def test_an_export_writes_the_decisions_that_filters_select(memctl: Memctl, tmp_
     assert "no decision matches" in memctl("export", "adr", str(tmp_path / "out"), "--tag", "c").err
 
 
-def test_an_export_takes_the_memory_of_a_revision(memctl: Memctl, tmp_path: Path) -> None:
+def test_export_at_a_revision_uses_its_memory(memctl: Memctl, tmp_path: Path) -> None:
     made = memctl("decide", "One", "--status", "proposed").id
     memctl("edit", made, "--set", "status=accepted")
     memctl("export", "adr", str(tmp_path / "out"), "--at", "HEAD~1")

@@ -36,7 +36,9 @@ def test_an_accepted_handoff_puts_its_taker_at_work_on_the_sections(memctl: Memc
     assert f"Refunds ({accepted}: §2.1 §2.2)" in memctl("coordination", "show").out
 
 
-def test_an_agent_that_returns_all_sections_is_no_longer_at_work(memctl: Memctl, bob: Memctl, accepted: str) -> None:
+def test_agent_without_sections_after_a_release_is_no_longer_at_work(
+    memctl: Memctl, bob: Memctl, accepted: str
+) -> None:
     bob("own", "release", "2.1")
     assert at_work(memctl)["bob"]["handoffs"][accepted]["sections"] == ["§2.2"]
     bob("own", "release", "§2.2")
@@ -44,7 +46,7 @@ def test_an_agent_that_returns_all_sections_is_no_longer_at_work(memctl: Memctl,
 
 
 @pytest.mark.parametrize("how", [("transfer",), ("acquire",)])
-def test_an_agent_that_loses_all_sections_is_no_longer_at_work(
+def test_agent_that_loses_all_sections_is_no_longer_at_work(
     memctl: Memctl, bob: Memctl, accepted: str, how: tuple[str, ...]
 ) -> None:
     if how == ("transfer",):

@@ -55,7 +55,7 @@ def test_zone_matches_window_status_and_strict_sets_the_exit_code(memctl: Memctl
     assert "\norange: 160,000 used" in memctl("budget", "--used", "160000").out
 
 
-def test_the_zone_is_a_share_of_what_fits_before_the_host_compacts(memctl: Memctl) -> None:
+def test_zone_is_a_share_of_the_compaction_point_of_the_host(memctl: Memctl) -> None:
     for used in (83_000, 84_000, 126_000, 151_000):
         found = memctl("budget", "--used", str(used), "--host", "claude-code", "--json").data["measured"]
         assert found["level"] == hooks_pressure.ContextFill(used, 167_000).zone

@@ -64,7 +64,7 @@ def test_statuses_follow_their_order(memctl: Memctl, kind: str, start: str, step
     assert record(memctl, made.id)["status"] == steps[-1]
 
 
-def test_the_text_of_an_accepted_decision_stays(memctl: Memctl) -> None:
+def test_text_of_an_accepted_decision_changes_only_with_the_option(memctl: Memctl) -> None:
     made = memctl("decide", "Settled", "--rationale", "good").id
     for change in ("title=Other", "rationale=bad"):
         assert "--allow-accepted" in memctl("edit", made, "--set", change, code=1).err
@@ -121,7 +121,7 @@ def test_a_hand_written_file_keeps_everything_but_what_is_edited(repo: Path, mem
     assert file.read_text() == before.replace("status: open", "status: in-progress")
 
 
-def test_delete_minds_links_and_restore_brings_back(repo: Path, memctl: Memctl) -> None:
+def test_delete_is_refused_for_links_and_restore_undoes_it(repo: Path, memctl: Memctl) -> None:
     one, two = memctl("issue", "One").id, memctl("issue", "Two").id
     memctl("link", one, two)
     assert two in memctl("delete", one, code=1).err
@@ -223,7 +223,7 @@ def test_edit_has_the_options_of_the_creating_commands(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.help], ids=lambda kind: kind.name)
-def test_every_field_of_a_type_has_its_option_in_edit(kind: Kind) -> None:
+def test_edit_has_an_option_for_every_field_of_a_type(kind: Kind) -> None:
     makes = {one.opts[0] for one in command(kind).params if isinstance(one, click.Option)}
     elsewhere = {
         "--relates-to",
@@ -245,7 +245,7 @@ def test_an_option_of_another_type_is_refused(memctl: Memctl) -> None:
     assert "did you mean lesson?" in memctl("edit", made, "--set", "leson=x", code=2).err
 
 
-def test_severity_moves_the_importance_that_came_with_it(memctl: Memctl) -> None:
+def test_changed_severity_moves_the_default_importance(memctl: Memctl) -> None:
     def importance(identifier: str) -> int:
         return int(memctl("show", identifier, "--json").data["records"][0]["importance"])
 

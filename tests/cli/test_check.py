@@ -100,7 +100,7 @@ def test_a_branch_without_commits_can_be_checked(hand: Hand, memctl: Memctl) -> 
     assert found(memctl, *NO_DOCUMENTS, code=1) == [at(hand, "MEM101", ISSUE, "severity")]
 
 
-def test_paths_are_those_from_the_top_of_the_worktree(tmp_path: Path, memctl: Memctl) -> None:
+def test_check_prints_paths_from_the_top_of_the_worktree(tmp_path: Path, memctl: Memctl) -> None:
     folder = tmp_path / "many" / "packages" / "shop"
     folder.mkdir(parents=True)
     git(tmp_path / "many", "init", "-q", "-b", "main")
@@ -180,7 +180,7 @@ def test_all_faults_of_a_file_are_reported(hand: Hand, memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("text", ["{% if %}", "{{ page.nothing }}", "{{ 1 / 0 }}"])
-def test_a_broken_template_hides_no_fault(hand: Hand, memctl: Memctl, text: str) -> None:
+def test_broken_template_does_not_hide_other_faults(hand: Hand, memctl: Memctl, text: str) -> None:
     hand.write("templates/section.md.j2", text)
     hand.replace(ISSUE, *DREADFUL)
     result = memctl("check", code=1)
@@ -191,8 +191,8 @@ def test_a_broken_template_hides_no_fault(hand: Hand, memctl: Memctl, text: str)
 # What is staged
 
 
-def test_stale_documents_stop_a_commit_of_the_memory_and_no_other(hand: Hand, memctl: Memctl) -> None:
-    """A rebase may have left them so, and whoever commits code afterwards has nothing to do with that."""
+def test_stale_documents_stop_only_commits_of_the_memory(hand: Hand, memctl: Memctl) -> None:
+    """A rebase may have left them stale, which must not stop a later commit of code."""
     hand.replace(AUTH, "title: Auth", "title: Authentication")
     hand.git("commit", "-qam", "stale")
     hand.write("../app.py", "print('changed')\n")
@@ -203,7 +203,7 @@ def test_stale_documents_stop_a_commit_of_the_memory_and_no_other(hand: Hand, me
     assert "MEM308" in {finding.code for finding in found(memctl, "--staged", code=1)}
 
 
-def test_advice_is_printed_with_all_and_to_programs_and_by_no_hook(hand: Hand, memctl: Memctl) -> None:
+def test_advice_is_printed_with_all_and_in_json_but_not_by_hooks(hand: Hand, memctl: Memctl) -> None:
     hand.write("sections/2.1-auth.md", "---\nid: §2.1\ntitle: Auth\n---\n")
     hand.git("add", "-A")
     staged = memctl("check", "--staged", code=None)
@@ -242,7 +242,7 @@ def test_staged_text_is_checked_even_if_the_disk_has_it_corrected(hand: Hand, me
     assert found(memctl, code=0) == []
 
 
-def test_a_file_that_is_staged_as_deleted_is_gone(hand: Hand, memctl: Memctl) -> None:
+def test_file_staged_as_deleted_counts_as_missing(hand: Hand, memctl: Memctl) -> None:
     hand.git("rm", "-q", "--cached", f".memory/{STATE}", "src/auth/jwt.py")
     assert found(memctl, "--staged", *NO_DOCUMENTS, code=1) == [
         at(hand, "MEM203", DECISION, "  - src/auth/jwt.py:5"),
@@ -268,7 +268,7 @@ def test_staged_changes_of_code_make_a_page_suspect(hand: Hand, memctl: Memctl) 
     assert found(memctl, "--staged", code=0) == [at(hand, "MEM208", REFUNDS, "  - src/payment/refund.py ")]
 
 
-def test_the_settings_are_those_that_are_staged(hand: Hand, memctl: Memctl) -> None:
+def test_staged_check_uses_the_staged_settings(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, *DREADFUL)
     hand.git("add", "-A")
     hand.append(CONFIG, 'check_ignore:\n  - "MEM101 issues/*: under way"\n')
@@ -303,7 +303,7 @@ def commit(repo: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", "commit", "-qm", "x", *args], cwd=repo, capture_output=True, text=True)
 
 
-def test_a_hook_sees_what_commit_a_takes_along(hooked: Path, hand: Hand) -> None:
+def test_hook_checks_the_files_of_commit_a(hooked: Path, hand: Hand) -> None:
     before = commits(hooked)
     hand.replace(ISSUE, *DREADFUL)
     refused = commit(hooked, "-a")
@@ -333,7 +333,7 @@ def test_in_a_hook_only_the_files_of_the_commit_are_checked(hooked: Path, hand: 
 
 
 @pytest.mark.parametrize("option", ["-a", "--only"])
-def test_a_hook_sees_that_an_accepted_decision_changes(hooked: Path, hand: Hand, option: str) -> None:
+def test_hook_refuses_a_change_of_an_accepted_decision(hooked: Path, hand: Hand, option: str) -> None:
     hand.replace(DECISION, "Tokens are signed with RS256.", "Tokens are signed with HS256.")
     refused = commit(hooked, option, *([f".memory/{DECISION}"] if option == "--only" else []))
     assert refused.returncode == 1
@@ -559,7 +559,7 @@ def test_only_unused_lines_of_check_ignore_are_reported(hand: Hand, memctl: Memc
     assert found(memctl, "--select", "MEM101") == []
 
 
-def test_a_rule_that_is_not_asked_for_makes_no_line_unused(hand: Hand, memctl: Memctl) -> None:
+def test_ignore_line_of_an_unselected_rule_is_not_reported_as_unused(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, *DREADFUL)
     ignore(hand, "MEM101 issues/*: under way")
     assert found(memctl, "--ignore", "MEM1", *NO_DOCUMENTS) == []
@@ -606,7 +606,7 @@ def test_rules_are_explained_as_json(memctl: Memctl) -> None:
     assert [rule["code"] for rule in memctl("check", "--explain", "MEM107", "--json").data["rules"]] == ["MEM107"]
 
 
-def test_the_names_of_rules_are_given_out_once() -> None:
+def test_rule_names_are_unique() -> None:
     assert len({rule.name for rule in RULES.values()}) == len(RULES)
 
 
@@ -620,7 +620,7 @@ def unlink(hand: Hand) -> None:
     hand.git("commit", "-qam", "one end")
 
 
-def test_fix_corrects_what_has_one_right_correction_in_one_commit(hand: Hand, memctl: Memctl) -> None:
+def test_fix_makes_all_unambiguous_corrections_in_one_commit(hand: Hand, memctl: Memctl) -> None:
     texts = {path: hand.read(path) for path in (ISSUE, OLD)}
     unlink(hand)
     memctl("render")
@@ -718,8 +718,8 @@ def test_fix_works_beside_a_link_across_types(hand: Hand, memctl: Memctl) -> Non
     assert {"MEM107", "MEM402"} & {one.code for one in found(memctl) if one.path != PROPOSED} == set()
 
 
-def test_no_circle_is_closed(hand: Hand, memctl: Memctl) -> None:
-    """Of two records that supersede each other, and one that supersedes itself, nobody but a person can tell."""
+def test_fix_completes_no_circular_links(hand: Hand, memctl: Memctl) -> None:
+    """Which of two records that supersede each other is right, only a person can tell."""
     hand.write(*learning(1, "supersedes:\n  - LRN-2025-10-06-002\n"))
     hand.write(*learning(2, "supersedes:\n  - LRN-2025-10-06-001\n"))
     hand.write(*learning(3, "supersedes:\n  - LRN-2025-10-06-003\n"))
@@ -734,7 +734,7 @@ def test_a_page_that_can_not_be_read_keeps_its_document(hand: Hand, memctl: Memc
     assert (hand.folder / "docs/2.1-auth.md").exists()
 
 
-def test_a_document_edited_by_hand_stays(hand: Hand, memctl: Memctl) -> None:
+def test_fix_keeps_a_document_edited_by_hand(hand: Hand, memctl: Memctl) -> None:
     hand.append(INDEX, "By hand.\n")
     hand.replace(PROJECT, "Sell without a queue.", "Sell.")
     memctl("check", "--fix", code=1)
@@ -808,7 +808,7 @@ ODD_CODE = (
 )
 
 
-def test_code_may_be_called_anything(hand: Hand, memctl: Memctl) -> None:
+def test_check_handles_code_files_of_any_name(hand: Hand, memctl: Memctl) -> None:
     paths = [f"src/{name}" for name in ODD_CODE]
     quoted = ["'" + path.replace("'", "''") + "'" for path in paths]
     listed = "".join(f"  - {path}\n" for path in quoted)
@@ -840,7 +840,7 @@ def _reviewed(hand: Hand) -> Found:
 
 
 @pytest.mark.parametrize("name", ['"quoted".py', "-n.py", " space.py"])
-def test_code_at_the_top_may_be_called_anything(hand: Hand, memctl: Memctl, name: str) -> None:
+def test_check_handles_top_level_code_files_of_any_name(hand: Hand, memctl: Memctl, name: str) -> None:
     hand.write(f"../{name}", "pass\n")
     hand.replace(REFUNDS, "  - src/payment/refund.py\n", f"  - '{name}'\n")
     memctl("review", "§3.2")

@@ -153,7 +153,7 @@ def test_another_task_begins_with_empty_lists(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("task", ["", "TBD", "n/a"])
-def test_the_first_checkpoint_needs_a_task_that_is_no_placeholder(repo: Path, memctl: Memctl, task: str) -> None:
+def test_first_checkpoint_with_a_placeholder_task_is_refused(repo: Path, memctl: Memctl, task: str) -> None:
     before = commits(repo)
     memctl(*SAVE, "--task", task, "--doing", "POST", code=USAGE)
     assert commits(repo) == before
@@ -197,7 +197,7 @@ def test_a_checkpoint_behind_the_newest_is_refused_when_it_is_resumed(memctl: Me
     assert memctl("checkpoint", "resume", "--json").data["checkpoint"]["checkpoint_id"] == second
 
 
-def test_a_newer_checkpoint_counts_wherever_git_has_it(repo: Path, memctl: Memctl) -> None:
+def test_newer_checkpoint_on_another_branch_makes_one_stale(repo: Path, memctl: Memctl) -> None:
     memctl(*FIRST)
     git(repo, "switch", "-qc", "elsewhere")
     newer = memctl(*SAVE, "--workflow", "main", "--done", "POST").id
@@ -376,9 +376,7 @@ def test_hostile_task_text_is_escaped_in_every_form(repo: Path, memctl: Memctl) 
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "~/../x", ".git/config"])
-def test_a_checkpoint_that_names_a_path_outside_is_refused_for_no_model_is_to_be_sent_there(
-    repo: Path, memctl: Memctl, path: str
-) -> None:
+def test_checkpoint_with_a_path_outside_the_repository_is_refused(repo: Path, memctl: Memctl, path: str) -> None:
     file = repo / ".memory/checkpoints/main/w1-v1-0a0a0a.json"
     file.parent.mkdir(parents=True)
     file.write_text(saved(next_actions=("Go on",), files=(TouchedFile(path),)))
@@ -523,7 +521,7 @@ def test_a_detached_head_and_a_repository_without_commits_have_checkpoints(
     assert "TASK:" in memctl("checkpoint", "resume", "--workflow", "main", where=fresh).out
 
 
-def test_an_event_stream_that_cannot_be_written_costs_no_checkpoint(repo: Path, memctl: Memctl) -> None:
+def test_unwritable_event_stream_does_not_stop_a_checkpoint(repo: Path, memctl: Memctl) -> None:
     memctl(*FIRST)
     stream = repo / ".git/memctl/events/.memory.lock"
     stream.unlink()
@@ -533,7 +531,7 @@ def test_an_event_stream_that_cannot_be_written_costs_no_checkpoint(repo: Path, 
     assert shown(memctl)["version"] == 2
 
 
-def test_files_with_odd_names_are_there_when_they_are_there(repo: Path, memctl: Memctl) -> None:
+def test_existing_files_with_odd_names_are_not_reported_missing(repo: Path, memctl: Memctl) -> None:
     names = [b"caf\xe9.py", b"new\nline.py", b"a\\x41.py"]
     for name in names:
         Path(os.fsdecode(os.path.join(os.fsencode(repo), name))).write_text("x")

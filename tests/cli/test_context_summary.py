@@ -44,7 +44,7 @@ def test_a_text_with_two_decisions_needs_the_option(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "PROCEED", "PROCEED\n\nI searched for auth. Let me think."])
-def test_a_summary_of_nothing_is_refused(memctl: Memctl, text: str) -> None:
+def test_text_without_findings_is_refused(memctl: Memctl, text: str) -> None:
     result = memctl("context-summary", "-", "--decision", "PROCEED", stdin=text, code=1)
     assert result.out == ""
     assert "nothing for the next phase" in result.err

@@ -132,7 +132,7 @@ def test_events_are_filtered(memctl: Memctl) -> None:
     memctl("event", "show", "9", code=USAGE)
 
 
-def test_a_line_that_a_process_was_killed_over_costs_no_other(repo: Path, memctl: Memctl) -> None:
+def test_half_written_line_of_the_stream_costs_no_other_line(repo: Path, memctl: Memctl) -> None:
     memctl(*START)
     with open(stream(repo), "a") as file:
         file.write('{"event_id": "019a')
@@ -180,7 +180,7 @@ def test_unreadable_lines_of_the_stream_are_reported(repo: Path, memctl: Memctl)
     assert "can't be read" in memctl(*START, code=1).err
 
 
-def test_the_stream_stays_small_whatever_is_in_it(repo: Path, memctl: Memctl) -> None:
+def test_event_stream_stays_small(repo: Path, memctl: Memctl) -> None:
     memctl(*START)
     long = [word for number in range(200) for word in ("--decision", f"{number} {'y' * 480}")]
     for _ in range(3):

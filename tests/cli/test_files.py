@@ -134,7 +134,7 @@ def test_ignored_binary_and_secret_files_never_enter(shop: Path, memctl: Memctl)
     assert KEY not in told
 
 
-def test_an_ignore_file_counts_even_where_git_ignores_it(shop: Path, memctl: Memctl) -> None:
+def test_ignore_file_that_git_ignores_takes_effect(shop: Path, memctl: Memctl) -> None:
     write(shop, {"src/.memctlignore": "stock.*\n"})
     (shop / ".git/info/exclude").parent.mkdir(exist_ok=True)
     (shop / ".git/info/exclude").write_text(".memctlignore\n")
@@ -143,7 +143,7 @@ def test_an_ignore_file_counts_even_where_git_ignores_it(shop: Path, memctl: Mem
     assert ".memctlignore is not a regular file" in memctl("files", code=1).err
 
 
-def test_a_glob_narrows_what_counts(shop: Path, memctl: Memctl) -> None:
+def test_glob_narrows_the_ranked_files(shop: Path, memctl: Memctl) -> None:
     assert set(ranked(memctl, "--path", "docs/**", "--path", "*_checkout.py")) == {
         "docs/stock.md",
         "tests/test_checkout.py",
@@ -151,13 +151,13 @@ def test_a_glob_narrows_what_counts(shop: Path, memctl: Memctl) -> None:
     assert "is not a glob" in memctl("files", "--path", "!", code=2).err
 
 
-def test_a_crowded_window_loads_nothing_ahead(shop: Path, memctl: Memctl) -> None:
+def test_crowded_window_loads_no_files_ahead(shop: Path, memctl: Memctl) -> None:
     data = memctl("files", "--task", "checkout.py", "--used", "160001", "--json").data
     assert {file["verdict"] for file in data["files"]} == {"just-in-time"}
     assert data["loaded"] == 0
 
 
-def test_a_large_file_is_loaded_when_it_is_needed(shop: Path, memctl: Memctl) -> None:
+def test_large_file_is_loaded_just_in_time(shop: Path, memctl: Memctl) -> None:
     (shop / "src/shop/config.py").write_text("VALUE = 1\n" * 6_000)
     file = ranked(memctl, "--task", "config.py", "--model", "gpt")["src/shop/config.py"]
     assert (file["verdict"], file["loaded"]) == ("just-in-time", True)
@@ -271,7 +271,7 @@ def test_a_summary_is_of_one_file_of_the_repository(shop: Path, memctl: Memctl, 
     assert "knows no file" in memctl("summarize", "../outside.py", code=2).err
 
 
-def test_a_summary_of_a_revision_is_of_what_was_there(shop: Path, memctl: Memctl) -> None:
+def test_summary_at_a_revision_uses_the_text_of_that_revision(shop: Path, memctl: Memctl) -> None:
     (shop / "src/shop/stock.py").write_text("def recount(): ...\n")
     git(shop, "commit", "-qam", "recount")
     data = memctl("summarize", "src/shop/stock.py", "--at", "HEAD~1", "--json").data
@@ -284,7 +284,7 @@ def test_several_files_may_be_meant_by_a_marker(shop: Path, memctl: Memctl) -> N
     assert "may be any of these" in memctl("summarize", "§4.stock", code=2).err
 
 
-def test_a_file_named_as_active_and_what_it_imports_are_loaded_ahead(
+def test_active_file_and_its_imports_are_loaded_ahead(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in {

@@ -88,7 +88,7 @@ class TestExample:
         assert git(other, "rev-list", "--count", "HEAD") == "2\n"
 
 
-def test_show_finds_by_any_unambiguous_beginning(memctl: Memctl) -> None:
+def test_show_finds_a_record_by_any_unambiguous_prefix(memctl: Memctl) -> None:
     first = memctl("decide", "One").id
     assert memctl("show", "dec").out == memctl("show", first).out
     memory_id = memctl("show", first, "--json").data["records"][0]["memory_id"]
@@ -159,7 +159,7 @@ def run_on_terminal(repo: Path, *args: str, **env: str) -> str:
     return b"".join(parts).decode()
 
 
-def test_colours_are_for_terminals_that_want_them(repo: Path, memctl: Memctl) -> None:
+def test_colours_appear_only_on_terminals_without_no_color(repo: Path, memctl: Memctl) -> None:
     memctl("decide", "Colourful")
     assert "\x1b[" not in memctl("list").out
     assert "\x1b[" in run_on_terminal(repo, "list", TERM="xterm")

@@ -25,9 +25,7 @@ SAID = (*OFFER, "--success", "150 buyers at once", "--immediate", "Load test wit
 class TestExample:
     @pytest.mark.parametrize("form", ["markdown", "event", *slow("xml", "yaml", "tokens")])
     @pytest.mark.parametrize("kind", TYPES)
-    def test_every_type_in_every_format_keeps_its_budget_and_what_must_stay(
-        self, memctl: Memctl, kind: str, form: str
-    ) -> None:
+    def test_package_of_every_type_and_format_keeps_its_budget(self, memctl: Memctl, kind: str, form: str) -> None:
         data = memctl(*SAID, "--type", kind, "--format", form, "--dry-run", "--json").data
         assert 0 < data["tokens"] <= data["budget"] == TYPES[kind].budget
         assert data["report"]["aim"] == (0.4 if kind == "continuation" else 0.2)
@@ -95,7 +93,7 @@ class TestExample:
         assert "## Validation" in memctl("show", made).out
         assert not [f for f in memctl("check", "--json", code=None).data["findings"] if "HND" in f["path"]]
 
-    def test_a_handoff_is_in_no_pack_and_no_document(self, memctl: Memctl, repo: Path) -> None:
+    def test_handoff_is_not_in_packs_or_documents(self, memctl: Memctl, repo: Path) -> None:
         before = {name: set(found) for name, found in memctl("rehydrate", "--json").data["parts"].items()}
         memctl("commit")
         memctl(*SAID)
@@ -111,7 +109,7 @@ class TestExample:
         assert "postgresql" in said.split("codex has")[1]
         assert "%" in said
 
-    def test_a_budget_without_room_for_what_must_stay_is_refused_with_what_is_missing(self, memctl: Memctl) -> None:
+    def test_budget_too_small_for_the_required_parts_is_refused(self, memctl: Memctl) -> None:
         refused = memctl(*SAID, "--budget", "1200", code=1)
         assert refused.out == ""
         assert "too small for what the package must contain" in refused.err
@@ -161,7 +159,7 @@ class TestRefused:
         assert "reason" in memctl("handoff", "--to", "bob", "--reason", empty, code=1).err
         assert git(shop, "rev-parse", "HEAD") == before
 
-    def test_placeholders_in_the_memory_fill_no_fields(self, repo: Path, memctl: Memctl) -> None:
+    def test_placeholders_in_the_memory_do_not_fill_handoff_fields(self, repo: Path, memctl: Memctl) -> None:
         body = "# Refunds\n\n## Task\n\nTBD\n\n## Next actions\n\n- n/a\n"
         content = memctl("state", "--file", "-", "--json", stdin=body).data["ids"][0]
         content = memctl("show", content, "--json").data["records"][0]["content"]
@@ -283,7 +281,7 @@ class TestAnswers:
         memctl(*args, "--reason", "It stopped answering")
         assert owners(memctl) == {"§2.1": "carol"}
 
-    def test_an_emergency_needs_no_more_than_the_reason(self, repo: Path, memctl: Memctl) -> None:
+    def test_emergency_handoff_for_another_agent_needs_only_a_reason(self, repo: Path, memctl: Memctl) -> None:
         memctl("handoff", "--to", "carol", "--from", "bob", "--type", "emergency", "--reason", "It stopped answering")
         assert memctl("handoff", "list", "--json").data["handoffs"][0]["from_agent_id"] == "bob"
 
@@ -326,7 +324,7 @@ class TestAnswers:
         assert "seal.py" not in memctl("handoff", "--to", "carol", *given).out
         assert "seal.py" in memctl("handoff", "--to", "bob", *given).out
 
-    def test_ids_are_never_given_out_twice_after_a_refusal(self, shop: Path, memctl: Memctl) -> None:
+    def test_handoff_ids_are_consecutive_after_a_refusal(self, shop: Path, memctl: Memctl) -> None:
         memctl("handoff", "--to", "bob", code=1)
         first = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
         second = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]

@@ -152,7 +152,9 @@ def test_handoff_with_a_hostile_task_can_be_accepted(memctl: Memctl, bob: Memctl
 
 
 @pytest.mark.parametrize("kind", ["blob", "tree", "tag", "commit", "link", "broken", "agents", "handoffs"])
-def test_a_ref_that_holds_something_else_is_refused_and_left(memctl: Memctl, repo: Path, made: str, kind: str) -> None:
+def test_coordination_ref_with_foreign_content_is_refused_and_kept(
+    memctl: Memctl, repo: Path, made: str, kind: str
+) -> None:
     def holding(*files: tuple[str, str], mode: str = "100644") -> str:
         blobs = [git(repo, "hash-object", "-w", "--stdin", stdin=text).strip() for _, text in files]
         entries = "".join(f"{mode} blob {one}\t{name}\n" for (name, _), one in zip(files, blobs, strict=True))

@@ -67,9 +67,7 @@ def test_unknown_words_are_refused_with_the_right_command(memctl: Memctl, words:
     assert lead in memctl(*words.split(), code=2).err
 
 
-def test_memctl_without_a_command_prints_the_status_or_else_the_help(
-    repo: Path, memctl: Memctl, tmp_path: Path
-) -> None:
+def test_memctl_without_a_command_prints_the_status_or_the_help(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     assert memctl().out == memctl("status").out
     (tmp_path / "bare").mkdir()
     assert memctl(where=tmp_path / "bare").out.startswith("Usage: memctl")

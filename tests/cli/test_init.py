@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> Path:
     return top
 
 
-def test_the_next_commands_are_those_for_the_repository(project: Path, memctl: Memctl) -> None:
+def test_init_names_the_next_commands_for_the_repository(project: Path, memctl: Memctl) -> None:
     named = memctl("init", where=project).err
     expected = ("memctl import adr docs/adr ", "memctl install claude-code ", "memctl install git ")
     assert [named.index(line) for line in expected] == sorted(named.index(line) for line in expected)
@@ -87,6 +87,6 @@ def test_documents_of_the_default_branch_alone_are_offered_where_there_is_a_remo
     assert "\ndocs: false\n" in (other / ".memory" / "config.yaml").read_text()
 
 
-def test_the_next_commands_name_the_folder_that_they_are_for(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_next_commands_name_the_folder_of_the_memory(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     assert f"next steps in {tmp_path / 'new'} (" in memctl("init", "--git", where=tmp_path / "new").err

@@ -113,7 +113,7 @@ def test_a_fresh_clone_gets_hooks_and_drivers_and_loses_them_again(repo: Path, m
     assert picture(repo) == before
 
 
-def test_installing_twice_changes_nothing_and_says_so(repo: Path, memctl: Memctl) -> None:
+def test_second_installation_changes_nothing_and_reports_it(repo: Path, memctl: Memctl) -> None:
     put(repo, "pre-commit", "#!/bin/sh\n")
     memctl("install", "git")
     before = picture(repo)
@@ -341,7 +341,7 @@ class TestWithoutMemctlOnThePath:
         assert done.stderr.count("memctl was not found") == 1
         assert ruin != "unlink" or done.stderr.count("\n") == 1
 
-    def test_a_merge_marks_its_conflicts_all_the_same(
+    def test_merge_marks_conflicts_when_memctl_is_missing(
         self, repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys, "argv", ["/nowhere/memctl"])
@@ -504,7 +504,7 @@ def test_hook_that_depends_on_its_own_name_is_left_in_place(repo: Path, memctl: 
 
 
 @pytest.mark.parametrize("options", [[], ["--uninstall"]])
-def test_a_dry_run_shows_everything_and_writes_nothing(repo: Path, memctl: Memctl, options: list[str]) -> None:
+def test_install_dry_run_shows_everything_and_writes_nothing(repo: Path, memctl: Memctl, options: list[str]) -> None:
     put(repo, "pre-commit", "#!/bin/sh\n")
     if options:
         memctl("install", "git")
@@ -551,7 +551,7 @@ def test_edited_memctl_hook_is_left_alone(repo: Path, memctl: Memctl) -> None:
     assert not (repo / ".git" / "hooks" / "pre-merge-commit").exists()
 
 
-def test_a_hook_that_another_tool_put_in_our_place_stays(repo: Path, memctl: Memctl) -> None:
+def test_hook_of_another_tool_in_our_place_is_kept(repo: Path, memctl: Memctl) -> None:
     put(repo, "pre-commit", "#!/bin/sh\n# old\n")
     memctl("install", "git")
     file = put(repo, "pre-commit", "#!/bin/sh\n# other tool\n")
@@ -681,7 +681,7 @@ def test_a_folder_that_is_not_writable_is_an_error_before_anything_is_written(
     assert picture(repo) == before
 
 
-def test_settings_of_the_users_beside_ours_stay(repo: Path, memctl: Memctl) -> None:
+def test_user_git_settings_beside_ours_are_kept(repo: Path, memctl: Memctl) -> None:
     git(repo, "config", "merge.memctl-record.recursive", "text")
     git(repo, "config", "merge.memctl-docs.driver", "mine %A")
     result = memctl("install", "git", code=1)

@@ -178,7 +178,7 @@ def test_invalid_json_settings_are_refused_and_left_unchanged(memctl: Memctl, re
 
 @pytest.mark.parametrize("program", ["", "C:\\Program Files\\memctl.exe"])
 @pytest.mark.parametrize("what", HOSTS)
-def test_on_windows_no_hook_needs_a_posix_shell_and_all_are_taken_out_again(what: str, program: str) -> None:
+def test_windows_hooks_need_no_posix_shell_and_can_be_removed(what: str, program: str) -> None:
     """The forms alone: nothing was ever run there."""
     host = HOSTS[what]
     call = settings.hook_call(host, program, is_own=bool(program), windows=True)
@@ -211,7 +211,7 @@ COMMENTED = """{
 
 
 @pytest.mark.parametrize("what", ["claude-code", "gemini"])
-def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: Path, what: str) -> None:
+def test_comments_and_trailing_commas_in_settings_are_kept(memctl: Memctl, repo: Path, what: str) -> None:
     file = repo / HOSTS[what].folder / "settings.json"
     put(file, COMMENTED.encode())
     refused = "comments and trailing commas" if what == "claude-code" else "trailing commas"
@@ -260,7 +260,7 @@ def test_hooks_that_settings_turn_off_are_reported(memctl: Memctl, repo: Path) -
     assert "disableAllHooks" not in memctl("install", "claude-code", "--yes").err
 
 
-def test_without_a_terminal_it_shows_and_writes_nothing(memctl: Memctl, repo: Path) -> None:
+def test_install_without_a_terminal_shows_the_change_and_writes_nothing(memctl: Memctl, repo: Path) -> None:
     before = files(repo)
     result = memctl("install", "claude-code", code=1)
     assert "+++ .claude/settings.json" in result.out
@@ -284,7 +284,7 @@ def test_on_a_terminal_install_asks_before_it_writes(repo: Path, answer: str, co
     assert (repo / ".claude" / "settings.json").exists() == (code == 0)
 
 
-def test_mode_and_link_stay(memctl: Memctl, repo: Path) -> None:
+def test_mode_and_link_of_a_settings_file_are_kept(memctl: Memctl, repo: Path) -> None:
     target = repo / "dotfiles" / "claude.json"
     put(target, b'{\n  "env": {"TOKEN": "x"}\n}\n')
     target.chmod(0o600)
@@ -352,7 +352,7 @@ def test_a_memctl_that_only_a_virtual_environment_has_is_warned_of(
 
 
 @pytest.mark.parametrize("there", ["another", "a link", "no environment", "another environment is active"])
-def test_a_memctl_that_is_found_in_any_case_is_not_warned_of(
+def test_memctl_found_without_an_active_environment_gives_no_warning(
     memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
 ) -> None:
     inside, outside = tmp_path / "env" / "bin", tmp_path / "bin"
@@ -441,7 +441,7 @@ def test_agents_md_is_written_and_claude_md_refers_to_it(memctl: Memctl, repo: P
     assert files(repo) == before
 
 
-def test_the_block_is_refreshed_in_its_place_and_taken_out_of_what_changed(memctl: Memctl, repo: Path) -> None:
+def test_block_is_refreshed_in_place_and_removed_from_an_edited_file(memctl: Memctl, repo: Path) -> None:
     file = repo / "AGENTS.md"
     file.write_text(f"# A\n\n{agents_md.BEGIN}\nold\n{agents_md.END}\n\n# B\n")
     memctl("install", "agents-md", "--yes")

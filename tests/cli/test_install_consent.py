@@ -81,7 +81,7 @@ def test_earlier_use_of_hooks_keeps_commits_on_the_branch(
 
 
 @pytest.mark.parametrize("what", [["git"], ["claude-code", "--yes"]], ids=" ".join)
-def test_a_plain_fetch_brings_what_is_beside_the_branches(
+def test_plain_fetch_brings_the_memctl_refs_after_an_installation(
     clone: Path, repo: Path, memctl: Memctl, tmp_path: Path, what: list[str]
 ) -> None:
     before = refspecs(clone)
@@ -109,5 +109,5 @@ def test_dry_run_shows_the_fetch_setting(clone: Path, memctl: Memctl) -> None:
     assert OURS in refspecs(clone)
 
 
-def test_without_a_remote_there_is_nothing_to_fetch(repo: Path, memctl: Memctl) -> None:
+def test_install_without_a_remote_sets_no_fetch(repo: Path, memctl: Memctl) -> None:
     assert "fetch" not in memctl("install", "git").out

@@ -77,7 +77,7 @@ def test_two_branches_change_tags_counts_and_next_actions_of_one_state(driven: P
     assert (found["tags"], found["importance"], found["title"]) == (["x", "m", "s"], 8, "Better")
 
 
-def test_one_branch_archives_what_the_other_edits(driven: Path, memctl: Memctl) -> None:
+def test_record_archived_on_one_branch_and_edited_on_another_is_merged(driven: Path, memctl: Memctl) -> None:
     made = memctl("issue", "Broken", "--next", "look").id
     on(driven, "side")
     memctl("archive", made)
@@ -89,7 +89,7 @@ def test_one_branch_archives_what_the_other_edits(driven: Path, memctl: Memctl) 
     assert found["content"] == {"next_actions": ["look", "mend"]}
 
 
-def test_the_further_status_wins_and_git_shows_which_was_lost(driven: Path, memctl: Memctl) -> None:
+def test_further_status_wins_and_git_shows_the_lost_one(driven: Path, memctl: Memctl) -> None:
     made = memctl("issue", "Broken")
     on(driven, "side")
     memctl("resolve", made.id, "--resolution", "Mended.")
@@ -107,7 +107,7 @@ def test_the_further_status_wins_and_git_shows_which_was_lost(driven: Path, memc
     assert record(memctl, made.id)["status"] == "resolved"
 
 
-def test_a_true_conflict_waits_for_a_person(driven: Path, memctl: Memctl) -> None:
+def test_true_conflict_is_left_to_a_person(driven: Path, memctl: Memctl) -> None:
     made = memctl("state", "Task", "--tag", "x")
     on(driven, "side")
     memctl("edit", made.id, "--set", "title=Side", "--add", "tags=s")
@@ -244,7 +244,7 @@ def test_failing_record_merge_falls_back_to_plain_lines(
         assert (tmp_path / "a").read_bytes() == expected
 
 
-def test_a_missing_version_is_a_conflict_and_no_crash(tmp_path: Path, memctl: Memctl) -> None:
+def test_missing_merge_version_is_a_conflict(tmp_path: Path, memctl: Memctl) -> None:
     files = versions(tmp_path, b"", b"a", b"b")
     (tmp_path / "o").unlink()
     assert "No such file" in memctl("merge-file", "record", *files, "x.md", code=1).err

@@ -215,7 +215,7 @@ def test_a_merge_that_stops_at_code_is_concluded_with_the_documents(
     has_both(repo)
 
 
-def test_a_true_conflict_is_named_with_its_line_and_stops_the_merge(repo: Path, memctl: Memctl) -> None:
+def test_true_conflict_stops_the_merge_and_is_named_with_its_line(repo: Path, memctl: Memctl) -> None:
     made, path = memctl("state", "Cards", "--next", "look", "--section", "2.1").out.split()[:2]
     on(repo, "left", "main")
     memctl("edit", made, "--set", "title=Left", "--add", "next=left")
@@ -430,7 +430,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(place): place.read_bytes() for place in places}
 
 
-def test_uninstalling_leaves_settings_and_hooks_as_they_were(repo: Path, memctl: Memctl) -> None:
+def test_uninstall_restores_settings_and_hooks(repo: Path, memctl: Memctl) -> None:
     before = files(repo)
     memctl("install", "git")
     on(repo, "pay")

@@ -106,7 +106,7 @@ def test_tokens_are_printed_on_standard_error_and_in_json(shop: Path, memctl: Me
     assert lines[0] == f"§2.1: {place['tokens']:,} tokens (claude)"
 
 
-def test_a_marker_that_leads_nowhere_is_refused_with_near_ones(shop: Path, memctl: Memctl) -> None:
+def test_unknown_marker_is_refused_with_near_ones(shop: Path, memctl: Memctl) -> None:
     for marker, said in (
         ("§2.2", "§2.2 leads nowhere\nhint: did you mean §2.1"),
         ("3.1.9", "§3.1.9 leads nowhere\nhint: did you mean §3.1"),
@@ -172,7 +172,7 @@ def test_show_at_a_revision_gives_the_state_of_that_revision(shop: Path, memctl:
     assert "no revision" in memctl("show", "2.1", "--at", "nowhere", code=1).err
 
 
-def test_the_working_tree_counts_and_not_what_was_committed(shop: Path, memctl: Memctl) -> None:
+def test_show_reads_files_of_the_working_tree(shop: Path, memctl: Memctl) -> None:
     (shop / "src" / "auth" / "jwt.py").write_text("dirty\n")
     (shop / "untracked.py").write_text("new\n")
     (shop / "lib" / "db.py").unlink()
@@ -194,7 +194,7 @@ def test_showing_a_place_writes_nothing_and_counts_no_access(shop: Path, memctl:
     assert memctl("list", "--json").data["records"][0]["access_count"] == 0
 
 
-def test_the_index_shows_every_marker_and_what_it_costs(shop: Path, memctl: Memctl) -> None:
+def test_index_shows_every_marker_with_its_tokens(shop: Path, memctl: Memctl) -> None:
     text = memctl("index").out
     assert text.startswith("# Navigation index of The Shop\n")
     assert "](" not in text
@@ -233,7 +233,7 @@ def test_the_index_names_what_can_not_be_read(shop: Path, memctl: Memctl) -> Non
     assert ".memory/sections/2.2-broken.md:1: title: is missing" in failed  # it is there, and can't be read
 
 
-def test_a_page_that_can_not_be_read_keeps_no_other_from_being_shown(shop: Path, memctl: Memctl) -> None:
+def test_unreadable_page_does_not_prevent_showing_others(shop: Path, memctl: Memctl) -> None:
     for name in ("sections/2.2-broken.md", "details/3.2-broken.md", "project.md"):
         (shop / ".memory" / name).write_text("---\nid: x\n---\n")
     for marker, path in (
@@ -263,7 +263,7 @@ def test_two_runs_in_one_process_see_their_own_memories(shop: Path, memctl: Memc
     assert "Lets people in." in memctl("show", "2.1", "--at", "HEAD~1").out
 
 
-def test_a_record_and_a_file_are_shown_without_what_renders_pages(shop: Path) -> None:
+def test_showing_a_record_or_a_file_does_not_import_jinja2(shop: Path) -> None:
     for reference in ("DEC-2025", "§4.auth.jwt"):
         code = f"import memctl.cli.main as m; m.main(['-C', {str(shop)!r}, 'show', {reference!r}])"
         assert "jinja2" not in loaded_by(code)
@@ -283,7 +283,7 @@ def test_show_works_from_anywhere_in_the_repository(shop: Path, memctl: Memctl) 
     assert memctl("show", "§4.auth.jwt", "2.1", where=other).out == expected
 
 
-def test_on_a_terminal_no_control_character_of_a_body_gets_through(repo: Path, memctl: Memctl) -> None:
+def test_control_characters_of_a_body_do_not_reach_a_terminal(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Hostile", "--lesson", "Bell").id
     file = next(repo.rglob(f"{made}*.md"))
     file.write_text(file.read_text().replace("Bell", "Bell \x07, escape \x1b[31m, return \rX, eight bits \x9b2J."))

@@ -44,7 +44,7 @@ def test_issue_blocked_by_open_work_or_a_proposal_is_not_ready(memctl: Memctl) -
     assert titles(memctl, "--blocked") == []
 
 
-def test_parts_come_before_the_whole_and_are_blocked_with_it(memctl: Memctl) -> None:
+def test_parts_are_ready_before_the_whole_and_blocked_with_it(memctl: Memctl) -> None:
     whole = issue(memctl, "Whole")
     part = issue(memctl, "Part", "--parent", whole)
     issue(memctl, "Part of the part", "--parent", part)
@@ -121,7 +121,7 @@ class TestOrder:
         assert order(memctl) == []
         assert order(memctl, "--at", before) == ["One"]
 
-    def test_a_memory_without_work_says_so(self, memctl: Memctl) -> None:
+    def test_next_without_work_reports_that(self, memctl: Memctl) -> None:
         memctl("decide", "One")
         result = memctl("next")
         assert (result.out, "there is no unblocked work" in result.err) == ("", True)

@@ -40,7 +40,7 @@ def test_an_owned_section_is_refused_to_others(memctl: Memctl, bob: Memctl) -> N
     assert owners(memctl) == {"§2.1": "bob"}
 
 
-def test_all_sections_of_a_claim_are_taken_or_none(memctl: Memctl, bob: Memctl) -> None:
+def test_claim_of_several_sections_takes_all_or_none(memctl: Memctl, bob: Memctl) -> None:
     memctl("own", "acquire", "2.2")
     bob("own", "acquire", "2.1", "2.2", code=1)
     assert owners(memctl) == {"§2.2": "claude"}
@@ -260,7 +260,7 @@ def test_a_refusal_prints_text_of_other_machines_without_control_characters(
         ("{", "[", "Expected `object`"),
     ],
 )
-def test_ownerships_that_memctl_did_not_write_are_refused_and_named(
+def test_forged_ownerships_are_refused_with_the_reason(
     memctl: Memctl, bob: Memctl, repo: Path, before: str, after: str, why: str
 ) -> None:
     memctl("own", "acquire", "2.1")
@@ -281,7 +281,7 @@ def test_one_name_written_in_two_ways_is_one_agent(memctl: Memctl, monkeypatch: 
     memctl("own", "release", "2.1")
 
 
-def test_the_owner_of_what_is_read_only_is_not_sent_to_ask_itself(memctl: Memctl) -> None:
+def test_owner_of_a_read_only_section_gets_no_hint_to_ask_itself(memctl: Memctl) -> None:
     memctl("own", "acquire", "2.1", "--type", "read-only")
     refused = memctl("decide", "Mine", "--section", "2.1", code=1).err
     assert "`memctl own acquire §2.1 --type exclusive`" in refused
@@ -387,7 +387,7 @@ def test_a_placeholder_task_of_an_older_version_can_be_removed(memctl: Memctl, r
     assert memctl("coordination", "show", "--json").data["agent_task_assignments"] == {}
 
 
-def test_force_needs_a_reason_that_is_no_placeholder(memctl: Memctl, bob: Memctl) -> None:
+def test_force_with_a_placeholder_reason_is_refused(memctl: Memctl, bob: Memctl) -> None:
     memctl("section", "add", "Payment")
     memctl("own", "acquire", "2.1")
     args = ("learn", "It is slow", "--section", "2.1", "--allow-owned", "--reason")

@@ -207,7 +207,7 @@ def test_a_file_with_secrets_is_never_loaded(memctl: Memctl, repo: Path) -> None
     assert "never enters" in result.out
 
 
-def test_a_pack_goes_to_a_file(memctl: Memctl, repo: Path) -> None:
+def test_pack_is_written_to_a_file(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "x", "-i", "10")
     result = memctl("rehydrate", "--out", str(repo / "pack.md"))
     assert result.out == ""
@@ -215,7 +215,7 @@ def test_a_pack_goes_to_a_file(memctl: Memctl, repo: Path) -> None:
     assert (repo / "pack.md").read_text() == memctl("rehydrate").out
 
 
-def test_a_pack_goes_to_the_clipboard(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pack_is_copied_to_the_clipboard(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program that owns the clipboard on Linux, as a script that writes its input to a file."""
     memctl("decide", "One", "--rationale", "x", "-i", "10")
     programs = repo.parent / "bin"

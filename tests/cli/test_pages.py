@@ -197,7 +197,7 @@ def test_bad_input_is_reported_on_standard_error_and_nothing_is_written(pages: P
         assert state(pages) == before, args
 
 
-def test_a_page_is_written_in_an_editor_that_begins_with_what_there_is(pages: Path) -> None:
+def test_editor_begins_with_the_page_and_its_text_is_saved(pages: Path) -> None:
     text = "# By card\n\n## Overview\n\nTakes money by card.\n"
     given, _ = in_editor(pages, text, "section", "edit", "2.1")
     assert given == "# Payment\n\n## Overview\n\nTakes money.\n"
@@ -217,7 +217,7 @@ def test_a_new_page_is_written_under_the_headings_that_it_may_have(pages: Path) 
     assert page.endswith("---\n\n## Overview\n\nTakes orders.\n")  # headings under which nothing was written are gone
 
 
-def test_an_editor_begins_with_what_the_options_say(pages: Path, memctl: Memctl) -> None:
+def test_editor_begins_with_the_text_of_the_options(pages: Path, memctl: Memctl) -> None:
     text = "# Orders\n\n## Overview\n\nTakes orders.\n\n```py\na = 1\n\n\nb = 2  # <!-- x -->\n```\n\n## Mine\n"
     options = ("--overview", "Takes.", "--next", "a", "--completion", "5")
     given, _ = in_editor(pages, text, "section", "add", "Ordering", *options, "--edit")
@@ -240,7 +240,7 @@ def test_the_editor_of_a_project_begins_with_its_name(repo: Path) -> None:
     assert (repo / ".memory" / "project.md").read_text().endswith("---\n\n## Goal\n\nSell.\n")
 
 
-def test_a_text_without_a_title_is_kept_and_becomes_no_page(pages: Path) -> None:
+def test_editor_text_without_a_title_is_refused_and_kept(pages: Path) -> None:
     before = state(pages)
     _, said = in_editor(pages, "# Title\n\n## Overview\n\nAn hour's work.\n", "section", "add", "--edit")
     assert "error: a title is missing" in said

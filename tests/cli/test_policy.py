@@ -47,7 +47,7 @@ def test_a_missed_criterion_is_reported_with_its_value_and_difference(
     assert "over by" in shown
 
 
-def test_the_command_line_goes_before_the_description_and_that_before_the_config(
+def test_command_line_overrides_the_description_and_that_the_config(
     memctl: Memctl, agents: tuple[str, str], tmp_path: Path, repo: Path
 ) -> None:
     config = repo / ".memory" / "config.yaml"
@@ -63,7 +63,7 @@ def test_the_command_line_goes_before_the_description_and_that_before_the_config
     assert threshold("--state", str(state), "--threshold", "10") == 10
 
 
-def test_a_threshold_in_the_config_that_is_none_is_refused(memctl: Memctl, repo: Path) -> None:
+def test_invalid_threshold_in_the_config_is_refused(memctl: Memctl, repo: Path) -> None:
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text() + "scs_threshold: 0\n")
     assert "scs_threshold" in memctl("list", code=1).err
@@ -81,7 +81,7 @@ def test_a_given_slice_and_planned_reads_are_measured(memctl: Memctl, agents: tu
     assert next(item for item in found["criteria"] if item["number"] == 1)["passed"] is False
 
 
-def test_no_context_at_all_is_a_wrong_use(memctl: Memctl) -> None:
+def test_missing_context_is_wrong_usage(memctl: Memctl) -> None:
     assert "no context was given" in memctl("policy", "parallel", code=2).err
     assert "no context was given" in memctl("policy", "triggers", code=2).err
 
@@ -105,7 +105,7 @@ def test_a_wrong_description_names_the_key(memctl: Memctl, agents: tuple[str, st
     assert "batches_since_compression" in refused.err
 
 
-def test_quiet_contexts_fire_nothing_and_strict_does_not_mind(memctl: Memctl, agents: tuple[str, str]) -> None:
+def test_quiet_contexts_fire_no_trigger_and_pass_strict(memctl: Memctl, agents: tuple[str, str]) -> None:
     found = memctl("policy", "triggers", *agents, "--strict", "--json")
     assert found.json["kind"] == "triggers"
     assert (found.data["fired"], found.data["tier"]) == ([], None)

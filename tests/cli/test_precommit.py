@@ -258,7 +258,7 @@ def test_a_page_edited_by_hand_is_refused_once_and_leaves_its_documents_rendered
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_outside_of_a_commit_the_hooks_make_none_either(repo: Path) -> None:
+def test_hooks_run_outside_of_a_commit_make_no_commit(repo: Path) -> None:
     before = commits(repo)
     done = framework(repo, "run", "--all-files")
     assert (done.returncode, commits(repo)) == (0, before), done.stdout
@@ -299,7 +299,7 @@ def test_memctl_commits_pass_the_pre_commit_hooks(repo: Path, memctl: Memctl) ->
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_a_merge_of_two_sound_branches_that_breaks_a_reference_is_stopped(repo: Path, memctl: Memctl) -> None:
+def test_merge_that_breaks_a_reference_is_stopped(repo: Path, memctl: Memctl) -> None:
     git(repo, "switch", "-q", "-c", "tidy")
     git(repo, "rm", "-q", "src/old.py")
     assert commit(repo).returncode == 0
@@ -314,7 +314,7 @@ def test_a_merge_of_two_sound_branches_that_breaks_a_reference_is_stopped(repo: 
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_the_installation_beside_the_framework_runs_both_and_goes_without_a_trace(repo: Path, memctl: Memctl) -> None:
+def test_installation_beside_the_framework_runs_both_and_uninstalls(repo: Path, memctl: Memctl) -> None:
     before = {file: file.read_bytes() for file in (repo / ".git" / "hooks").iterdir()}
     memctl("install", "git")
     finding = refer(repo)

@@ -107,14 +107,14 @@ def test_redact_without_a_credential_exits_with_1_and_a_hint(memctl: Memctl, rep
     assert "nothing to redact" in made.err
 
 
-def test_without_a_match_there_is_no_advice_to_revoke(memctl: Memctl, repo: Path) -> None:
+def test_redact_without_a_match_gives_no_advice_to_revoke(memctl: Memctl, repo: Path) -> None:
     made = memctl("redact", "--text", "-", stdin=f"{PASSPHRASE}\n", code=1)
     assert "no file of the memory in this clone has it now" in made.err
     assert "revoked" not in made.out + made.err
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_a_secret_that_is_only_staged_is_named_with_what_unstages_it(
+def test_staged_secret_is_reported_with_the_command_that_unstages_it(
     memctl: Memctl, repo: Path, is_named: bool
 ) -> None:
     memctl("learn", "Ask", "--lesson", "Politely")
@@ -136,14 +136,14 @@ def test_a_secret_that_is_only_staged_is_named_with_what_unstages_it(
     assert "revoked" not in memctl("redact", *given, stdin=TOKEN, code=1).out
 
 
-def test_without_a_commit_the_index_is_listed_as_having_it(memctl: Memctl, repo: Path, record: str) -> None:
+def test_redact_without_a_commit_lists_the_index(memctl: Memctl, repo: Path, record: str) -> None:
     assert "Git's index" not in memctl("redact", record, "--dry-run").out
     assert "Git's index" in memctl("redact", record, "--no-commit").out
     memctl("commit")
     assert TOKEN not in git(repo, "grep", "--cached", "", "--", ".memory")
 
 
-def test_without_a_commit_the_shared_state_is_listed_as_having_it(memctl: Memctl, repo: Path) -> None:
+def test_redact_without_a_commit_lists_the_shared_state(memctl: Memctl, repo: Path) -> None:
     memctl("coordination", "join", "--task", "Refunds by card")
     memctl("learn", "Ask", "--lesson", "Refunds by card")
     ref = git(repo, "for-each-ref", "--format=%(refname)", "refs/memctl/coordination*").strip()
@@ -181,7 +181,7 @@ def test_a_record_that_the_mark_makes_too_large_is_redacted(memctl: Memctl, repo
     assert "redacted 1 credential in" in made.out
 
 
-def test_a_dry_run_writes_nothing_and_shows_no_secret(memctl: Memctl, repo: Path, record: str) -> None:
+def test_redact_dry_run_writes_nothing_and_shows_no_secret(memctl: Memctl, repo: Path, record: str) -> None:
     before = kept(repo, TOKEN)
     for options in ([], ["--json"]):
         made = memctl("redact", record, "--dry-run", *options)
@@ -221,7 +221,7 @@ def test_a_text_that_no_rule_knows_is_redacted_everywhere(memctl: Memctl, repo: 
     assert session.faults() == []
 
 
-def test_a_secret_never_shows_among_the_arguments_of_a_process(
+def test_secret_is_not_passed_in_process_arguments(
     memctl: Memctl, repo: Path, tmp_path: Path, record: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
@@ -242,7 +242,7 @@ def test_an_accepted_decision_may_be_redacted(memctl: Memctl, repo: Path) -> Non
     assert "MEM109" not in memctl("check", "--at", "HEAD", code=None).out
 
 
-def test_an_accepted_decision_redacted_by_hand_is_no_other_decision(memctl: Memctl, repo: Path) -> None:
+def test_accepted_decision_redacted_by_hand_counts_as_unchanged(memctl: Memctl, repo: Path) -> None:
     made = memctl(
         "decide", "Ask", "--decision", f"With {TOKEN}.", "--rationale", "It works.", "--status", "accepted",
         "--allow-secret",
@@ -348,7 +348,7 @@ def test_settings_pages_and_a_record_that_cannot_be_read_are_redacted(memctl: Me
     memctl("list", code=None)
 
 
-def test_a_file_that_git_does_not_have_is_redacted_and_stays_out_of_git(memctl: Memctl, repo: Path) -> None:
+def test_untracked_file_is_redacted_and_stays_untracked(memctl: Memctl, repo: Path) -> None:
     file = repo / ".memory/notes.env"
     file.write_text(f"A: {KEY}\n")
     before = commits(repo)
@@ -377,7 +377,7 @@ def test_backups_of_settings_are_redacted(memctl: Memctl, repo: Path, record: st
     assert found["after"] == "y"
 
 
-def test_the_cache_of_another_worktree_forgets_what_it_no_longer_has(
+def test_cache_of_another_worktree_forgets_redacted_text(
     memctl: Memctl, repo: Path, tmp_path: Path, record: str
 ) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "other")
@@ -389,7 +389,7 @@ def test_the_cache_of_another_worktree_forgets_what_it_no_longer_has(
 
 
 @pytest.mark.parametrize("name", ["LRN-2025-11-04-099", "nothing.md", "../app.py", "§2.9", "main-w1-v1-0a0a0a"])
-def test_a_name_of_nothing_is_refused(memctl: Memctl, repo: Path, name: str) -> None:
+def test_name_without_a_record_or_file_is_refused(memctl: Memctl, repo: Path, name: str) -> None:
     made = memctl("redact", name, code=None)
     assert made.code in (1, 2)
     assert "error:" in made.err

@@ -113,7 +113,7 @@ def test_documents_edited_by_hand_are_reported_until_force(pages: Path, memctl: 
     memctl("render", "--check")
 
 
-def test_without_a_commit_the_documents_are_written_and_named(pages: Path, memctl: Memctl) -> None:
+def test_render_without_a_commit_writes_and_names_the_documents(pages: Path, memctl: Memctl) -> None:
     rename(pages)
     head = git(pages, "rev-parse", "HEAD")
     held = memctl("render", "--no-commit")
@@ -154,7 +154,7 @@ def test_a_broken_page_keeps_no_document_of_the_others_from_being_rendered(pages
     assert DOCUMENT in memctl("render").out
 
 
-def test_a_document_of_a_page_that_is_broken_for_now_is_not_taken_away(pages: Path, memctl: Memctl) -> None:
+def test_document_of_a_broken_page_is_kept(pages: Path, memctl: Memctl) -> None:
     """A slip in the front matter would otherwise delete the document, and commit that."""
     (pages / SECTION).write_text("<<<<<<< HEAD\n" + (pages / SECTION).read_text())
     memctl("learn", "Something else")

@@ -185,7 +185,7 @@ def test_other_numbers_go_on_where_they_were(clones: tuple[Clone, ...]) -> None:
     assert one.errors() == ""
 
 
-def test_an_unclear_reference_is_reported_and_left(clones: tuple[Clone, ...], memctl: Memctl) -> None:
+def test_ambiguous_reference_is_reported_and_left_unchanged(clones: tuple[Clone, ...], memctl: Memctl) -> None:
     one, two, _ = clones
     one("decide", "Sell books")
     two("decide", "Sell maps")

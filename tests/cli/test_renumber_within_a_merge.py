@@ -97,7 +97,7 @@ def test_renumber_resolves_a_record_in_conflict(
     assert sorted(said.split()) == ["Says", "Says", "one.", "two."]
 
 
-def test_another_file_in_conflict_is_named_and_left(clones: tuple[Path, Path], memctl: Memctl) -> None:
+def test_other_conflicted_file_is_named_and_left(clones: tuple[Path, Path], memctl: Memctl) -> None:
     one, two = clones
     for folder in clones:
         (folder / "app.py").write_text(f"print('{folder.name}')\n")

@@ -62,7 +62,7 @@ def test_record_with_all_words_ranks_before_one_with_some(memctl: Memctl) -> Non
     assert [result["record"]["id"] for result in results] == [both, one]
 
 
-def test_results_come_in_the_order_asked_for_and_pages_last(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_results_are_in_the_given_order_with_pages_last(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("section", "add", "Pool", "--overview", "The pool.")
     for day, args in enumerate(
         (

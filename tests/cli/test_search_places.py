@@ -34,7 +34,7 @@ def page(repo: Path, memctl: Memctl) -> Path:
     return file
 
 
-def test_a_heading_of_a_page_is_found_and_packed_before_what_is_of_no_task(page: Path, memctl: Memctl) -> None:
+def test_page_heading_is_found_and_packed_before_unrelated_records(page: Path, memctl: Memctl) -> None:
     memctl("learn", "Type annotations", "--lesson", "Annotate the public API")
     [result] = memctl("search", "UNSET sentinel", "--json").data["results"]
     assert (result["type"], result["id"], result["title"]) == ("page", "§3.1.2", "UNSET sentinel")
@@ -44,7 +44,7 @@ def test_a_heading_of_a_page_is_found_and_packed_before_what_is_of_no_task(page:
     assert pack.index("must not leak") < pack.index("Type annotations")
 
 
-def test_types_choose_what_is_searched(page: Path, memctl: Memctl) -> None:
+def test_type_options_choose_the_searched_types(page: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Sentinels", "--lesson", "An UNSET sentinel is no value").id
     memctl("checkpoint", "save", "--task", "Sentinel clean-up", "--doing", "UNSET", "--next", "A test")
 

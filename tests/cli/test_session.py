@@ -66,7 +66,7 @@ def test_every_file_and_decision_of_a_long_session_is_in_its_summary(repo: Path,
     assert summary["intent"] == "Build the payment service."
 
 
-def test_a_transcript_that_is_given_twice_counts_once(repo: Path, memctl: Memctl) -> None:
+def test_transcript_given_twice_counts_once(repo: Path, memctl: Memctl) -> None:
     made = Transcript(cwd=repo)
     made.prompt("Write a.py.")
     made.call("Write", file_path=str(repo / "a.py"), content="x")
@@ -220,7 +220,7 @@ def test_only_the_numbered_proposals_are_accepted(repo: Path, memctl: Memctl) ->
     assert "no proposal '9'" in memctl("session", "summarize", "-t", str(file), "--accept", "9", code=2).err
 
 
-def test_credentials_are_redacted_wherever_they_stand(repo: Path, memctl: Memctl) -> None:
+def test_credentials_are_redacted_everywhere_in_a_summary(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt(f"Use the key {KEY} for the API.")
     made.says(f"DECISION: Keep {KEY} in the vault\n\nNote: export API_KEY=hunter2hunter2")
@@ -246,7 +246,7 @@ def test_paths_outside_of_the_repository_are_listed_separately(repo: Path, memct
     assert "### Files Outside of the Repository" in page
 
 
-def test_git_adds_what_no_tool_call_shows(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_adds_files_missing_from_tool_calls(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Transcript(repo)
     made.prompt("Generate.")
     made.call("Bash", command="python gen.py")
@@ -261,7 +261,7 @@ def test_git_adds_what_no_tool_call_shows(repo: Path, memctl: Memctl, monkeypatc
     assert {(entry["path"], entry["action"]) for entry in entries} == {("made.py", "created"), ("app.py", "deleted")}
 
 
-def test_a_later_summary_is_merged_by_the_anchored_rules(repo: Path, memctl: Memctl) -> None:
+def test_later_summary_is_merged_into_the_page(repo: Path, memctl: Memctl) -> None:
     first = Transcript(repo)
     first.prompt("Build the cart.")
     first.call("Write", file_path=f"{repo}/cart.py", content="x", details={"type": "create"})
@@ -488,7 +488,7 @@ def test_the_files_of_sub_agents_are_found_beside_the_transcript(repo: Path, mem
     assert again["trail"] == summary["trail"]
 
 
-def test_a_conflict_is_open_only_while_git_says_so(repo: Path, memctl: Memctl) -> None:
+def test_merge_conflict_is_an_open_error_only_while_git_reports_it(repo: Path, memctl: Memctl) -> None:
     git(repo, "checkout", "-q", "-b", "other")
     (repo / "app.py").write_text("other\n")
     git(repo, "commit", "-qam", "Other")
@@ -507,7 +507,7 @@ def test_a_conflict_is_open_only_while_git_says_so(repo: Path, memctl: Memctl) -
     assert "- open: " not in (page / "two.md").read_text()
 
 
-def test_parts_that_are_given_out_of_order_leave_the_newest_state_and_next_steps(repo: Path, memctl: Memctl) -> None:
+def test_transcripts_given_out_of_order_keep_the_newest_state(repo: Path, memctl: Memctl) -> None:
     first = Transcript(repo)
     first.prompt("Build the till.")
     first.says("DECISION: One drawer for each till\n\nStatus: the drawer opens\n\nNext steps:\n1. Count the coins")

@@ -70,7 +70,7 @@ def test_path_in_another_unicode_form_is_reported(repo: Path, memctl: Memctl) ->
     assert "another Unicode form" in memctl("check", code=None).out
 
 
-def test_init_names_what_merges_documents(tmp_path: Path, memctl: Memctl) -> None:
+def test_init_names_the_command_that_installs_the_merge_driver(tmp_path: Path, memctl: Memctl) -> None:
     (tmp_path / "new").mkdir()
     made = memctl("init", "--git", where=tmp_path / "new")
     assert "memctl install git " in made.err

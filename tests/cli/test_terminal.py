@@ -49,7 +49,7 @@ def test_json_is_the_same_in_any_encoding(repo: Path, memctl: Memctl, encoding: 
     assert json.loads(out.decode(encoding)) == plain
 
 
-def test_json_escapes_what_steers_a_terminal_and_loses_nothing() -> None:
+def test_json_escapes_terminal_controls_and_loses_nothing() -> None:
     steering = "\x7f\x80\x9b\x9f\u200b\u200e\u200f\u202a\u202e\u2066\u2069"
     text = msgspec.json.encode({"a": f"{steering} é 返"}).decode()
     for encoding in ("utf-8", "latin-1"):

@@ -109,7 +109,7 @@ def test_repeated_calibration_changes_nothing(memctl: Memctl, tmp_path: Path) ->
     assert first == second
 
 
-def test_a_dry_run_shows_what_would_be_learnt(memctl: Memctl, tmp_path: Path) -> None:
+def test_calibration_dry_run_shows_its_result(memctl: Memctl, tmp_path: Path) -> None:
     file = write(tmp_path, *observations())
     before = count(memctl, SENTENCE * 10, "--model", MODEL)
     told = memctl("tokens", "--calibrate", file, "--dry-run", "--json").data
@@ -164,7 +164,7 @@ def test_an_observation_names_files_beside_it_and_no_others(memctl: Memctl, tmp_
     ]
 
 
-def test_messages_are_counted_one_by_one_with_what_they_cost_beside_their_text(memctl: Memctl, tmp_path: Path) -> None:
+def test_messages_are_counted_one_by_one_with_their_overhead(memctl: Memctl, tmp_path: Path) -> None:
     call = {"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}
     messages = [{"role": "user", "content": SENTENCE}, {"role": "assistant", "content": [call, {"type": "image"}]}]
     result = memctl("tokens", write(tmp_path, {"messages": messages}), "--messages", "--json", "--model", "gpt-5")

@@ -20,7 +20,7 @@ def file(tmp_path: Path) -> Path:
     return found
 
 
-def test_messages_go_out_in_their_shape_and_the_report_goes_to_stderr(memctl: Memctl, file: Path) -> None:
+def test_compact_prints_messages_in_their_shape_and_reports_on_stderr(memctl: Memctl, file: Path) -> None:
     before = Conversation.parse(json.loads(file.read_text()), COUNTER).tokens
     found = memctl("window", "compact", str(file), "--free", "30000")
     given = json.loads(found.out)
@@ -41,7 +41,7 @@ def test_without_a_target_it_is_60_percent_of_what_fits(memctl: Memctl, file: Pa
     assert 60_000 < data["target"] <= 0.6 * 167_000  # what the transcript does not hold has its part
 
 
-def test_the_variable_says_the_window_unless_an_option_does(
+def test_window_follows_from_the_variable_unless_an_option_is_given(
     memctl: Memctl, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     args = ("window", "compact", str(file), "--json", "-o", str(tmp_path / "out.json"))
@@ -53,9 +53,7 @@ def test_the_variable_says_the_window_unless_an_option_does(
     assert memctl(*args, "--target", "40000").data["target"] == 40_000
 
 
-def test_a_target_out_of_reach_compacts_what_it_can_and_exits_with_1(
-    memctl: Memctl, file: Path, tmp_path: Path
-) -> None:
+def test_unreachable_target_is_approached_with_exit_code_1(memctl: Memctl, file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     found = memctl("window", "compact", str(file), "--target", "10", "--json", "-o", str(out), code=1)
     assert found.data["reached"] is False

@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
     return found
 
 
-def test_messages_go_out_as_they_came_in_and_the_report_goes_to_stderr(memctl: Memctl, file: Path) -> None:
+def test_evict_prints_messages_in_their_shape_and_reports_on_stderr(memctl: Memctl, file: Path) -> None:
     before = Conversation.parse(json.loads(file.read_text()), COUNTER)
     found = memctl("window", "evict", str(file), "--free", "5000")
     given = json.loads(found.out)
@@ -33,7 +33,7 @@ def test_messages_go_out_as_they_came_in_and_the_report_goes_to_stderr(memctl: M
     assert "freed of 5,000 wanted" in found.err
 
 
-def test_a_target_is_met_and_nothing_is_done_twice(memctl: Memctl, file: Path, tmp_path: Path) -> None:
+def test_evict_meets_its_target_and_a_second_run_changes_nothing(memctl: Memctl, file: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "out.json", tmp_path / "again.json"
     memctl("window", "evict", str(file), "--target", "15000", "--output", str(out))
     assert Conversation.parse(json.loads(out.read_text()), COUNTER).tokens <= 15_000
@@ -113,7 +113,7 @@ def test_unknown_model_in_the_messages_gives_only_a_note(memctl: Memctl) -> None
         (("-", "--free", "9", "--policy", "oldest"), 2, "--policy"),
     ],
 )
-def test_wrong_calls_are_explained(memctl: Memctl, args: tuple[str, ...], code: int, said: str) -> None:
+def test_wrong_arguments_of_evict_are_explained(memctl: Memctl, args: tuple[str, ...], code: int, said: str) -> None:
     found = memctl("window", "evict", *args, stdin="no json", code=code)
     assert said in found.err
     assert found.out == ""

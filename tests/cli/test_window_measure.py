@@ -65,7 +65,7 @@ def test_a_small_window_full_beyond_the_point_of_compaction_is_red(memctl: Memct
     assert "guess" not in result.err
 
 
-def test_status_as_json_has_all_of_it(memctl: Memctl, session: Path) -> None:
+def test_status_as_json_has_all_figures(memctl: Memctl, session: Path) -> None:
     result = memctl("window", "status", str(session), "--json")
     assert result.json["kind"] == "window_status"
     data = result.data
@@ -141,7 +141,7 @@ def test_share_of_a_window_of_assumed_size_is_marked(memctl: Memctl, model: str,
     assert "assumed" not in said.out + said.err
 
 
-def test_settings_win_over_the_models_name(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_settings_override_the_window_of_the_model(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     """The default, too, once somebody says it."""
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text() + "window:\n  max_context_tokens: 128000\n")
@@ -442,7 +442,7 @@ def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path:
         assert ("10 to 20 are better" in result.err) == (number < 10)
 
 
-def test_the_variable_says_the_window_unless_the_option_does(
+def test_window_follows_from_the_variable_unless_an_option_is_given(
     memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "request.json"

@@ -463,7 +463,7 @@ def test_a_folder_may_be_named_by_a_link(memctl: Memctl, tmp_path: Path) -> None
     assert texts(tmp_path / "real") == texts(EXAMPLES / "madr")
 
 
-def test_json_lines_carry_what_a_file_needs(memctl: Memctl, tmp_path: Path) -> None:
+def test_json_lines_preserve_the_original_adr_files(memctl: Memctl, tmp_path: Path) -> None:
     ids = imported(memctl, EXAMPLES / "nygard")
     lines = memctl("export").out
     memctl("delete", *ids.values(), "--unlink")

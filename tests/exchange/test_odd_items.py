@@ -118,7 +118,7 @@ def test_import_of_odd_items_only_is_an_error_with_a_hint(memctl: Memctl, tmp_pa
     assert "hint: name the issues of beads" in memctl("import", "beads", str(lines / "x.jsonl"), code=1).err
 
 
-def test_links_to_what_is_left_out_stay_as_text(memctl: Memctl) -> None:
+def test_links_to_left_out_items_are_kept_as_text(memctl: Memctl) -> None:
     lines = [_line(1, "Nul", description="a\0b"), _line(2, "Child", parent="x-1", blocked_by=["x-1", "x-3"])]
     lines.append(_line(3, "First"))
     told = memctl("import", "-", stdin=b"\n".join(lines).decode()).err

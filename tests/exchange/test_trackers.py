@@ -109,7 +109,7 @@ def test_issues_of_beads_are_imported_with_ids_links_and_fields(repo: Path, memc
     assert commits(repo) == before
 
 
-def test_strict_refuses_what_would_be_left_out(memctl: Memctl, beads: Path) -> None:
+def test_strict_import_is_refused_for_items_to_be_left_out(memctl: Memctl, beads: Path) -> None:
     told = memctl("import", "beads", str(beads), "--strict", code=1).err
     for words in ("line 5: this is not an issue of beads", "blocked_by: there is no record sh-gone", "is a circle"):
         assert words in told

@@ -39,7 +39,7 @@ def history(repo: Path, revision: str = "") -> Authorship:
 
 
 @pytest.mark.parametrize("revision", ["", "main"])
-def test_a_writer_knew_what_was_in_the_history_of_its_commit(sides: Path, revision: str) -> None:
+def test_writer_knows_the_texts_in_the_history_of_its_commit(sides: Path, revision: str) -> None:
     knew = history(sides, revision).known_to([LINE, LATER, ONE, TWO], [ONE, TWO])
     assert knew == {LINE: {TWO}, LATER: {ONE, TWO}, ONE: {ONE}, TWO: {TWO}}
 

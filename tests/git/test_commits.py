@@ -266,7 +266,7 @@ def test_works_in_a_sha256_repository(tmp_path: Path, memctl: Memctl, hooked: bo
     assert memctl("show", made.id, "--at", "HEAD~1", "--json", where=fresh).data["records"][0]["tags"] == []
 
 
-def test_outside_of_a_repository_it_says_what_to_do(tmp_path: Path, memctl: Memctl) -> None:
+def test_command_outside_of_a_repository_is_refused_with_a_hint(tmp_path: Path, memctl: Memctl) -> None:
     alone = tmp_path / "alone"
     alone.mkdir()
     failed = memctl("list", where=alone, code=1)

@@ -18,7 +18,7 @@ def test_commits_are_read_with_their_trailers_and_paths(repo: Path, memctl: Memc
     assert made.out.split()[1] in found.paths
 
 
-def test_a_deleted_file_is_known_by_what_it_was_and_what_took_it_away(repo: Path) -> None:
+def test_deleted_file_has_its_last_version_and_deleting_commit(repo: Path) -> None:
     repository, blob = open_repository(repo), git(repo, "rev-parse", "HEAD:app.py").strip()
     before = git(repo, "rev-parse", "HEAD").strip()
     git(repo, "rm", "-q", "app.py")

@@ -114,7 +114,7 @@ def test_lock_file_named_by_a_hook_is_not_taken_for_a_git_lock(repo: Path, memct
         ("fatal: " + "x/" * 200_000, None),
     ],
 )
-def test_the_lock_is_found_in_what_git_says(stderr: str, found: str | None) -> None:
+def test_lock_file_is_parsed_from_the_git_message(stderr: str, found: str | None) -> None:
     assert locks.parse(stderr, Path("/top")) == (Path(found) if found else None)
 
 

@@ -81,7 +81,7 @@ def test_process_works_when_our_own_streams_are_closed() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone says which signals are ignored")
-def test_signals_that_python_ignores_end_what_is_started_as_in_a_shell() -> None:
+def test_started_process_does_not_inherit_ignored_signals() -> None:
     status = Process(["cat", "/proc/self/status"], os.environ, has_stdin=False).communicate()[0].decode()
     ignored = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:")), 16)
     assert not ignored >> (signal.SIGPIPE - 1) & 1

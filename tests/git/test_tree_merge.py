@@ -90,7 +90,7 @@ def test_link_and_submodule_are_kept_in_an_edited_tree(repo: Path, repository: R
     assert tree_merge.edit_tree(repository, edited, {"new": None}) == tree
 
 
-def test_a_tree_of_what_git_does_not_have_is_refused_in_its_words(repository: Repository) -> None:
+def test_tree_with_a_missing_object_is_refused_with_its_id(repository: Repository) -> None:
     with pytest.raises(GitFailed, match="1111"):
         tree_merge.edit_tree(repository, "", {"a": Leaf("100644", "1" * 40)})
     with pytest.raises(MemctlError, match="1111"):

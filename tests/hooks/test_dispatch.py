@@ -96,7 +96,7 @@ def test_later_events_of_a_sub_agent_get_no_answer_and_are_not_counted(session: 
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_the_guard_keeps_hooks_silent_in_our_own_calls_of_a_model(session: Session, event: str) -> None:
+def test_guard_variable_silences_hooks_in_model_calls_of_memctl(session: Session, event: str) -> None:
     assert session.send(event, {dispatch.GUARD: "1"}, source="startup") == ""
     assert not session.root.exists()
 
@@ -175,7 +175,7 @@ def test_memory_is_found_from_a_subfolder_and_by_the_project_variable(session: S
         assert "Memory of shop" in dispatch.answer(CLAUDE_CODE, given, {**os.environ, **environ})
 
 
-def test_tool_calls_at_one_moment_are_all_counted_and_suggested_once(session: Session) -> None:
+def test_concurrent_tool_calls_are_all_counted_with_one_suggestion(session: Session) -> None:
     session.holds(100_000)
     data = session.event("PostToolUse")
     answers: list[str] = []

@@ -76,7 +76,7 @@ def test_a_shell_command_that_reads_a_file_brings_the_sentence(session: Session,
 
 
 @pytest.mark.parametrize("command", ["git add queue.py", "pytest queue.py", "echo 'see queue.py'", "ls queue.py"])
-def test_a_shell_command_that_only_names_a_file_brings_nothing(session: Session, decided: str, command: str) -> None:
+def test_shell_command_that_only_names_a_file_recalls_nothing(session: Session, decided: str, command: str) -> None:
     assert ran(session, command) == ""
     assert decided in ran(session, "cat queue.py")
 
@@ -105,7 +105,7 @@ def test_relative_path_is_resolved_in_the_current_folder(session: Session, decid
     assert decided in ran(session, "cat ../queue.py", cwd=str(folder))
 
 
-def test_a_record_of_several_files_is_given_once_and_named_at_the_others(session: Session, memctl: Memctl) -> None:
+def test_record_of_several_files_is_shown_once_and_then_named(session: Session, memctl: Memctl) -> None:
     for name in ("a.py", "b.py"):
         (session.repo / name).write_text("")
     made = memctl("decide", "Round half to even", "--rationale", "Sums agree.", "--code", "a.py", "--code", "b.py")
@@ -114,9 +114,7 @@ def test_a_record_of_several_files_is_given_once_and_named_at_the_others(session
     assert second == f"{made.id}, given before, is about b.py, too."
 
 
-def test_a_proposal_is_given_only_as_a_choice_with_a_reason_and_behind_what_is_in_force(
-    session: Session, memctl: Memctl
-) -> None:
+def test_proposal_is_recalled_only_with_a_reason_and_after_records_in_force(session: Session, memctl: Memctl) -> None:
     proposal = ("--status", "proposed", "-i", "9", "--code", "app.py")
     memctl("decide", "app.py: added a helper", *proposal)
     assert at(session, "Read", "app.py") == ""
@@ -128,7 +126,7 @@ def test_a_proposal_is_given_only_as_a_choice_with_a_reason_and_behind_what_is_i
     assert f"Also {choice}." in said
 
 
-def test_a_record_of_a_folder_is_given_once_and_behind_one_of_the_file(session: Session, memctl: Memctl) -> None:
+def test_record_of_a_folder_is_shown_once_after_one_of_the_file(session: Session, memctl: Memctl) -> None:
     (session.repo / "src").mkdir()
     for name in ("a.py", "b.py", "c.py"):
         (session.repo / "src" / name).write_text("")
@@ -155,7 +153,7 @@ def test_reason_that_begins_with_the_title_is_shown_alone_without_code(session: 
     assert "is about app.py: `app.py` prints in UTF-8, always. (" in at(session, "Read", "app.py")
 
 
-def test_a_title_that_cuts_a_text_is_followed_by_all_of_it(session: Session, memctl: Memctl) -> None:
+def test_title_cut_from_a_text_is_replaced_by_the_whole_text(session: Session, memctl: Memctl) -> None:
     text = "`ruff check ./...` finds app.py:3:1: F401 os is imported and not used"
     memctl("issue", "ruff check ./... finds…", "--severity", "medium", "--description", text, "--code", "app.py")
     assert f"is about app.py: {text}. (" in at(session, "Read", "app.py")
@@ -208,7 +206,7 @@ def test_a_guard_keeps_an_unread_file_from_being_written_once(session: Session, 
     assert "PreToolUse" not in json.loads((session.repo / ".claude" / "settings.json").read_text())["hooks"]
 
 
-def test_an_issue_that_only_says_how_a_command_failed_is_silent_at_its_file(session: Session, memctl: Memctl) -> None:
+def test_issue_about_a_failed_command_is_not_recalled_at_its_file(session: Session, memctl: Memctl) -> None:
     (session.repo / "queue.py").write_text("JOBS = []\n")
     text = phrases.failure("make lint", "queue.py:1: error")
     memctl("issue", "Lint fails", "--severity", "medium", "--description", text, "--code", "queue.py")
@@ -221,7 +219,7 @@ def test_an_issue_that_only_says_how_a_command_failed_is_silent_at_its_file(sess
     assert made.id in at(session, "Edit", "queue.py")
 
 
-def test_a_proposal_is_silent_at_its_file_after_a_week(
+def test_proposal_is_not_recalled_at_its_file_after_a_week(
     session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (session.repo / "queue.py").write_text("JOBS = []\n")

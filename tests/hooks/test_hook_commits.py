@@ -86,7 +86,7 @@ def test_hook_commits_setting_of_none_commits_nothing(session: Session, value: s
     assert git(session.repo, "for-each-ref", "refs/memctl") == ""
 
 
-def test_the_branch_the_index_and_the_worktree_stay_as_they_are(records: Session) -> None:
+def test_hook_commits_leave_branch_index_and_worktree_unchanged(records: Session) -> None:
     repo = records.repo
     (repo / "staged.py").write_text("x = 1\n")
     git(repo, "add", "staged.py")

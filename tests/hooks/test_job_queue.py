@@ -204,7 +204,7 @@ def test_job_left_by_a_kill_is_reported_by_reads_and_finished_by_writes(
 
 
 @linux
-def test_the_next_session_does_what_a_killed_one_has_left(
+def test_next_session_does_the_jobs_of_a_killed_one(
     session: Session, behind: Behind, repo: Path, tmp_path: Path, memctl: Memctl
 ) -> None:
     begun(session)
@@ -414,7 +414,7 @@ def test_job_that_kills_its_process_is_given_up_after_the_last_try(session: Sess
 
 
 def test_job_noted_while_the_lock_is_released_is_done(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever notes something and finds the lock taken goes on: so the holder looks again when it is free."""
+    """A process that notes a job does not wait for a taken lock: so its holder looks again when it lets go."""
     held = job_queue.acquire_lock(session.folder)
     assert held is not None
     close, done = os.close, []

@@ -32,7 +32,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("now")
-def test_a_compaction_is_logged_with_what_was_before_and_after(session: Session, memctl: Memctl) -> None:
+def test_compaction_is_logged_with_tokens_before_and_after(session: Session, memctl: Memctl) -> None:
     compact(session, "manual", 140_000, 9_000, 3)
     session.send("Stop")
     (one,) = memctl("hook", "log", "--json").data["compactions"]

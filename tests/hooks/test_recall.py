@@ -33,7 +33,7 @@ def asks(session: Session, prompt: str = ASKED) -> str:
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)
-def test_a_prompt_brings_what_bears_on_it_once(repo: Path, tmp_path: Path, decided: str, host: Host) -> None:
+def test_prompt_recalls_matching_records_once(repo: Path, tmp_path: Path, decided: str, host: Host) -> None:
     session = Session(repo, tmp_path / "s.jsonl", host=host)
     said = asks(session)
     assert decided in said
@@ -47,7 +47,7 @@ def test_a_prompt_brings_what_bears_on_it_once(repo: Path, tmp_path: Path, decid
     ["", "go on", "yes", "Thanks, that is fine!", "Rename the variable and run the linter again", "the worker"],
 )
 @pytest.mark.usefixtures("decided")
-def test_a_prompt_that_nothing_bears_on_gets_nothing(session: Session, prompt: str) -> None:
+def test_prompt_without_a_matching_record_recalls_nothing(session: Session, prompt: str) -> None:
     assert asks(session, prompt) == ""
     assert session.faults() == []
 
@@ -74,12 +74,12 @@ def test_a_record_too_large_for_a_prompt_is_named_once(session: Session, memctl:
     assert asks(session) == ""
 
 
-def test_a_page_that_bears_on_a_prompt_is_brought(session: Session, memctl: Memctl) -> None:
+def test_prompt_recalls_a_matching_page(session: Session, memctl: Memctl) -> None:
     memctl("section", "add", "Invoices", "--overview", "Zebra invoices are sent quarterly by the treasury.")
     assert "Zebra invoices" in asks(session, "When does the treasury send zebra invoices?")
 
 
-def test_every_host_gives_the_model_what_a_prompt_is_answered() -> None:
+def test_every_host_hooks_prompts_and_passes_the_answer_on() -> None:
     for host in (CLAUDE_CODE, CODEX, GEMINI):
         assert PROMPT in host.speaks
         assert PROMPT in host.events.values()
@@ -113,7 +113,7 @@ def test_failure_at_a_prompt_is_logged_as_a_fault(
 
 
 @pytest.mark.parametrize("place", ["all", "records"])
-def test_the_page_of_a_session_is_brought_wherever_it_is_kept(
+def test_prompt_recalls_a_session_page_from_branch_or_ref(
     repo: Path, tmp_path: Path, memctl: Memctl, place: str
 ) -> None:
     git(repo, "config", "memctl.hookCommits", place)

@@ -56,9 +56,7 @@ def test_stop_hook_already_active_gives_no_reminder(session: Session) -> None:
     assert session.send("Stop", stop_hook_active=True) == ""
 
 
-def test_no_reminder_is_given_where_a_program_waits_for_the_answer(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unattended_session_gets_no_reminder(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
     session.transcript.says(SAID)
     assert stops(session) == ""

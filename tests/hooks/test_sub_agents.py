@@ -37,7 +37,7 @@ def starts(session: Session, agent: str, kind: str = "Explore") -> str:
     return session.said("SubagentStart", agent_id=agent, agent_type=kind)
 
 
-def test_a_sub_agent_gets_what_bears_on_its_own_prompt_once(session: Session, decided: str) -> None:
+def test_sub_agent_gets_the_records_for_its_own_prompt_once(session: Session, decided: str) -> None:
     session.said("SessionStart", source="startup")  # what the session was shown its sub-agent was not
     session.transcript.prompt("Mend the payments")
     launch(session, GATEWAY)

@@ -50,7 +50,7 @@ def test_notice_missed_with_room_comes_once_the_context_fills(session: Session) 
     assert [number for number, _ in calls(session, 20)] == [71]
 
 
-def test_pressure_is_named_at_any_number_once_a_zone(session: Session) -> None:
+def test_high_pressure_gives_one_notice_per_zone(session: Session) -> None:
     session.holds(130_000)
     assert [(number, "(orange)" in text) for number, text in calls(session, 5)] == [(1, True)]
     session.holds(152_000)
@@ -159,7 +159,7 @@ def test_a_compaction_by_the_host_proves_the_small_window(session: Session) -> N
     assert pressure.measure(str(session.file), {}) == ContextFill(200_001, 967_000)
 
 
-def test_a_compaction_that_the_user_asked_for_proves_nothing(session: Session) -> None:
+def test_manual_compaction_does_not_prove_the_small_window(session: Session) -> None:
     facts = {"trigger": "manual", "preTokens": 150_000, "postTokens": 9_000}
     session.transcript.add("system", subtype="compact_boundary", compactMetadata=facts)
     session.holds(160_000, "claude-opus-4-7")
@@ -197,7 +197,7 @@ def test_compaction_point_follows_the_settings_of_the_program(model: str, enviro
     )
 
 
-def test_zones_are_shares_of_the_hosts_own_point() -> None:
+def test_zones_are_shares_of_the_compaction_point_of_the_host() -> None:
     zones = {share: ContextFill(share * 1_670, 167_000).zone for share in (0, 49, 50, 74, 75, 89, 90, 120)}
     assert zones == {0: GREEN, 49: GREEN, 50: YELLOW, 74: YELLOW, 75: ORANGE, 89: ORANGE, 90: RED, 120: RED}
     assert ContextFill(180_000, 167_000).zone == RED  # 90 % of the window: the host has compacted long before

@@ -185,7 +185,7 @@ def test_reading_commands_end_soon_on_each_repository(repo: Path, name: str) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REPEATED)
 def test_reading_commands_end_soon_on_repetitive_repositories(repo: Path, name: str) -> None:
-    """Each of the others is tried on a quarter of these repositories; on one that has all these texts they all are."""
+    """Each other command is tried on a quarter of these repositories, and all on the one with all these texts."""
     ALL[name](repo)
     commit(repo)
     turn = list(REPEATED).index(name) % 4

@@ -190,7 +190,7 @@ def test_shared_context_is_measured_in_every_part(leading: int) -> None:
     assert shared == whole != "0"
 
 
-def test_the_id_of_an_event_follows_from_what_it_says() -> None:
+def test_event_id_follows_from_its_content() -> None:
     def event_id(project: str) -> str:
         made = PackDraft(project, DRAFT.parts, made=DRAFT.made)
         return fill(made, "event", 5_000, COUNTERS["gpt"].tokens).text.split("event_id>")[1]

@@ -268,7 +268,7 @@ def test_a_record_too_large_for_the_budget_is_listed() -> None:
 
 
 def test_title_of_the_weightiest_record_precedes_records_without_text() -> None:
-    """Where there is hardly any room a record of a title alone fits, and took the place of one that counts."""
+    """In a small budget a record of a title alone would fit and take the place of a weightier one."""
     light = [({"title": f"Light {number}"}, "") for number in range(12)]
     made = memory(({"importance": 10, "title": "Never store card numbers"}, "Whoever asks for it. " * 90), *light)
     for budget in (150, 200, 300, 600):

@@ -66,7 +66,7 @@ def test_declining_a_renamed_handoff_keeps_the_sections_of_its_namesake(
 def test_handoff_accepted_under_a_reassigned_id_has_the_new_id(
     memctl: Memctl, bob: Memctl, one: Path, two: Path
 ) -> None:
-    """The clone that has to give up the id has accepted its handoff already."""
+    """The clone whose handoff gets another id has accepted it already."""
     memctl("section", "add", "Search", where=one)
     synced(memctl, one, two)
     offer = ("handoff", "--to", "bob", *GIVEN, "--json")

@@ -47,7 +47,7 @@ def owned(memctl: Memctl, bob: Memctl, repo: Path, once: Once) -> Path:
         ("decide", "Other", "--section", "§2.1", "--dry-run"),
     ],
 )
-def test_a_write_to_anothers_section_is_refused(memctl: Memctl, owned: Path, args: tuple[str, ...]) -> None:
+def test_write_to_a_section_of_another_agent_is_refused(memctl: Memctl, owned: Path, args: tuple[str, ...]) -> None:
     before = commits(owned)
     refused = memctl(*args, code=1)
     assert TOLD in refused.err
@@ -56,7 +56,7 @@ def test_a_write_to_anothers_section_is_refused(memctl: Memctl, owned: Path, arg
     assert git(owned, "status", "--porcelain") == ""
 
 
-def test_the_owner_writes_and_others_write_elsewhere(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+def test_owner_may_write_and_others_may_write_elsewhere(memctl: Memctl, bob: Memctl, owned: Path) -> None:
     bob("decide", "Pay in euros", "--section", "§2.1")
     bob("detail", "edit", "3.1", "--title", "Cards and cash")
     memctl("decide", "Search in titles", "--section", "§2.2")
@@ -95,7 +95,7 @@ def test_forced_write_needs_a_reason_and_is_recorded(memctl: Memctl, owned: Path
     memctl("section", "edit", "2.1", "--overview", "Other", "--allow-owned", "--reason", "the bank again")
 
 
-def test_an_edit_by_hand_is_not_committed_by_memctl(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+def test_edit_by_hand_of_an_owned_section_is_not_committed(memctl: Memctl, bob: Memctl, owned: Path) -> None:
     page = owned / ".memory" / "sections" / "2.1-payment.md"
     page.write_text(page.read_text() + "\nBy hand.\n")
     other = owned / ".memory" / "sections" / "2.2-search.md"
@@ -129,7 +129,7 @@ def test_staged_code_that_the_section_covers_is_refused(memctl: Memctl, bob: Mem
     assert findings(memctl("check", "--staged", "--json", code=None)) == []
 
 
-def test_staged_pages_and_records_are_refused_even_if_they_are_gone(memctl: Memctl, owned: Path) -> None:
+def test_staged_changes_and_deletions_in_an_owned_section_are_refused(memctl: Memctl, owned: Path) -> None:
     page = owned / ".memory" / "details" / "3.1-cards.md"
     page.write_text(page.read_text() + "\nBy hand.\n")
     record = next((owned / ".memory").rglob("DEC-2025-11-04-001*"))
@@ -139,7 +139,7 @@ def test_staged_pages_and_records_are_refused_even_if_they_are_gone(memctl: Memc
     assert found == {".memory/details/3.1-cards.md": TOLD, str(record.relative_to(owned)): TOLD}
 
 
-def test_the_hook_stops_a_commit_of_anothers_code_and_not_the_merge_of_it(
+def test_hook_refuses_a_commit_of_owned_code_but_not_its_merge(
     memctl: Memctl, bob: Memctl, owned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(owned, "checkout", "-qb", "bobs")
@@ -158,7 +158,7 @@ def test_the_hook_stops_a_commit_of_anothers_code_and_not_the_merge_of_it(
     assert (owned / "src" / "pay" / "a.py").read_text() == "x = 2\n"
 
 
-def test_a_first_commit_is_looked_at_too(memctl: Memctl, owned: Path) -> None:
+def test_first_commit_is_checked_for_owned_sections(memctl: Memctl, owned: Path) -> None:
     git(owned, "update-ref", "-d", "HEAD")
     assert (".memory/sections/2.1-payment.md", f"src/pay/a.py: {TOLD}") in findings(
         memctl("check", "--staged", "--json", code=1)
@@ -177,7 +177,7 @@ def test_credential_is_not_written_to_the_coordination_ref(repo: Path, memctl: M
     assert "ghp_" not in git(repo, "log", "--all", "-p", "--format=%B")
 
 
-def test_a_page_of_anothers_section_is_not_for_the_taking(memctl: Memctl, bob: Memctl) -> None:
+def test_details_of_an_owned_section_cannot_be_acquired(memctl: Memctl, bob: Memctl) -> None:
     memctl("section", "add", "Payment")
     memctl("detail", "add", "Refunds", "--section", "2.1")
     bob("own", "acquire", "2.1")

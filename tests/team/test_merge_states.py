@@ -56,9 +56,7 @@ _states = st.builds(State, shared_resources=_resources, agent_task_assignments=_
 
 
 @given(_states, _states, _states)
-def test_every_entry_of_ours_that_is_not_in_the_merge_was_unchanged_or_is_named(
-    base: State, ours: State, theirs: State
-) -> None:
+def test_entries_lost_in_a_merge_were_unchanged_or_are_named(base: State, ours: State, theirs: State) -> None:
     merged, lost = merge_states(base, ours, theirs)
     named = {line.split(":")[0].removeprefix("resource ") for line in lost}
     for key in {*base.shared_resources, *ours.shared_resources, *theirs.shared_resources}:
@@ -70,7 +68,7 @@ def test_every_entry_of_ours_that_is_not_in_the_merge_was_unchanged_or_is_named(
 
 
 @given(_states, _states)
-def test_merging_with_what_did_not_change_gives_the_other(base: State, other: State) -> None:
+def test_merge_with_an_unchanged_side_gives_the_other_side(base: State, other: State) -> None:
     for merged, lost in (merge_states(base, base, other), merge_states(base, other, base)):
         assert lost == ()
         bare = msgspec.structs.replace(merged, sync_version=0, last_sync_timestamp="")

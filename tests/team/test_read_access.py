@@ -20,7 +20,7 @@ def details(memctl: Memctl, once: Once) -> None:
     once(make)
 
 
-def test_each_state_is_looked_at_once_and_a_restriction_counts_at_once(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+def test_state_is_read_once_and_a_restriction_takes_effect_at_once(memctl: Memctl, bob: Memctl, repo: Path) -> None:
     memctl("show", "§3.1")
     assert not (repo / NOTE).exists()
     memctl("own", "acquire", "2.1")
@@ -33,9 +33,7 @@ def test_each_state_is_looked_at_once_and_a_restriction_counts_at_once(memctl: M
 
 
 @pytest.mark.parametrize("wrong", [b"", b"\xff\xfe", b"0" * 40, b"open"])
-def test_a_note_that_says_something_else_counts_for_nothing(
-    memctl: Memctl, bob: Memctl, repo: Path, wrong: bytes
-) -> None:
+def test_wrong_note_of_read_access_is_ignored(memctl: Memctl, bob: Memctl, repo: Path, wrong: bytes) -> None:
     memctl("own", "acquire", "2.1", "--reader", "elena")
     (repo / NOTE).write_bytes(wrong)
     bob("show", "§3.1", code=1)

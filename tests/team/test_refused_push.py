@@ -39,7 +39,7 @@ def hook(bare: Path, name: str, script: str) -> None:
 
 
 @pytest.mark.parametrize("command", [("own", "acquire", "2.1"), OFFER])
-def test_a_refused_push_says_why_and_nothing_has_happened(
+def test_refused_push_gives_its_reason_and_changes_nothing(
     memctl: Memctl, repo: Path, bare: Path, command: tuple[str, ...]
 ) -> None:
     hook(bare, "pre-receive", "echo 'Only on Mondays; please fetch first' >&2; exit 1")
@@ -57,9 +57,7 @@ def test_a_refused_push_says_why_and_nothing_has_happened(
 
 
 @pytest.mark.parametrize("command", [("own", "acquire", "2.1"), OFFER])
-def test_a_connection_that_breaks_when_all_is_done_is_no_failure(
-    memctl: Memctl, bare: Path, command: tuple[str, ...]
-) -> None:
+def test_connection_lost_after_the_push_is_no_failure(memctl: Memctl, bare: Path, command: tuple[str, ...]) -> None:
     hook(bare, "post-update", "kill -9 $PPID")
     memctl(*command, *REMOTE)
     assert git(bare, "for-each-ref", REF)
@@ -67,7 +65,7 @@ def test_a_connection_that_breaks_when_all_is_done_is_no_failure(
     assert memctl("status", "--json").data["interrupted"] == []
 
 
-def test_a_connection_that_breaks_before_leaves_nothing(memctl: Memctl, bare: Path) -> None:
+def test_connection_lost_before_the_push_changes_nothing(memctl: Memctl, bare: Path) -> None:
     hook(bare, "pre-receive", "kill -9 $PPID")
     result = memctl(*OFFER, *REMOTE, code=1)
     assert result.err.startswith("error: origin did not accept the change")

@@ -73,7 +73,7 @@ def test_exactly_one_of_concurrent_clones_acquires_a_section(memctl: Memctl, clo
     assert tips == {git(clones[0], "ls-remote", "origin", REF).split()[0]}
 
 
-def test_changes_that_do_not_conflict_all_arrive(memctl: Memctl, clones: list[Path]) -> None:
+def test_changes_without_a_conflict_all_reach_the_remote(memctl: Memctl, clones: list[Path]) -> None:
     writing = [
         process(clone, "coordination", "assign", f"agent{n}", "a task", *REMOTE) for n, clone in enumerate(clones)
     ]
@@ -96,7 +96,7 @@ def test_local_claim_yields_to_the_remote_and_is_reported(memctl: Memctl, as_age
     assert owners(memctl, clones[2], *REMOTE) == {"§2.1": "bob", "§2.2": "ada"}
 
 
-def test_a_refused_claim_and_a_dry_run_leave_the_remote_as_it_was(
+def test_refused_claim_and_dry_run_leave_the_remote_unchanged(
     memctl: Memctl, as_agent: Memctl, clones: list[Path]
 ) -> None:
     as_agent("ada", "own", "acquire", "2.1", *REMOTE, where=clones[0])
@@ -109,16 +109,14 @@ def test_a_refused_claim_and_a_dry_run_leave_the_remote_as_it_was(
     assert git(clones[0], "ls-remote", "origin", REF) == before
 
 
-def test_a_remote_that_is_not_there_changes_nothing(memctl: Memctl, clones: list[Path], tmp_path: Path) -> None:
+def test_unreachable_or_unknown_remote_changes_nothing(memctl: Memctl, clones: list[Path], tmp_path: Path) -> None:
     git(clones[0], "remote", "add", "gone", str(tmp_path / "gone.git"))
     memctl("own", "acquire", "2.1", "--remote", "gone", where=clones[0], code=1)
     assert "there are origin" in memctl("own", "acquire", "2.1", "--remote", "nope", where=clones[1], code=2).err
     assert owners(memctl, clones[0]) == {}
 
 
-def test_a_push_that_was_not_brought_here_any_more_comes_with_the_next_fetch(
-    memctl: Memctl, as_agent: Memctl, clones: list[Path]
-) -> None:
+def test_push_missing_locally_comes_with_the_next_fetch(memctl: Memctl, as_agent: Memctl, clones: list[Path]) -> None:
     as_agent("ada", "own", "acquire", "2.1", *REMOTE, where=clones[0])
     git(clones[0], "update-ref", "-d", REF)  # as it is if the process was killed right after the push
     assert owners(memctl, clones[0]) == {}
@@ -140,14 +138,12 @@ def test_a_locked_ref_at_the_remote_gives_another_error_than_a_busy_one(
 
 
 @pytest.mark.parametrize("args", [("own", "acquire", "2.1"), ("own", "list"), ("coordination", "show")])
-def test_a_remote_without_a_name_is_a_slip_and_not_the_wish_to_go_without(
-    memctl: Memctl, clones: list[Path], args: tuple[str, ...]
-) -> None:
+def test_empty_remote_name_is_refused(memctl: Memctl, clones: list[Path], args: tuple[str, ...]) -> None:
     assert "there is no remote ''" in memctl(*args, "--remote", "", where=clones[0], code=2).err
     assert owners(memctl, clones[0]) == {}
 
 
-def test_a_release_that_gives_way_is_named(memctl: Memctl, as_agent: Memctl, clones: list[Path]) -> None:
+def test_release_lost_in_a_merge_is_named(memctl: Memctl, as_agent: Memctl, clones: list[Path]) -> None:
     as_agent("ada", "own", "acquire", "2.1", *REMOTE, where=clones[0])
     as_agent("bob", "own", "acquire", "2.1", *REMOTE, "--force", "--reason", "ada is gone", where=clones[1])
     as_agent("ada", "own", "release", "2.1", where=clones[0])
@@ -156,7 +152,7 @@ def test_a_release_that_gives_way_is_named(memctl: Memctl, as_agent: Memctl, clo
 
 
 @pytest.mark.parametrize("kind", ["missing", "gitlink", "folder"])
-def test_a_remote_without_a_list_of_owners_is_damaged_and_not_free_for_all(
+def test_remote_without_a_list_of_owners_is_refused_as_damaged(
     memctl: Memctl, clones: list[Path], tmp_path: Path, kind: str
 ) -> None:
     memctl("own", "acquire", "2.1", *REMOTE, where=clones[0])

@@ -28,7 +28,7 @@ HARMLESS, PLAIN = (
 )
 
 
-def test_there_are_shapes_enough() -> None:
+def test_samples_cover_enough_credential_shapes() -> None:
     assert len(ALL) >= 120
     assert len(SHAPES) >= 60
     assert len(rules.table()) >= 220
@@ -56,14 +56,14 @@ def test_redacted_transcript_contains_no_part_of_a_credential(family: str) -> No
 
 
 @pytest.mark.parametrize("number", range(0, len(ALL), 13))
-def test_the_command_refuses_what_the_finder_finds(memctl: Memctl, number: int) -> None:
+def test_learn_refuses_every_found_credential_with_the_option_named(memctl: Memctl, number: int) -> None:
     family, text, _ = ALL[number]
     result = memctl("learn", f"Of {family}", "--lesson", f"We use\n{text}", code=1)
     assert "looks like a credential" in result.err
     assert "allow it in this write with --allow-secret" in result.err
 
 
-def test_a_command_that_lets_no_credential_pass_names_no_option_for_it(memctl: Memctl) -> None:
+def test_command_without_allow_secret_does_not_suggest_the_option(memctl: Memctl) -> None:
     memctl("section", "add", "Payment", "--overview", "Has code.")
     for command in (["coordination", "join", "--task"], ["own", "acquire", "2.1", "--reason"]):
         result = memctl(*command, ALL[0][1], code=1)
@@ -76,7 +76,7 @@ def test_placeholders_ids_types_and_code_are_no_credentials() -> None:
     assert alarms == {}
 
 
-def test_a_secret_of_plain_words_is_found_where_the_syntax_says_that_it_is_one() -> None:
+def test_secret_of_plain_words_is_found_by_its_syntax() -> None:
     missed = []
     for line in PLAIN:
         for one in ("", "summer2024beach", "0tterPond77"):
@@ -89,7 +89,7 @@ def test_a_secret_of_plain_words_is_found_where_the_syntax_says_that_it_is_one()
 
 
 @pytest.mark.parametrize("rule", rules.table(), ids=lambda rule: f"{rule.place}-{rule.name}")
-def test_the_example_of_a_rule_is_found_and_the_table_itself_is_harmless(rule: rules.CredentialRule) -> None:
+def test_example_of_each_rule_is_found_and_the_rule_itself_is_not(rule: rules.CredentialRule) -> None:
     for seed in "abc":
         text = f"before\n{expand(rule.example, seed)}\nafter"
         assert find(text), text
@@ -97,11 +97,11 @@ def test_the_example_of_a_rule_is_found_and_the_table_itself_is_harmless(rule: r
     assert find(rule.example) == []
 
 
-def test_a_piece_of_a_file_in_base64_is_no_key() -> None:
+def test_base64_text_is_not_taken_for_a_key() -> None:
     assert find("ACACIAASIAFBAWohASAEIABBAWoiAEcNAAsgAiAHNgIADPkCCyACQQA2AgAgACEBDIQCCyABIARHBEADQCABLQAA") == []
 
 
-def test_a_key_of_many_lines_is_one_span() -> None:
+def test_private_key_of_many_lines_is_redacted_as_one() -> None:
     text = f"before\n{pem('RSA ')}\nafter"
     assert redact(text) == "before\n[redacted: private key]\nafter"
     cut = f"> {pem('')[: -len('-----END PRIVATE KEY-----') - 30]}".replace("\n", "\n> ")
@@ -121,7 +121,7 @@ def test_random_word_is_redacted_but_not_reported() -> None:
     assert redact(text) == "it answered [redacted: random word] at once"
 
 
-def test_marks_of_now_and_before_are_no_credentials() -> None:
+def test_current_and_earlier_redaction_marks_are_no_credentials() -> None:
     text = "password: [redacted: password], token=[blanked: aws access key] \\[redacted: JSON Web Token\\]"
     assert find(text, strict=True) == []
     assert find(f"[redacted: {'ghp' + '_' + x(36)}]") != []  # what only looks like a mark hides nothing
@@ -154,7 +154,7 @@ _PHRASE = "correct-horse-battery-" + "hdksrt"
         ("Set-Cookie: session={}; Path=/", "eyJ" + f"{x(14)}.{x(6)}.{x(27)}"),
     ],
 )
-def test_a_password_in_prose_or_in_a_file_of_settings_is_found_whole(text: str, secret: str) -> None:
+def test_password_in_prose_or_settings_is_found_whole(text: str, secret: str) -> None:
     whole = f"before\n{text.format(secret)}\nafter"
     assert [whole[span.start : span.end] for span in find(whole)] == [secret]
 
@@ -192,7 +192,7 @@ def test_a_password_in_prose_or_in_a_file_of_settings_is_found_whole(text: str, 
     Das Passwort lautet `{}`
     """.strip().split("\n"),
 )
-def test_a_password_that_is_a_word_is_found_where_it_is_given_as_one(text: str) -> None:
+def test_password_that_is_a_word_is_found_where_it_is_assigned(text: str) -> None:
     for word in ("sommer", "Winterreise", "blue-whale"):
         whole = f"before\n{text.strip().format(word)}\nafter"
         spans = find(whole)
@@ -230,18 +230,18 @@ def test_a_token_behind_an_escape_a_colour_or_a_letter_is_found(before: str) -> 
         "ETH_PRIVATE_KEY 0x" + h(64),
     ],
 )
-def test_keys_of_vendors_are_found_without_a_sign_before_them(text: str) -> None:
+def test_vendor_keys_are_found_without_an_assignment(text: str) -> None:
     assert find(f"before {text} after")
 
 
-def test_a_key_that_is_cut_off_is_found_and_a_first_line_alone_is_none() -> None:
+def test_cut_off_key_is_found_but_its_first_line_alone_is_not() -> None:
     first, body = pem("RSA ").split("\n")[:2]
     assert find(f"{first}\n{body}") != []
     assert find(f"3: {first}\n4: {body}\n5: -----END RSA PRIVATE" + " KEY-----") != []
     assert find(f"{first}\nand so on\n{first}") == []
 
 
-def test_many_credentials_are_described_and_redacted_as_fast_as_few() -> None:
+def test_many_credentials_are_described_and_redacted_quickly() -> None:
     text = ("ghp" + f"_{x(36)} ") * 9_000
     started = time.process_time()
     spans = find(text)
@@ -257,7 +257,7 @@ PIECES = st.sampled_from([text for _, text, _ in ALL] + HARMLESS + ["[redacted: 
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=12)), max_size=6), st.sampled_from(["", " ", "\n", ": ", "="]))
-def test_redacting_twice_is_redacting_once_and_leaves_nothing(parts: list[str], joint: str) -> None:
+def test_second_redaction_changes_nothing_and_finds_nothing(parts: list[str], joint: str) -> None:
     made = redact(joint.join(parts))
     assert find(made, strict=True) == []
     assert redact(made) == made
@@ -304,7 +304,7 @@ _PIECES = (
 
 
 @pytest.mark.parametrize("piece", every(6, _PIECES))
-def test_no_text_keeps_the_finder_long(piece: str) -> None:
+def test_any_text_is_searched_quickly(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     started = time.process_time()
     find(text, strict=True)

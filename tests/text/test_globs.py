@@ -59,7 +59,7 @@ def is_as_documented(line: str) -> bool:
 @example(["**/ab/**"])
 @example(["/**"])
 @example(["a*b*/f*"])
-def test_files_are_matched_that_git_ignores(tree: Path, lines: list[str]) -> None:
+def test_globs_match_the_files_that_git_ignores(tree: Path, lines: list[str]) -> None:
     lines = [line.lstrip("!") for line in lines]
     assert matched(lines) == ignored_by_git(tree, lines) & set(FILES)
 
@@ -68,7 +68,7 @@ def test_files_are_matched_that_git_ignores(tree: Path, lines: list[str]) -> Non
     st.lists(patterns.filter(is_as_documented), min_size=1, max_size=3),
     st.lists(patterns.filter(is_as_documented), min_size=1, max_size=3),
 )
-def test_exceptions_are_those_of_git_where_no_folder_is_ignored(tree: Path, some: list[str], more: list[str]) -> None:
+def test_exceptions_agree_with_git_where_no_folder_is_ignored(tree: Path, some: list[str], more: list[str]) -> None:
     lines = [*some, *(f"!{line}" for line in more), *some[:1]]
     theirs, ours = ignored_by_git(tree, lines), matched(lines)
     for path in FILES:
@@ -87,7 +87,7 @@ def test_exceptions_are_those_of_git_where_no_folder_is_ignored(tree: Path, some
         (["*.py", "!src/", "# made.py", ""], 0),
     ],
 )
-def test_a_file_is_taken_in_again_below_a_folder_that_is_left_out(lines: list[str], place: int | None) -> None:
+def test_later_exception_includes_a_file_of_an_ignored_folder(lines: list[str], place: int | None) -> None:
     assert Globs(lines).match("src/made.py") == place
 
 
@@ -102,7 +102,7 @@ def test_a_file_is_taken_in_again_below_a_folder_that_is_left_out(lines: list[st
         ("*" * MAX_STARS + "b", "a" * 4000),
     ],
 )
-def test_a_pattern_of_many_stars_ends_at_once(pattern: str, path: str) -> None:
+def test_pattern_with_many_stars_is_matched_quickly(pattern: str, path: str) -> None:
     begin = time.process_time()
     assert Globs([pattern]).match(path) is None
     assert time.process_time() - begin < 0.5

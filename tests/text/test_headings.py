@@ -34,7 +34,7 @@ texts = st.lists(st.sampled_from(LINES), max_size=12).map("\n".join)
 @given(texts)
 @example("## One\n<!--\n## Not\n-->\n## Two")
 @example("a\nb\n---\n```\nc\n---\n```\n- d\n---\n")
-def test_headings_are_those_of_commonmark_however_they_are_found(text: str) -> None:
+def test_headings_agree_with_the_commonmark_parser(text: str) -> None:
     """The parser alone is the oracle: its headings of the top level, by level, text and line."""
     tokens = MarkdownIt("commonmark").parse(text)
     expected: list[Any] = [
@@ -50,7 +50,7 @@ def test_headings_are_those_of_commonmark_however_they_are_found(text: str) -> N
 
 
 @given(texts)
-def test_joined_parts_of_a_text_are_the_text(text: str) -> None:
+def test_parts_of_a_text_join_to_the_text(text: str) -> None:
     parts = headings.split(text)
     assert "".join(part.heading_text + part.body for part in parts) == text
     assert "".join(part.text for part in parts) == text
@@ -108,7 +108,7 @@ def test_a_heading_in_fenced_code_opens_no_section(fence: str, close: str) -> No
 
 
 @pytest.mark.parametrize(("fence", "inner"), [("```", "~~~"), ("````", "```"), ("```", "``` x"), ("~~~", "```")])
-def test_a_fence_is_closed_only_by_its_like(fence: str, inner: str) -> None:
+def test_fence_is_closed_only_by_the_same_kind_of_fence(fence: str, inner: str) -> None:
     assert len(headings.split(f"## One\n{fence}\n{inner}\n## Not\n{fence}\n")) == 1
 
 
@@ -116,7 +116,7 @@ def test_back_ticks_in_a_line_of_text_open_no_fence() -> None:
     assert len(headings.split("## One\n``` `a` ```\n## Two\n")) == 2
 
 
-def test_a_fence_closed_with_a_no_break_space_is_still_open() -> None:
+def test_fence_followed_by_a_no_break_space_is_not_closed() -> None:
     """CommonMark lets only blanks and tabs follow a closing fence."""
     assert len(headings.split("## One\n```\n```\u00a0\n## Not\n")) == 1
 

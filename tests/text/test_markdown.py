@@ -73,12 +73,12 @@ def test_inline_text_is_shown_literally_within_its_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Use `a | b` here", "`[x](y)`", "``a ` b``", "`<b>` and `\\`", "call `f()` _now_"])
-def test_code_in_a_line_stays_the_code_it_is(text: str) -> None:
+def test_inline_code_is_unchanged(text: str) -> None:
     assert code_in(markdown.inline(text)) == code_in(text)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_text_in_a_table_makes_no_cell_of_its_own(text: str) -> None:
+def test_text_in_a_table_adds_no_cells(text: str) -> None:
     tokens = PARSER.parse(f"| a | b |\n|---|---|\n| {markdown.inline(text)} | last |\n")
     cells = [text_of(token) for token in tokens if token.type == "inline"]
     assert cells == ["a", "b", markdown.one_line(text), "last"]
@@ -126,7 +126,7 @@ def test_a_target_leads_to_its_path(path: str) -> None:
         ("See [the page](https://a.example/x)", "see-the-page"),
     ],
 )
-def test_anchors_are_those_that_hosting_sites_make(heading: str, anchor: str) -> None:
+def test_anchors_agree_with_those_of_hosting_sites(heading: str, anchor: str) -> None:
     assert markdown.slug(heading) == anchor
 
 

@@ -20,7 +20,7 @@ from memctl.text.words import distance, nearest
         ("abc", "ca", 3),
     ],
 )
-def test_slips_are_counted(one: str, other: str, apart: int) -> None:
+def test_distance_counts_the_slips(one: str, other: str, apart: int) -> None:
     assert distance(one, other, 5) == distance(other, one, 5) == apart
 
 
@@ -48,7 +48,7 @@ def test_only_the_nearest_are_taken() -> None:
     assert nearest("leter", ["letter", "later", "latter"]) == ["letter", "later"]
 
 
-def test_short_words_are_forgiven_one_slip() -> None:
+def test_nearest_allows_one_slip_in_short_words() -> None:
     assert nearest("reveal", ["repeat"]) == []
     assert nearest("certficaet", ["certificate"]) == ["certificate"]
 

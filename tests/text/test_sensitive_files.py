@@ -28,7 +28,7 @@ def test_files_with_secrets_are_known_by_their_names(path: str) -> None:
         *("docs/secrets.md", "monkey.txt", "src/.env/app.py", "pem.py", "keyboard.json", "test_credentials.py"),
     ],
 )
-def test_names_that_only_sound_alike_are_let_in(path: str) -> None:
+def test_harmless_names_similar_to_secret_ones_are_accepted(path: str) -> None:
     assert not sensitive_files.has_secret_name(path)
 
 
@@ -38,12 +38,12 @@ def test_a_credential_is_found_anywhere_in_a_text() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 2_990, 3_000, 3_990, 4_000, 6_995, 50_000])
-def test_a_long_line_hides_no_credential(before: int) -> None:
+def test_credential_in_a_long_line_is_found(before: int) -> None:
     assert "AWS access key" in sensitive_files.refusal_of_text("x" * before + f" '{KEY}' " + "y" * 9_000)
 
 
 @pytest.mark.parametrize(("content", "is_binary"), [(b"\x89PNG\0\0", True), (b"text \xff\xfe", False), (b"", False)])
-def test_a_file_is_binary_if_git_says_so(content: bytes, is_binary: bool) -> None:
+def test_file_with_a_nul_byte_is_binary(content: bytes, is_binary: bool) -> None:
     assert sensitive_files.is_binary(content) == is_binary
 
 
@@ -76,5 +76,5 @@ def test_a_value_given_to_a_password_is_a_secret(text: str) -> None:
         'if password == "":',
     ],
 )
-def test_code_that_handles_passwords_is_none(text: str) -> None:
+def test_code_that_handles_passwords_is_no_credential(text: str) -> None:
     assert not sensitive_files.refusal_of_text(text)

@@ -34,7 +34,7 @@ def test_a_single_word_has_no_parts() -> None:
 
 
 @given(st.text() | st.text(alphabet="abcXYZ019_-. é数据"))
-def test_inner_words_are_what_a_split_at_spaces_and_signs_misses(text: str) -> None:
+def test_inner_words_complete_the_split_words(text: str) -> None:
     whole = [word.lower() for word in whole_words(text)]
     inner = InnerWords()
     assert set(inner.of(text).split()) | set(whole) == set(words_of(text)) == inner.all_words()
@@ -42,5 +42,5 @@ def test_inner_words_are_what_a_split_at_spaces_and_signs_misses(text: str) -> N
 
 
 @given(st.text())
-def test_folding_twice_is_folding_once(text: str) -> None:
+def test_second_folding_changes_nothing(text: str) -> None:
     assert fold_diacritics(fold_diacritics(text)) == fold_diacritics(text)

@@ -36,7 +36,7 @@ def test_a_decision_is_a_line_with_before_and_after(tmp_path: Path) -> None:
     assert [decision.turn for decision in audit.read()] == [8, 9]
 
 
-def test_readings_and_zones_can_be_given_as_they_are(tmp_path: Path) -> None:
+def test_readings_and_zones_can_be_recorded_directly(tmp_path: Path) -> None:
     reading = ContextPressureMonitor(100_000).measure(80_000)
     made = log(tmp_path).record("pressure", "evict", after={"reading": reading, "zone": PressureZone.ORANGE})
     assert made.after["zone"] == "orange"

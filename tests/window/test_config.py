@@ -123,7 +123,7 @@ def test_duplicate_key_in_another_notation_is_refused() -> None:
     assert error.message.startswith("window.yaml:4: ")
 
 
-def test_numbers_are_no_keys_at_the_top() -> None:
+def test_number_as_a_top_level_key_is_refused() -> None:
     assert "window.yaml:1" in complaint("5: x\n").message
 
 

@@ -91,7 +91,7 @@ def test_a_file_that_is_read_twice_and_was_not_changed_has_the_same_lines() -> N
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_all_forms_are_valid_and_the_same_for_the_same_seed(seed: int) -> None:
+def test_generated_forms_are_valid_and_reproducible_by_seed(seed: int) -> None:
     assert validate(generated.anthropic(seed)) == []
     assert validate(generated.chat(seed)) == []
     assert generated.requests(seed) == tuple(Session(seed, 120).requests())

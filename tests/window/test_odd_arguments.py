@@ -111,7 +111,7 @@ def test_messages_of_wrong_shape_are_refused(given: Any, why: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSED if name != "a system prompt in a tuple"])
-def test_validation_tells_it_too(name: str) -> None:
+def test_validation_refuses_messages_of_wrong_shape(name: str) -> None:
     with pytest.raises(MemctlError):
         validate(REFUSED[name][0])
 

@@ -84,7 +84,7 @@ def test_each_zone_calls_for_its_action(
         assert validate(start.messages) == []
 
 
-def test_nothing_that_matters_is_lost_on_the_way(messages: list[dict[str, Any]]) -> None:
+def test_management_loses_no_essential_facts(messages: list[dict[str, Any]]) -> None:
     before = Conversation.parse(messages, COUNTER)
     start = manager(int(before.tokens / 0.97)).on_turn_start(messages)
     wanted = essentials.of_blocks(before.blocks)

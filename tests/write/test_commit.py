@@ -79,7 +79,7 @@ def test_change_committed_with_git_is_no_longer_pending(repo: Path, memctl: Memc
 
 @pytest.mark.parametrize("mark", ["assume-unchanged", "skip-worktree"])
 def test_edit_of_an_assume_unchanged_file_stays_pending_with_a_reason(repo: Path, memctl: Memctl, mark: str) -> None:
-    """The mark is the user's: neither is it taken away, nor is the edit taken for one that HEAD has."""
+    """The mark is the user's: it is kept, and the edit is not taken for one that HEAD has."""
     made = memctl("learn", "Clocks drift", "--lesson", "x")
     path = f".memory/{made.out.split()[1].removeprefix('.memory/')}"
     git(repo, "update-index", f"--{mark}", path)

@@ -20,7 +20,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_a_profile_has_the_numbers_of_the_rules(name: str) -> None:
+def test_profile_has_the_token_numbers_of_the_rules(name: str) -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES[name])
     assert {portion.share.name: portion.tokens for portion in portions} == EXAMPLES[name]
 
@@ -65,7 +65,7 @@ def test_portions_and_their_parts_sum_exactly_to_the_window(window: int, profile
 
 
 @given(st.integers(min_value=0, max_value=10_000), st.lists(st.integers(min_value=0, max_value=500), max_size=9))
-def test_nothing_is_lost_or_negative_when_a_number_is_divided(total: int, weights: list[int]) -> None:
+def test_divided_number_has_non_negative_parts_and_the_same_sum(total: int, weights: list[int]) -> None:
     found = divide(total, weights)
     assert sum(found) == (total if sum(weights) else 0)
     assert all(number >= 0 for number in found)
@@ -99,7 +99,7 @@ def test_the_advice_is_scaled_with_the_window() -> None:
         (190_000, "emergency"), (200_000, "emergency"), (250_000, "emergency"),
     ],
 )  # fmt: skip
-def test_the_levels_have_no_holes(used: int, name: str) -> None:
+def test_levels_cover_every_use_without_gaps(used: int, name: str) -> None:
     assert profiles.level(used, DEFAULT_WINDOW).name == name
 
 

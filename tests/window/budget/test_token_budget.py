@@ -23,7 +23,7 @@ def example_manager(**options: object) -> TokenBudgetManager:
     return manager
 
 
-def test_the_default_allocations_of_128000_are_the_table_of_the_rules() -> None:
+def test_default_allocations_of_128000_match_the_table_of_the_rules() -> None:
     limits = limits_of(128_000, profile(DEFAULT).allocations)
     assert list(limits.values()) == [7_680, 5_120, 83_200, 15_360, 10_240, 6_400]
 

@@ -96,7 +96,7 @@ def test_errors_in_an_earlier_digest_must_survive() -> None:
     assert [one.text for one in wanted if one.kind == essentials.ERROR] == ["error: b broke"]
 
 
-def test_a_path_that_was_only_named_is_no_file_that_was_read() -> None:
+def test_path_only_named_is_not_listed_as_a_read_file() -> None:
     talk = Talk("Port the shop.")
     talk.say("Never touch src/legacy.py, and see docs/port.md.", "Understood.")
     work(talk, "src/part")

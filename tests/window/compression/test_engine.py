@@ -61,7 +61,7 @@ def assert_sound(before: Conversation, step: CompressionStep) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["summarize_results", "progressive_summarize", "compact_conversation"])
-def test_each_strategy_keeps_what_must_survive(long: Conversation, strategy: str) -> None:
+def test_each_strategy_keeps_the_essential_facts(long: Conversation, strategy: str) -> None:
     step = getattr(CompressionEngine(COUNTER), strategy)(long)
     assert_sound(long, step)
     text = said(step.conversation)
@@ -308,7 +308,7 @@ def test_a_strategy_is_used_from_its_utilization_on(long: Conversation, utilizat
     assert not cascade.is_reached
 
 
-def test_a_sub_agent_gives_back_a_summary_or_is_refused() -> None:
+def test_sub_agent_returns_a_summary_or_is_refused() -> None:
     def helpful(task: str, context: str) -> SubAgentAnswer:
         return SubAgentAnswer(f"{task}: three files matter. {context}", 50_000, 12)
 
@@ -360,7 +360,7 @@ def test_blocker_is_an_open_issue() -> None:
     assert [one.kind for one in essentials.of_blocks(blocks)][1] == essentials.ISSUE
 
 
-def test_the_last_five_turns_stay_word_for_word_in_a_compaction() -> None:
+def test_compaction_keeps_the_last_five_turns_word_for_word() -> None:
     talk = Talk()
     for number in range(12):
         talk.say(f"wish {number}", f"Answer {number}: " + " ".join(f"w{number}x{n}" for n in range(60)))
@@ -370,7 +370,7 @@ def test_the_last_five_turns_stay_word_for_word_in_a_compaction() -> None:
     assert [answer in text for answer in answers] == [False] * 7 + [True] * 5
 
 
-def test_notes_have_2000_tokens_in_a_window() -> None:
+def test_notes_take_at_most_2000_tokens_of_a_window() -> None:
     notes = Notes()
     for number in range(400):
         notes.write("learnings", f"lesson {number} of the pool and what it came to")
@@ -378,7 +378,7 @@ def test_notes_have_2000_tokens_in_a_window() -> None:
     assert 1_980 <= result.compressed_tokens <= 2_000 < result.original_tokens
 
 
-def test_a_compaction_is_not_made_below_85_percent_whatever_the_cascade_says(long: Conversation) -> None:
+def test_cascade_makes_no_compaction_below_85_percent(long: Conversation) -> None:
     """The cascade begins it at 92 % by default; `compaction_utilization_threshold` is 85 %."""
     engine = CompressionEngine(COUNTER, cascade={0.5: "conversation_compaction"})
     for utilization, made in ((0.84, 0), (0.86, 1)):

@@ -154,7 +154,7 @@ def test_deeply_nested_arguments_do_not_stop_a_reduction(strategy: str, depth: i
 
 
 @pytest.mark.parametrize("strategy", ["results", "progressive"])
-def test_a_strategy_alone_stops_where_the_target_is_reached(strategy: str) -> None:
+def test_single_strategy_stops_at_the_target(strategy: str) -> None:
     conversation = Conversation.parse(long_talk(12).messages, COUNTER)
     _, whole = reduced(conversation, 1, strategy)
     free = (conversation.tokens - whole.conversation.tokens) // 3

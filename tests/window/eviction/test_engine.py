@@ -96,7 +96,7 @@ def test_lru_keeps_the_file_that_is_worked_on() -> None:
     assert "src/http.ts" in new[4]["content"][0]["content"]
 
 
-def test_type_based_takes_thinking_before_what_lives_longer() -> None:
+def test_type_based_policy_evicts_thinking_first() -> None:
     _, found = freed("type_based", 60)
     assert [block.content_type for block in found.blocks_evicted] == [ContentType.THINKING]
 
@@ -175,7 +175,7 @@ def test_eviction_frees_little_more_than_asked() -> None:
     assert [block.block_id for block in found.blocks_evicted] == ["fits"]
 
 
-def test_ties_go_by_age_and_then_by_id() -> None:
+def test_equal_scores_are_ordered_by_age_and_then_by_id() -> None:
     blocks = [ContentBlock(f"{n}.{m}", ContentType.TOOL_RESULT, "x", 400, 3) for n in (10, 9) for m in (1, 0)]
     blocks.append(ContentBlock("0.0", ContentType.TOOL_RESULT, "x", 400, 2))
     orders = set()
@@ -199,7 +199,7 @@ def test_a_host_can_plug_in_its_own_score() -> None:
     assert chosen.policy is EvictionPolicy.LRU
 
 
-def test_a_host_can_say_where_it_keeps_what_goes() -> None:
+def test_host_can_name_where_it_keeps_evicted_blocks() -> None:
     conversation = Conversation.parse(session(), COUNTER)
     keeping = engine(where_kept=lambda block: f"archive/{block.block_id}.txt")
     new, _ = keeping.evict_from(conversation, 10**9)

@@ -135,7 +135,7 @@ def test_placeholders_are_known_by_form_and_size() -> None:
     assert not is_placeholder(result("[Evicted: a] and more]", 9), 50)
 
 
-def test_long_arguments_are_shortened_wherever_they_stand() -> None:
+def test_long_arguments_are_shortened_at_any_depth() -> None:
     long = "x y " * 100
     given = call("MultiEdit", file_path="a.py", edits=[{"new": long, "old": "b"}], more={"deep": long}, count=3)
     given = msgspec.structs.replace(given, token_count=recount(given, given.content, COUNTER))

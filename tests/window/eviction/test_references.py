@@ -99,7 +99,7 @@ def test_a_name_that_is_everywhere_tells_nothing() -> None:
 LOG = " ".join(f"pod-{n} running for {n * 7} minutes on node {n % 5}" for n in range(40))
 
 
-def test_the_older_of_two_alike_is_like_the_newer() -> None:
+def test_older_of_two_similar_texts_refers_to_the_newer() -> None:
     blocks = [one("a", LOG, 1), one("b", "quite another text of some length that has nothing of it", 2)]
     found = similar([*blocks, one("c", LOG + " pod-41 pending", 3)])
     assert set(found) == {"a"}

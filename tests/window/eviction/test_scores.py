@@ -42,7 +42,7 @@ def test_fifo_halves_in_ten_turns() -> None:
     assert fifo(block(25), NOW) == 1.0  # a turn to come is no older than now
 
 
-def test_lru_keeps_what_was_just_referred_to() -> None:
+def test_lru_scores_recently_referenced_blocks_higher() -> None:
     """By 1 - exp(-idle / 5) the longest idle would be kept longest."""
     just, idle = block(1, last_referenced_turn=20), block(1, last_referenced_turn=5)
     assert lru(just, NOW) > lru(idle, NOW)
@@ -63,7 +63,7 @@ def test_priority_weighs_five_signals() -> None:
     assert score(block(5), NOW) - plain == pytest.approx(-0.15)  # half of its recency in 15 turns
 
 
-def test_the_worth_of_sources_is_that_of_the_rules() -> None:
+def test_source_scores_match_the_rules() -> None:
     found = {type_.value: score for type_, score in SOURCE.items()}
     assert (found["user_message"], found["tool_definition"], found["memory_injection"]) == (1.0, 0.9, 0.7)
     assert (found["assistant_response"], found["tool_result"], found["system_prompt"]) == (0.5, 0.3, 1.0)

@@ -84,7 +84,7 @@ def test_ids_are_unique_and_stay_when_something_goes() -> None:
     assert [block.block_id for block in after.blocks] == [one for one in ids if one not in ("tools.Weather", "1.t0")]
 
 
-def test_tokens_are_those_that_the_room_for_tokens_counts() -> None:
+def test_conversation_tokens_agree_with_the_counter() -> None:
     given = texts.chat()
     read = messages.parse(given)
     assert read is not None
@@ -133,7 +133,7 @@ def test_a_message_that_would_be_empty_keeps_a_word() -> None:
     assert new[0] == user("[Evicted]")
 
 
-def test_thinking_and_definitions_are_whole_or_gone() -> None:
+def test_thinking_and_definitions_can_be_removed_but_not_shortened() -> None:
     conversation = parsed(texts.body())
     for start in ("Search first.", '{"name":"Weather"'):
         with pytest.raises(MemctlError, match="can't be shortened"):

@@ -117,7 +117,7 @@ def test_an_overlap_counts_by_its_words() -> None:
     assert metric(found, "redundancy").is_met
 
 
-def test_facts_of_records_that_are_alike_are_no_repetition() -> None:
+def test_similar_fact_lines_of_records_are_no_repetition() -> None:
     facts = "DEC-2025-11-04-00{} | accepted | importance 7/10 | 2025-11-04T14:32:00Z | by Ada | tags: payment"
     found = measured("\n\n".join(facts.format(number) for number in range(1, 9)))
     assert metric(found, "redundancy").value == 0.0
@@ -317,7 +317,7 @@ def test_every_share_is_from_0_to_1(text: str, task: str) -> None:
     assert len(quality.signals(found)) == 12
 
 
-def test_an_empty_text_misses_nothing_that_can_be_measured() -> None:
+def test_empty_text_misses_no_quality_target() -> None:
     found = quality.metrics(measured(""))
     assert not [item.name for item in found if item.is_met is False]
 

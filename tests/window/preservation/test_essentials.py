@@ -86,7 +86,7 @@ def test_a_compaction_that_only_has_a_longer_path_has_lost_the_shorter_one() -> 
     assert Essential(PATH, "pool.py") in essentials.missing_in(wanted, "The fault is in carpool.py. I look at it.")
 
 
-def test_errors_and_paths_are_those_that_were_spoken_of() -> None:
+def test_essentials_have_only_errors_and_paths_mentioned_in_messages() -> None:
     found = of(
         user("src/pool.py gives a KeyError, and then HTTP 503"),
         assistant(use("t1", "Bash", command="make")),

@@ -90,7 +90,7 @@ def test_a_file_of_a_call_that_did_nothing_is_not_a_file_at_work() -> None:
         "[Shortened, L2_one_line] We decided to use Redis for the queue.",
     ],
 )
-def test_the_words_of_a_placeholder_are_no_part_of_a_decision(text: str) -> None:
+def test_decision_in_a_placeholder_excludes_the_placeholder_words(text: str) -> None:
     block = ContentBlock("1.0", ContentType.ASSISTANT_RESPONSE, text, 30, 3)
     (found,) = events.of_blocks([block]).decisions
     assert found.text == "We decided to use Redis for the queue"

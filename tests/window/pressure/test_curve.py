@@ -52,7 +52,7 @@ def test_each_request_is_a_point_though_its_answer_has_many_lines() -> None:
     assert curve.source == MODEL_REPORTED
 
 
-def test_sub_agents_synthetic_answers_and_broken_lines_are_no_points() -> None:
+def test_curve_ignores_sub_agents_synthetic_answers_and_broken_lines() -> None:
     curve = read(
         [
             "{broken\n",
@@ -86,7 +86,7 @@ def test_a_compaction_is_marked_with_what_the_host_says_of_it() -> None:
     assert read([odd]).compactions == (Compaction(0, 1),)
 
 
-def test_memory_stays_flat_however_long_the_transcript_is() -> None:
+def test_memory_use_does_not_grow_with_the_transcript() -> None:
     base = [one.rstrip("\n") + "\n" for one in generated.transcript(1, 300)]
 
     def peak(times: int) -> int:

@@ -83,7 +83,7 @@ def test_seen_tokens_beyond_200000_mean_the_larger_claude_window() -> None:
     assert limit_of("claude-sonnet-4-5", NO_HOST, seen=300_000).window == 1_000_000
 
 
-def test_the_name_of_a_family_is_no_model_and_its_window_assumed() -> None:
+def test_window_of_a_family_name_is_assumed() -> None:
     assert limit_of("claude").is_assumed
     assert not limit_of("claude-opus-5").is_assumed
 

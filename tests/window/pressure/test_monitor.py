@@ -92,7 +92,7 @@ def test_spike_calls_back_when_added_and_not_again_with_its_step() -> None:
     assert told == [15_000]
 
 
-def test_an_update_changes_utilization_and_zone_and_is_no_step() -> None:
+def test_update_changes_utilization_and_zone_but_is_no_step() -> None:
     told: list[PressureZone] = []
     monitor = ContextPressureMonitor(100_000, on_zone_change=lambda old, new, _: told.append(new))
     assert monitor.utilization() == 0

@@ -125,7 +125,7 @@ def test_a_diff_keeps_every_file_with_its_counts(tmp_path: Path) -> None:
         assert f"file {number}.py +80 -90" in made.text
 
 
-def test_json_keeps_what_tells_and_its_errors() -> None:
+def test_json_summary_keeps_telling_values_and_errors() -> None:
     data = {
         "status": "partial",
         "total": 312,
@@ -138,7 +138,7 @@ def test_json_keeps_what_tells_and_its_errors() -> None:
         assert part in made.text
 
 
-def test_a_file_keeps_what_it_defines_with_the_lines() -> None:
+def test_file_summary_keeps_definitions_with_their_lines() -> None:
     text = (ROOT / "memctl" / "pack" / "draft.py").read_text()
     shown = "\n".join(f"{number:>6}\t{row}" for number, row in enumerate(text.split("\n"), 1))
     made = summed("Read", {"file_path": "memctl/pack/draft.py"}, shown)

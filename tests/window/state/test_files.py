@@ -78,7 +78,7 @@ def test_a_stale_state_is_refused_and_changes_nothing(tmp_path: Path) -> None:
      ('{"task_goal": 3}', "goal"),
      ('{"task_goal": "x", "window_id": 0}', "window_id")],
 )  # fmt: skip
-def test_a_file_that_is_no_state_is_named_and_left_alone(tmp_path: Path, text: str, why: str) -> None:
+def test_invalid_state_file_is_named_and_left_unchanged(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "agent_state.json").write_text(text)
     for act in (kept(tmp_path).load, lambda: kept(tmp_path).save(EXAMPLE)):
         with pytest.raises(MemctlError, match=f"agent_state.json is not a state.*{why}|agent_state.json {why}"):

@@ -23,14 +23,9 @@ class Command(click.Command):
         kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
         super().__init__(*args, **kwargs)
         self.examples = examples
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the command's parameters; those whose metavar stands for a file let shells complete names of files."""
-        found = super().get_params(ctx)
-        for param in found:
+        for param in self.params:
             if param.type is click.STRING and any(word in (param.metavar or "") for word in _OF_FILES):
-                param.type = click.Path()
-        return found
+                param.type = click.Path()  # lets shells complete names of files
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. If it refuses a credential, add a hint at --allow-secret, unless an agent called it."""

@@ -48,11 +48,13 @@ def test_commands_of_the_permission_groups_exist() -> None:
 def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
     memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    found = options(command)
+    found = options(command)  # with ID|PATH and PATH[:LINE] a file is only named
     reaching = {
         name
         for name, one in found.items()
-        if (isinstance(one.type, click.Path | click.File) and one.metavar != "ID|PATH")  # which is only a name
+        if (
+            isinstance(one.type, click.Path | click.File) and one.metavar not in ("ID|PATH", "PATH[:LINE]")
+        )  # only names
         or one.metavar == "FILE"
         or name in NOT_FOR_AGENTS
     }

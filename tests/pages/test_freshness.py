@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memctl.git import status
 from memctl.pages import freshness
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING
 from memctl.record.pages import Page
@@ -172,7 +173,7 @@ def test_the_index_and_a_revision_are_judged_by_their_own_files(code: Path, memc
 def test_the_answer_on_outdated_pages_is_cached_until_a_file_a_page_or_the_index_changes(
     code: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository_files, "RACY", 0)  # else files written a moment ago are looked at each time
+    monkeypatch.setattr(status, "RACY", 0)  # else files written a moment ago are looked at each time
     memctl("section", "add", "Auth")
     memctl("detail", "add", "Tokens", "--section", "2.1", "--code", "src/auth/jwt.py", "--code", "src/db.py")
     memctl("review", "3.1")

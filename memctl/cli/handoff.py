@@ -249,7 +249,7 @@ _saying = text_options(
 @click.group("handoff", cls=Group, examples=_EXAMPLES, invoke_without_command=True, subcommand_metavar="[COMMAND …]")
 @click.option("--to", "taker", default="", metavar="AGENT", help="The agent that takes over.")
 @click.option(
-    "--from", "giver", default="", metavar="AGENT", help="The agent whose work it is, if it failed (--type emergency)."
+    "--from", "giver", default="", metavar="AGENT", help="The agent that failed, whose work it was (--type emergency)."
 )
 @click.option(
     "--type",

@@ -241,7 +241,7 @@ def _list(kind: PageKind) -> click.Command:
     @command(
         "list",
         (f"memctl {kind.name} list", f"List all {kind.name}s by number."),
-        (f"memctl {kind.name} list --json --at v1.0", "List them with their texts in a release, for a program."),
+        (f"memctl {kind.name} list --json --at v1.0", f"List the {kind.name}s of a release with texts, for a program."),
     )
     @json_option
     @at_option

@@ -17,6 +17,7 @@ from memctl.text.phrases import quantity
 if TYPE_CHECKING:
     from memctl.window import Summary
 
+_WRITTEN = "`ContextWindowManager` writes one if it has a memory, `audit=` or audit_file"
 _SHOWN = 12  # kinds of blocks that are listed
 
 
@@ -41,11 +42,10 @@ def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> Non
 
     path = Path(file) if file else _own(ctx)
     if not os.path.isfile(path):
-        raise MemctlError(f"there is no log {path}", "a manager with `audit=` or a memory writes one", USAGE)
+        raise MemctlError(f"there is no log {path}", _WRITTEN, USAGE)
     decisions = list(AuditLog(path, now=str).read())
     if not decisions and path.stat().st_size:
-        hint = "a manager with `audit=` or a memory writes one"
-        raise MemctlError(f"{path} is not the audit log of a window's manager", hint, USAGE)
+        raise MemctlError(f"{path} is not the audit log of a window's manager", _WRITTEN, USAGE)
     found = audit.summary(decisions)
     if as_json:
         output.json("window_audit", msgspec.to_builtins(found))

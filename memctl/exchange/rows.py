@@ -129,7 +129,8 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     found = KINDS[name]
     content = values.pop("content", {})
     if not isinstance(content, dict):
-        raise MemctlError("content must be an object with content fields")
+        known = ", ".join(field.name for field in found.fields)
+        raise MemctlError(f"content must be an object with fields of {found.plural}: {known}")
     for field in found.fields:
         if field.name in values:
             content[field.name] = values.pop(field.name)

@@ -193,7 +193,7 @@ STATE = Kind(
             'memctl state "Profile API" --completion 65 --done "GET" --remaining "PATCH" --next "Finish DELETE"',
             "Record the state of a task; prints its id and path.",
         ),
-        ('memctl state --update STA-2025-11-04-002 --done PATCH --next "Finish DELETE"', "Bring it up to date."),
+        ('memctl state --update STA-2025-11-04-002 --done PATCH --next "Finish DELETE"', "Update a recorded state."),
     ),
     defaults={"completion_percentage": 0},
     steps=(

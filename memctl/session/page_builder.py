@@ -148,7 +148,7 @@ def _state(summary: SessionSummary) -> Iterable[str]:
         yield f"Last said: {text(summary.last_word)}"
     if summary.root:
         where = session_page.span(_path(summary.root))
-        yield f"Worked in {where}, not in this worktree: paths are relative to it"
+        yield f"Worked in {where}, not in this worktree: paths are relative to that folder"
     if summary.trail.unknown:
         yield f"{summary.trail.unknown} words of shell commands are unknown; Git may know which files they changed"
 

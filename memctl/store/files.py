@@ -86,7 +86,7 @@ class FolderReader:
         end = path.find("/")
         while end >= 0:
             if stat.S_ISLNK(os.lstat(f"{self._top}/{path[:end]}").st_mode):
-                fault = Fault(path, 1, "", "a folder on the way is a symbolic link, which is not followed")
+                fault = Fault(path, 1, "", f"its folder {path[:end]} is a symbolic link, which is not followed")
                 raise NotRegularFile([fault])
             end = path.find("/", end + 1)
 

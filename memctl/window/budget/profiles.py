@@ -204,10 +204,11 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
     lacking = max(OUTPUT_FLOOR - limits[BudgetComponent.OUTPUT_RESERVED], 0)
     if lacking > limits[BudgetComponent.MESSAGE_HISTORY]:
         share = allocations[BudgetComponent.OUTPUT_RESERVED] + allocations[BudgetComponent.MESSAGE_HISTORY]
-        least = f"; give at least {math.ceil(OUTPUT_FLOOR / share):,}" if share else ""
+        got = limits[BudgetComponent.OUTPUT_RESERVED] + limits[BudgetComponent.MESSAGE_HISTORY]
+        help_ = f"give at least {math.ceil(OUTPUT_FLOOR / share):,}" if share else "raise their shares"
         raise ValueError(
-            f"a window of {quantity(window, 'token')} has no room for {OUTPUT_FLOOR:,} tokens of answer "
-            f"in the shares of answer and history{least}"
+            f"a window of {quantity(window, 'token')} has no room for {OUTPUT_FLOOR:,} tokens of answer: "
+            f"answer and history together get {got:,} of it; {help_}"
         )
     limits[BudgetComponent.OUTPUT_RESERVED] += lacking
     limits[BudgetComponent.MESSAGE_HISTORY] -= lacking

@@ -262,7 +262,7 @@ def _above(
 
 
 def _drop(performance: Performance | None) -> Signal:
-    name, group, limit = "performance drop", "performance", "twice the errors or the time"
+    name, group, limit = "performance drop", "performance", "failed calls or seconds doubled"
     if performance is None:
         return Signal(name, group, "-", limit, None, "needs the transcript of a session, of 30 requests and more")
     if not performance.parts:

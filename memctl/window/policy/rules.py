@@ -227,7 +227,7 @@ def _stateless(facts: Facts) -> Reading:
     if resumable is not None:
         return Reading("declared", limit, int(not resumable), None, rebuild)
     if not structured:
-        return Reading("no context is an event", limit, None, None, "declare resumable")
+        return Reading("none of the contexts is an event", limit, None, None, "declare resumable")
     return Reading(f"{len(structured) - len(bad)} of {len(structured)} complete", limit, len(bad), None, rebuild)
 
 

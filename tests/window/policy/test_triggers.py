@@ -113,7 +113,7 @@ def test_an_agent_that_cannot_resume_forces_a_rebuild() -> None:
 
 def test_context_without_an_event_is_not_validated() -> None:
     trigger = one(9, contexts=[context("Plain text.")])
-    assert (trigger.exceeded, trigger.measured) == (None, "no context is an event")
+    assert (trigger.exceeded, trigger.measured) == (None, "none of the contexts is an event")
 
 
 @pytest.mark.parametrize(

@@ -326,7 +326,7 @@ class TestWithoutMemctlOnThePath:
         assert own.take() == [CHECK]
 
     @pytest.mark.parametrize("ruin", ["unlink", "no interpreter"])
-    def test_a_commit_goes_through_with_a_word_if_that_is_gone_too(
+    def test_commit_without_any_memctl_succeeds_with_one_notice(
         self, repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ruin: str
     ) -> None:
         own = Log(tmp_path)

@@ -171,7 +171,7 @@ def test_all_clones_assign_the_same_new_id_and_merge_cleanly(clones: tuple[Clone
     assert one.errors() == ""
 
 
-def test_other_numbers_go_on_where_they_were(clones: tuple[Clone, ...]) -> None:
+def test_renumber_does_not_change_the_next_number(clones: tuple[Clone, ...]) -> None:
     one, two, three = clones
     for clone, name in ((one, "a"), (two, "b"), (three, "c")):
         assert clone.make("decide", f"Decision {name}") == FIRST

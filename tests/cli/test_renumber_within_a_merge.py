@@ -204,7 +204,7 @@ def test_edit_under_the_old_id_is_merged_into_its_own_record(
     assert found["Ask two"] == (9, ["mine"])
 
 
-def test_two_records_that_git_has_put_together_are_no_merge(tmp_path: Path, memctl: Memctl) -> None:
+def test_merge_driver_refuses_to_merge_two_different_records(tmp_path: Path, memctl: Memctl) -> None:
     """The driver is given three versions, of which one is another record."""
     texts = {}
     for name, importance in (("base", 5), ("ours", 9), ("theirs", 5)):

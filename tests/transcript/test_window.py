@@ -33,7 +33,7 @@ def test_an_answer_is_put_together_from_its_lines() -> None:
     assert validate(found.messages) == []
 
 
-def test_a_queued_prompt_stands_behind_the_results_during_which_the_agent_got_it() -> None:
+def test_queued_prompt_follows_the_results_during_which_it_came() -> None:
     def queue(operation: str, **fields: str) -> str:
         return json.dumps({"type": "queue-operation", "operation": operation, **fields})
 

@@ -52,9 +52,7 @@ def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
     reaching = {
         name
         for name, one in found.items()
-        if (
-            isinstance(one.type, click.Path | click.File) and one.metavar not in ("ID|PATH", "PATH[:LINE]")
-        )  # only names
+        if (isinstance(one.type, click.Path | click.File) and one.metavar not in ("ID|PATH", "PATH[:LINE]"))
         or one.metavar == "FILE"
         or name in NOT_FOR_AGENTS
     }

@@ -7,9 +7,11 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from memctl.errors import MemctlError
 from memctl.exchange import adr_folder
 from memctl.git import git
 from memctl.hooks.hosts import HOSTS
@@ -71,8 +73,9 @@ def _tracked(memory: Memory) -> list[str]:
 def _imports(top: Path, tracked: Sequence[str]) -> Iterator[FirstStep]:
     folders = {path.rpartition("/")[0] for path in tracked if path.endswith(".md")}
     for folder in sorted(one for one in folders if _DECISIONS.search(one) and not one.startswith(".memory")):
-        if number := len(adr_folder.read_folder(top / folder).decisions):
-            yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')}")
+        with suppress(MemctlError):  # the folder is only in the index, or closed to this user
+            if number := len(adr_folder.read_folder(top / folder).decisions):
+                yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')}")
     if ".beads/issues.jsonl" in tracked:
         yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "import the issues of beads")
     if any(path.startswith("backlog/tasks/") for path in tracked):

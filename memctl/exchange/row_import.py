@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange.row_links import RowLinks
+from memctl.exchange.row_links import RowLinks, keep_unresolved
 from memctl.exchange.rows import Item, Problems, Row, rows
 from memctl.record import ids
 from memctl.record.change import Change, Write, WriteOptions
@@ -158,8 +158,11 @@ def _is_sound(target: ImportTarget, one: Row, found: Problems) -> bool:
     """Return whether a row can become a record, apart from its links; if not, `found` gets messages on it."""
     if one.record is not None:
         return True
-    links = [name for name in _LINKS if name not in OTHER_END or isinstance(one.values.get(name), list)]
-    values = {name: value for name, value in _filled(one).items() if name not in links}
+    values = _filled(one)
+    for name in _LINKS:
+        if name in values and (name not in OTHER_END or isinstance(values[name], list)):
+            given = values.pop(name)
+            keep_unresolved(values, name, map(str, given if isinstance(given, list) else [given]))  # as they may become
     _, wrong = try_write(target, values, one.draft)
     path = one.values.get("path")
     if not wrong and one.has_id and path is not None and not _is_valid_path(path, one.values["id"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from memctl.check.records import circles_in
@@ -13,11 +13,18 @@ from memctl.record import ids
 from memctl.record.kinds import OTHER_END
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text.markdown import one_line
 from memctl.text.phrases import some
 from memctl.write import links
 
 _NAMED = 5  # ids to print on one line
 _CIRCLES = {"superseded_by": "supersedes", "blocked_by": "blocks"}
+
+
+def keep_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) -> None:
+    """Add links that lead to no record to `unresolved_links` of a record's values."""
+    known = values.get(UNRESOLVED) or []
+    values[UNRESOLVED] = [*(known if isinstance(known, list) else [known]), *(f"{relation} {name}" for name in names)]
 
 
 class RowLinks:
@@ -70,8 +77,9 @@ class RowLinks:
     def _note_missing(self, one: Row, relation: str, names: Sequence[str]) -> None:
         """Note links to records that do not exist: refused if the import is strict, else kept as
         `unresolved_links`."""
+        names = list(map(one_line, names))
         if names and not self._problems.is_strict:
-            one.values.setdefault(UNRESOLVED, []).extend(f"{relation} {name}" for name in names)
+            keep_unresolved(one.values, relation, names)
             self._problems.notes.append(f"{one.place}: {relation}: not imported: {some(names, _NAMED)}")
         else:
             self._problems.refused += [f"{one.place}: {relation}: there is no record {name}" for name in names]

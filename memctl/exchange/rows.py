@@ -74,7 +74,9 @@ def json_objects(text: str) -> Iterator[Item]:
     first = _decode(next((line for line in lines if line.strip()), ""))
     if not isinstance(first, dict) or _exported(first):
         whole = _decode(text)
-        found = _exported(whole) or ([whole] if isinstance(whole, dict) else whole)
+        found = _exported(whole)
+        if found is None:
+            found = [whole] if isinstance(whole, dict) else whole
         if isinstance(found, list):
             for number, values in enumerate(found, start=1):
                 yield f"item {number}", values if isinstance(values, dict) else _NO_OBJECT
@@ -110,7 +112,8 @@ def rows(memory: Memory, items: Iterable[Item], problems: Problems) -> Iterator[
             if isinstance(values, str):
                 raise MemctlError(values)
             draft = draft_of(_with_source_id(values))
-            yield Row(place, draft, complete_values(memory, draft), _identity(values), has_id="id" in draft.values)
+            has_id = draft.values.get("id") is not None
+            yield Row(place, draft, complete_values(memory, draft), _identity(values), has_id=has_id)
         except (MemctlError, RecursionError) as error:
             problems.refused.append(f"{place}: {error}")
 

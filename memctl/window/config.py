@@ -135,7 +135,7 @@ class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The settings of what passes to the next window: two files, and the utilisation at which the state is saved.
 
     `state_file` and `progress_file` are "" for no file. With a memory the state of the task is in its checkpoints, and
-    the files are copies.
+    neither file is written.
     """
 
     state_file: str = ""

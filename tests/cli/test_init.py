@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def test_init_names_the_next_commands_for_the_repository(project: Path, memctl: 
     expected = ("memctl import adr docs/adr ", "memctl install claude-code ", "memctl install git ")
     assert [named.index(line) for line in expected] == sorted(named.index(line) for line in expected)
     assert not (project / ".claude").exists()
+
+
+def test_decisions_whose_folder_is_deleted_are_not_proposed(project: Path, memctl: Memctl) -> None:
+    shutil.rmtree(project / "docs")
+    named = memctl("init", where=project).err
+    assert "import adr" not in named
+    assert "memctl install git " in named
 
 
 def test_init_yes_imports_and_installs(project: Path, memctl: Memctl) -> None:

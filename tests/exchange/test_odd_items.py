@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.conftest import Memctl, commits
+from tests.conftest import Memctl, commits, git
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLF"
 LATIN = '{"id": "x-6", "memory_type": "issue", "title": "Größe"}'.encode("latin-1")
@@ -125,3 +125,27 @@ def test_links_to_left_out_items_are_kept_as_text(memctl: Memctl) -> None:
     assert "note: line 2: blocked_by: not imported: x-1\n" in told
     assert "unresolved_links" in memctl("show", "x-2").out
     assert memctl("check").out == ""
+
+
+def test_link_that_looks_like_a_credential_leaves_only_its_own_item_out(repo: Path, memctl: Memctl) -> None:
+    lines = [_line(1, "Odd", blocked_by=[KEY]), _line(2, "Odd, too", parent=KEY), _line(3, "Fine")]
+    made = memctl("import", "-", "--json", stdin=b"\n".join(lines).decode()).data
+    assert [one.partition(":")[0] for one in made["refused"]] == ["line 1", "line 2"]
+    assert KEY not in git(repo, "log", "-p")
+    assert memctl("list", "--json").data["total"] == 1
+
+
+def test_items_without_an_id_or_with_links_of_a_wrong_type_are_imported_once(memctl: Memctl) -> None:
+    lines = [
+        msgspec.json.encode({"id": None, "memory_id": None, "memory_type": "issue", "title": "No id"}),
+        _line(2, "One link before", unresolved_links="relates_to y", relates_to=["a\nb", {"c": 1}]),
+    ]
+    text = b"\n".join(lines).decode()
+    assert "note: line 2: relates_to: not imported: a b, {'c': 1}\n" in memctl("import", "-", stdin=text).err
+    assert "relates_to y\n" in memctl("show", "x-2").out
+    assert memctl("import", "-", stdin=text).err.startswith("nothing to change\n")
+
+
+def test_export_of_an_empty_memory_is_imported_as_nothing(memctl: Memctl) -> None:
+    exported = memctl("export", "--json").out
+    assert memctl("import", "-", stdin=exported).err == "nothing to change\n"

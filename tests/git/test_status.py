@@ -110,6 +110,18 @@ def test_settings_come_with_the_answer_as_git_reads_them(repo: Path, lines: str)
     assert StatusProcess(repository, ".memory").settings() is None
 
 
+def test_settings_of_a_git_that_a_hook_runs_elsewhere_do_not_count(repo: Path, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "other")
+    git(tmp_path / "other", "config", "memctl.commits", "batch")
+    monitor = tmp_path / "monitor"
+    monitor.write_text(f"#!/bin/sh\ngit -C '{tmp_path}/other' status >&2\nexit 1\n")
+    monitor.chmod(0o755)
+    git(repo, "config", "core.fsmonitor", str(monitor))
+    assert StatusProcess(open_repository(repo), ".memory", settings=True).settings() == {}
+    git(repo, "config", "memctl.commits", "each")
+    assert StatusProcess(open_repository(repo), ".memory", settings=True).settings() == {"memctl.commits": "each"}
+
+
 def test_a_setting_without_a_value_costs_one_more_question(repo: Path) -> None:
     (repo / ".git" / "config").open("a").write("[memctl]\n\tcommits\n")
     process = StatusProcess(open_repository(repo), ".memory", settings=True)

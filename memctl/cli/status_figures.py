@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -16,6 +16,7 @@ from memctl.errors import MemctlError
 from memctl.git.status import marks
 from memctl.record.kinds import KINDS, SESSIONS, SEVERITIES
 from memctl.record.snapshot import Snapshot
+from memctl.store import files, sessions_ref
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
@@ -27,10 +28,10 @@ _PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # least percentage, col
 _AGENTS = 5  # agents to name
 # Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
-_FIGURES, _OF_PAGES = b"figures of records 2", b"figures of pages"  # the keys under which they are cached
+_FIGURES, _OF_PAGES = b"figures of records 3", b"figures of pages 2"  # the keys under which they are cached
 
 
-class Bars(NamedTuple):
+class Bars(msgspec.Struct, frozen=True):
     """How bars are drawn: cells of a bar, characters of a line, and the signs for done and not done."""
 
     cells: int = 20
@@ -59,86 +60,60 @@ class Bars(NamedTuple):
 def of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, Any]:
     """Return the figures of a snapshot, which is of now or of a revision, as `memctl status --json` prints them."""
     found = _of_records(memory, snapshot)
+    size, budget = found.pop("size"), memory.config.rehydrate_budget
     pages = (_cached_pages(memory, snapshot) if is_now else None) or _of_pages(memory, snapshot, is_now=is_now)
-    return {
-        "records_since_overview": pages.records_since_overview,
-        "stale_pages": pages.stale,
-        "records": found.records,
-        "duplicate_ids": found.duplicates,
-        "completion": pages.completion,
-        "sections": pages.sections,
-        "open_issues": found.severities,
-        "work": found.work,
-        "last_session": _last_session(snapshot),
-        "pack": {
-            "tokens": min(round(found.size / _BYTES_PER_TOKEN), memory.config.rehydrate_budget),
-            "budget": memory.config.rehydrate_budget,
-        },
-    }
+    return pages | found | {"pack": {"tokens": min(round(size / _BYTES_PER_TOKEN), budget), "budget": budget}}
 
 
-class PageFigures(msgspec.Struct, frozen=True):
-    """Numbers about the pages of a snapshot, which the cache holds until a record, a page or a reviewed file changes.
-
-    `paths` are the pages' files below `.memory/`: the project's, then all those in `folders`; `reviewed` are the files
-    of the repository that pages were reviewed with. `mark` is a stamp of all these files and of Git's index.
-    """
-
-    mark: bytes
-    folders: list[str]
-    paths: list[str]
-    reviewed: list[str]
-    completion: int | None
-    sections: list[dict[str, Any]]
-    stale: list[dict[str, Any]]
-    records_since_overview: int
-
-
-def _cached_pages(memory: Memory, snapshot: Snapshot) -> PageFigures | None:
+def _cached_pages(memory: Memory, snapshot: Snapshot) -> dict[str, Any] | None:
     """Return the cached figures of the pages; None if there are none, or a file has changed since."""
     if (stored := snapshot.catalogue.recall(_OF_PAGES)) is None:
         return None
-    kept = msgspec.msgpack.decode(stored, type=PageFigures)
-    is_same = kept.paths[1:] == _listed(snapshot, kept.folders) and kept.mark == _mark(
-        memory, kept.paths, kept.reviewed
-    )
-    return kept if is_same else None
+    mark, folders, paths, reviewed, figures = msgspec.msgpack.decode(stored)
+    is_same = paths[1:] == _listed(memory, folders) and mark == _mark(memory, paths, reviewed)
+    return figures if is_same else None
 
 
-def _listed(snapshot: Snapshot, folders: list[str]) -> list[str]:
-    return [name for folder in folders for name in snapshot.names(folder)]
+def _listed(memory: Memory, folders: list[str]) -> list[str]:
+    return [name for folder in folders for name in files.names(files.listed(memory.folder, folder))]
 
 
 def _mark(memory: Memory, paths: list[str], reviewed: list[str]) -> bytes:
-    repository = memory.repository
-    files = [*(memory.folder / path for path in paths), *(repository.top / path for path in reviewed)]
-    return marks([repository.git_dir / "index", *files])
+    """Return a stamp of pages, reviewed files, Git's index and the ref with pages of sessions; b"" if there is none."""
+    repository, folder, top = memory.repository, str(memory.folder), str(memory.repository.top)
+    found = [*(f"{folder}/{path}" for path in paths), *(f"{top}/{path}" for path in reviewed)]
+    stamp = marks([f"{repository.git_dir}/index", *found])
+    with suppress(MemctlError):  # a broken ref is remarked upon each time
+        return stamp and stamp + sessions_ref.head(memory).encode()
+    return b""
 
 
-def _of_pages(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> PageFigures:
-    """Return the figures of the pages of a snapshot, and cache those of now."""
+def _of_pages(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, Any]:
+    """Return the figures of the pages of a snapshot, and cache those of now until a record, page or reviewed file
+    changes.
+
+    Cached with them are their stamp, the folders and paths of the pages below `.memory/` (the project's page first),
+    and the files of the repository that pages were reviewed with.
+    """
     from memctl.pages import freshness
     from memctl.record import pages
 
-    folders = [pages.SECTION.folder, pages.DETAIL.folder]
-    paths = [pages.PROJECT_PATH, *_listed(snapshot, folders)]
+    folders = [pages.SECTION.folder, pages.DETAIL.folder, SESSIONS]
+    paths = [pages.PROJECT_PATH, *_listed(memory, folders)]
     before = _mark(memory, paths, []) if is_now else b""
     outline = snapshot.outline
     reviewed = sorted({path for page in outline.pages for path in page.stamps})
     mark = _mark(memory, paths, reviewed) if before else b""
-    found = PageFigures(
-        mark,
-        folders,
-        paths,
-        reviewed,
-        outline.percentage,
-        [_section(snapshot, page) for page in outline.sections],
-        [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
-        freshness.records_since_overview(snapshot),
-    )
+    figures = {
+        "records_since_overview": freshness.records_since_overview(snapshot),
+        "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
+        "completion": outline.percentage,
+        "sections": [_section(snapshot, page) for page in outline.sections],
+        "last_session": _last_session(snapshot),
+    }
     if mark and not outline.faults:
-        snapshot.catalogue.keep(_OF_PAGES, msgspec.msgpack.encode(found))
-    return found
+        snapshot.catalogue.keep(_OF_PAGES, msgspec.msgpack.encode((mark, folders, paths, reviewed, figures)))
+    return figures
 
 
 def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
@@ -175,27 +150,18 @@ def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
     return None
 
 
-class RecordFigures(msgspec.Struct, frozen=True):
-    """Numbers about the records of a snapshot, which the cache holds until a record changes.
+def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
+    """Return the figures of the records of a snapshot, which the cache holds until a record changes.
 
-    `records` is the number of records by type and status, `severities` the number of open issues by severity, and
-    `work` the number of pieces of open work that are ready, blocked, `in_parts` (their parts come first), and begun.
-    `duplicates` maps each id that several records have to the memory_ids of these. `size` is the sum of open records in
+    `records` is the number of records by type and status, `duplicate_ids` maps each id that several records have to
+    the memory_ids of these, `open_issues` is the number of open issues by severity, and `work` that of pieces of open
+    work that are ready, blocked, `in_parts` (their parts come first), and begun. `size` is the sum of open records in
     bytes, from which the tokens of a pack are estimated, since counting them is slow.
     """
-
-    records: dict[str, dict[str, int]]
-    duplicates: dict[str, list[str]]
-    severities: dict[str, int]
-    work: dict[str, int]
-    size: int
-
-
-def _of_records(memory: Memory, snapshot: Snapshot) -> RecordFigures:
-    """Return the figures of the records of a snapshot."""
     catalogue = snapshot.catalogue
     if (kept := catalogue.recall(_FIGURES)) is not None:
-        return msgspec.msgpack.decode(kept, type=RecordFigures)
+        figures: dict[str, Any] = msgspec.msgpack.decode(kept)
+        return figures
     from memctl.search.readiness import OpenWork, is_started, is_work
 
     work, size = OpenWork(snapshot.open_records), 0
@@ -214,7 +180,7 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> RecordFigures:
     twins = {name: [one.memory_id for one in catalogue.with_id(name)] for name in catalogue.shared_ids()}
     ready, blocked = len(work.ready), len(work.blocked)
     numbers = {"ready": ready, "blocked": blocked, "in_parts": len(work.all) - ready - blocked, "begun": begun}
-    found = RecordFigures(counts, twins, severities, numbers, size)
+    found = {"records": counts, "duplicate_ids": twins, "open_issues": severities, "work": numbers, "size": size}
     catalogue.keep(_FIGURES, msgspec.msgpack.encode(found))
     return found
 

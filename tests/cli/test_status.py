@@ -92,3 +92,38 @@ def test_cached_figures_of_pages_follow_pages_and_code(
     assert shown() == ([("§2.1", 40), ("§2.2", None)], [])
     (repo / "a.py").write_text("x = 22\n")
     assert shown()[1] == [{"id": "§3.1", "files": ["a.py"]}]
+
+
+def test_cached_last_session_follows_its_page_and_the_sessions_ref(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status, "RACY", 0)
+
+    def shown() -> object:
+        data = [memctl("status", "--json").data["last_session"] for _ in range(2)]
+        assert data[0] == data[1]
+        return data[0] and (data[0]["id"], data[0]["ended"][:10])
+
+    def page(day: int) -> str:
+        return f"---\nsession_id: one\nended: 2025-11-{day:02d}T12:00:00Z\n---\n\n## Session Intent\n\n- Refunds\n"
+
+    def set_ref(text: str) -> None:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        git(repo, "add", ".memory/sessions")
+        tree = git(repo, "write-tree").strip()
+        git(repo, "reset", "-q")
+        git(repo, "update-ref", "refs/memctl/sessions", git(repo, "commit-tree", tree, "-m", "x").strip())
+        file.unlink()
+
+    file = repo / ".memory/sessions/one.md"
+    memctl("section", "add", "Payment")
+    assert shown() is None
+    set_ref(page(3))
+    assert shown() == ("one", "2025-11-03")
+    set_ref(page(4))
+    assert shown() == ("one", "2025-11-04")
+    file.write_text(page(5))
+    assert shown() == ("one", "2025-11-05")
+    file.write_text(page(16))
+    assert shown() == ("one", "2025-11-16")

@@ -1,4 +1,4 @@
-"""The audit log of a window: each decision, with the state before and after it (rules.md#window-manager).
+"""The audit log of a window: each decision of its manager, with figures before and after it (rules.md#window-manager).
 
 The log is a file of JSON Lines, and outlives the process. A line is appended whole or not at all; a full file is
 renamed to `NAME.1`. Decisions may go to a function or to a logger instead. Credentials are redacted.
@@ -28,11 +28,12 @@ _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One decision: its time, turn and window, what was decided and why, and the state before and after.
+    """One decision of a window's manager: its time, turn and window, what it was, why, and figures before and after it.
 
     `event` is the subject, such as `step`, `tool_result`, `budget` or `status`. A decision on a step has `wanted`, the
     tokens that were to be freed when the step began; `target`, the tokens that were to be left; and `blocks`, the
-    blocks that it changed, each with its id, type, tool, turn, tokens before and after, and its score under `policy`.
+    blocks that it changed, each with its id, type, tool, turn, tokens before and after, and its score under `policy`,
+    the eviction policy. `details` has values that only some subjects have.
     """
 
     timestamp: str
@@ -60,7 +61,7 @@ class AuditSink:
         self._why_missed = ""
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
-        """Write a decision, and return it as it was written; `more` are other fields of Decision.
+        """Write a decision on the subject `event`, and return it as written; `more` are other fields of Decision.
 
         Raises MemctlError for a field with a wrong type, and if the log can't be written.
         """
@@ -151,8 +152,8 @@ Audit = AuditSink | str | PathLike[str] | Callable[[Decision], None] | logging.L
 def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
     """Return a sink for decisions: a given sink, or one that writes to a file, a function or a logger.
 
-    A path becomes an AuditLog; a logger of the standard library gets each decision as JSON, at level INFO. Raises
-    MemctlError for any other value.
+    A path becomes an AuditLog; a logger of the standard library gets each decision as JSON, at level INFO. `now`
+    returns the time that decisions are stamped with. Raises MemctlError for any other value.
     """
     if isinstance(given, AuditSink):
         return given
@@ -184,7 +185,7 @@ def _clean(value: Any, name: str = "") -> Any:
 
 
 class Tally(msgspec.Struct):
-    """Counts for one kind of step: how often it ran, how often it was refused, tokens wanted and tokens freed."""
+    """Counts for one kind of step: how often it ran and was refused, and the tokens it was to free and did free."""
 
     times: int = 0
     refused: int = 0
@@ -195,9 +196,9 @@ class Tally(msgspec.Struct):
 class Worth(msgspec.Struct):
     """The blocks of one kind that one policy evicted, summed up to judge the policy's weights.
 
-    `blocks` and `tokens` are how many were evicted, and `score` is the mean score of these blocks. `again` is how many
-    of them the agent asked for again, and `score_again` is the mean score of those; a mean is None where no score is
-    known.
+    `blocks` is how many were evicted, `tokens` what that freed, and `score` the mean score of these blocks. `again` is
+    how many of them the agent asked for again, and `score_again` is the mean score of those; a mean is None where no
+    score is known.
     """
 
     blocks: int = 0
@@ -208,7 +209,12 @@ class Worth(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """The sums of an audit log: its decisions by event, by step, and by policy and kind of block."""
+    """The sums of an audit log: how many decisions and turns it has, and sums by what was decided.
+
+    `events` counts decisions by event, `reasons` the times that tokens were freed by the reason, and `results` tools'
+    results: taken whole, summed up, asked for again. `steps` sums up each kind of step, and `worth` what a policy
+    evicted of a kind of block. `model` counts how often a model was asked, and its answers used and refused.
+    """
 
     decisions: int
     turns: int

@@ -1,8 +1,8 @@
 """The settings of a window, from a YAML file or from `window:` in `.memory/config.yaml`.
 
 All keys are optional; the defaults are those of rules.md#window-manager. An unknown key is an error whose hint is the
-nearest known key: a misspelt weight would else keep its default unnoticed. A file is written only if a setting names
-it.
+nearest known key: a misspelt weight would else keep its default unnoticed. A file in the project (of notes, decisions,
+or the state of the task) is written only if a setting names it.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def _inside(path: str) -> None:
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of the pressure monitor: where zones begin, and how growth is measured.
+    """The settings of the pressure monitor: where zones begin (`thresholds`), and how growth is measured.
 
-    `velocity_window` is the number of last steps over which the velocity is averaged. `usual_growth` is how many tokens
-    a turn usually adds, which the forecast of turns until red takes into account; 0 is unknown.
+    `velocity_window` is the number of last turns over which the velocity (tokens a turn) is averaged. `usual_growth` is
+    how many tokens a turn usually adds, which the forecast of turns until red takes into account; 0 is unknown.
     """
 
     thresholds: Thresholds = Thresholds()
@@ -56,9 +56,10 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of eviction: the policy with its numbers, and what must stay.
 
-    Every step leaves alone blocks of `protected_types`, the results of `exclude_tools`, and the last `keep_last`
-    results. If fewer than `clear_at_least` tokens would go, none go, because each change of earlier messages costs the
-    host's prompt cache.
+    `weights` are the weights of the policy `hybrid`, and `type_ttl` has the life of blocks by their type, in turns. No
+    step, whether it evicts or compresses, changes blocks of `protected_types`, the results of the tools
+    `exclude_tools`, and the last `keep_last` results. If fewer than `clear_at_least` tokens would go, none go, because
+    each change of earlier messages costs the host's prompt cache.
     """
 
     policy: EvictionPolicy = EvictionPolicy.HYBRID
@@ -73,9 +74,11 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of compression: which step runs from which utilisation on, and what instructions a model gets.
 
-    `cascade` has the name of each step by its utilisation. The conversation is never compacted below
-    `compaction_utilization_threshold`, even if `cascade` has a lower number. `notes_file` is where notes are stored, ""
-    for none. `system_prompt` replaces a model's default instructions; the rules in `preserve` are added to them.
+    Tools' results of up to `summarization_threshold_tokens` are not summed up. `cascade` maps the utilisation (above 0,
+    up to 1) from which on a step runs to the step's name. The conversation is never compacted below
+    `compaction_utilization_threshold`, even if `cascade` has a lower number. `notes_file` is the path of the file with
+    the agent's notes, "" for none. `system_prompt` replaces the instructions that a model gets by default, and the
+    rules in `preserve` are added to its instructions.
     """
 
     summarization_threshold_tokens: Tokens = 500
@@ -114,7 +117,10 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of the budget: the name of a profile of fractions, or `allocations`, which replace the profile's."""
+    """The settings of the budget: the name of a profile of fractions, or `allocations`, which replace the profile's.
+
+    `soft_limit_pct` is the fraction of a component's limit from which on the component warns.
+    """
 
     profile: str = DEFAULT
     allocations: Shares = Shares()
@@ -127,15 +133,15 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise ValueError(error.with_hint) from None
 
     def by_component(self) -> Allocations:
-        """Return the fractions of the window by component: the own allocations, or those of the profile."""
+        """Return the fractions of the window by component: `allocations` if they are set, else those of the profile."""
         return profile(self.profile).allocations if self.allocations == Shares() else self.allocations.by_component()
 
 
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of what passes to the next window: two files, and the utilisation at which the state is saved.
 
-    `state_file` and `progress_file` are "" for no file. With a memory the state of the task is in its checkpoints, and
-    neither file is written.
+        The state of the task is stored as JSON in `state_file` and as Markdown in `progress_file`, "" for no file. With a
+    memory the state is stored in the memory's checkpoints instead, and the two settings have no effect.
     """
 
     state_file: str = ""
@@ -150,7 +156,7 @@ class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of alarms: the metrics that may alarm, and their limits."""
+    """The settings of alarms on a window's health: the names of the metrics that may alarm, and their limits."""
 
     metrics: tuple[str, ...] = tuple(METRICS)
     alerts: AlertThresholds = AlertThresholds()
@@ -183,7 +189,7 @@ class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def parse(text: str, name: str) -> WindowConfig:
-    """Return the settings in a YAML text; `name` is the file's.
+    """Return the settings in the YAML text of a file; `name` is the file's name.
 
     Raises MemctlError that names the file and the line or the key.
     """

@@ -97,9 +97,10 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class GradedQuestion(msgspec.Struct, frozen=True):
     """A question with its verdict: whether the compressed context answers it as the original does.
 
-    `kept` is None if there is no verdict, and the question does not count: the original does not answer it, or it needs
-    a judge and there is none. `note` says why. `lost` are the facts that are missing; `original` and `compressed` are
-    the answers that a judge gave from either context.
+    `kept` is the verdict. It is None, and the question does not count, if the original does not answer the question, or
+    if only a judge could tell and there is none. `note` says why the verdict is None, or why a judge's is False. `lost`
+    are the facts that the compressed context lacks; `original` and `compressed` are the answers that a judge gave from
+    each context.
     """
 
     question: Question
@@ -132,11 +133,11 @@ class Fidelity(msgspec.Struct, frozen=True):
 def evaluate(
     original: str, compressed: str, questions: Sequence[Question], judge: Ask | None = None, *, piece: int = PIECE
 ) -> Fidelity:
-    """Compare two contexts by questions, with a `judge` (a model) or by searching the questions' facts.
+    """Return how much the text `compressed` keeps of the text `original`, by questions about the original.
 
-    A judge is asked each question twice, once for either context, and then to compare the answers. A context longer
-    than `piece` characters is given to it in pieces, each a further call. Credentials are redacted before anything is
-    sent.
+    A `judge` (a function that asks a model) is asked each question twice, once for each context, and then to compare
+    the answers. A context longer than `piece` characters is given to it in pieces, each a further call. Credentials are
+    redacted before anything is sent. Without a judge the facts of the questions are searched in both contexts.
     """
     argument_checks.texts(original=original, compressed=compressed)
     if judge is None:
@@ -149,7 +150,7 @@ def evaluate(
 
 
 def judge_by(provider: Answering) -> Ask:
-    """Return a judge that asks a provider, with system prompt and prompt as one text."""
+    """Return a judge for `evaluate` that asks a provider, with system prompt and prompt joined to one text."""
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
 
@@ -268,10 +269,10 @@ def _pieces(text: str, longest: int) -> Iterator[str]:
 
 
 def parse_questions(text: str, name: str) -> list[Question]:
-    """Return the questions in a YAML text: a list `questions`, of texts or of mappings.
+    """Return the questions in the YAML text of a file: a list `questions`, of texts or of mappings.
 
-    The keys of a mapping are `ask`, `category`, `facts` and `said`. Raises MemctlError that names the file, and the
-    line or the number of the question.
+    The keys of a mapping are the fields of Question: `ask`, `category`, `facts` and `said`. `name` is the file's name.
+    Raises MemctlError that names the file, and the line or the number of the question.
     """
     values = read_yaml(text, name, "it has a list `questions`")
     given = values.pop("questions", None)
@@ -300,7 +301,8 @@ def _question(given: object, name: str) -> Question:
 def generate_questions(session: Session) -> list[Question]:
     """Return questions about what a compression of a session must not lose, at most the last ten of each kind.
 
-    What sub-agents did is left out, since their windows are their own. A text without speakers counts as the user's.
+    What sub-agents did is left out, since their windows are their own. If the session is a plain text, which does not
+    say who speaks, all of it counts as the user's words.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
@@ -329,7 +331,7 @@ def _can_tell(question: Question) -> bool:
 
 
 def terms(sentence: str) -> set[str]:
-    """Return the meaningful words of a sentence, in lower case."""
+    """Return the words of a sentence that tell it from others, in lower case; of short words only numbers count."""
     words = (word.lower() for word in _WORD.findall(sentence))
     ignored = STOP_WORDS | _SAYING
     return {word for word in words if word not in ignored and (len(word) > 2 or word.isdigit())}

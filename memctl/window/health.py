@@ -1,7 +1,8 @@
 """A window's health: six metrics measured each turn, alarms, and trends (rules.md#window-health).
 
-Some alarms begin only after LASTING turns, or compressions, in a row. A rate is measured over one turn or a few, since
-the mean of a whole run would hide a change. A metric that was not measured is None, and does not count as healthy.
+Some metrics alarm only if they exceed their limit for three turns, or three compressions, in a row. A rate is measured
+over one turn or a few, since the mean of a whole run would hide a change. A metric that was not measured is None, and
+does not count as healthy.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ class AlertLevel(Enum):
 
 
 class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits beyond which metrics alarm."""
+    """The limits beyond which the metrics of a window's health alarm.
+
+    `eviction_rate_warning` is in blocks a turn, and `compression_ratio_min` is original by compressed tokens; the
+    others are fractions (0 to 1). Fidelity and compression ratio alarm below their limits, other metrics above.
+    """
 
     utilization_critical: Fraction = 0.90
     eviction_rate_warning: Annotated[float, msgspec.Meta(ge=0)] = 5
@@ -91,11 +96,11 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 class HealthMetric(msgspec.Struct, frozen=True):
-    """The definition of a metric: what it measures, its healthy range, when it alarms, and the action to take.
+    """The definition of a metric of a window's health: what it measures, its healthy range, and when it alarms.
 
-    The healthy range is from `least` to `most`, None for an open end. `action` helps against an alarm, and `ahead`
-    against a value that only left the range (by default the same). `kind` is what an alarm indicates: `capacity`,
-    `degradation`, or `anomaly`, which may be a fault in the agent.
+    The healthy range is from `least` to `most`, None for an open end. `action` says what to do about an alarm, and
+    `ahead` (by default the same) what to do about a value that left the healthy range and does not alarm. `kind` is
+    what an alarm indicates: `capacity`, `degradation`, or `anomaly`, which may be a fault in the agent.
 
     `limit` is the name of the field of AlertThresholds that has the metric's limit; with "" the metric alarms at a
     spike. The metric alarms if its values of the last `turns` turns are all above the limit, or all below it where
@@ -122,7 +127,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
         return Alert(level, self.name, says.format(value=value, limit=limit), value, limit, self.kind, self.action)
 
     def judge(self, history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-        """Return the alarm that this metric raises at the last snapshot of a history, None if it raises none."""
+        """Return the alarm that this metric raises by `limits` at the last snapshot of a history, None for none."""
         if not self.limit:
             return self._spike(history)
         values = [snapshot.value(self.name) for snapshot in history]
@@ -146,7 +151,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
         return self.alert(self.level, says, value, SPIKE * usual)
 
     def watch(self, value: float | None) -> Alert | None:
-        """Return an alert of level INFO if a value is outside of the healthy range, else None."""
+        """Return an alert of level INFO if a value of this metric is outside of its healthy range, else None."""
         is_low = self.least is not None and value is not None and value < self.least
         if value is None or not (is_low or (self.most is not None and value > self.most)):
             return None
@@ -197,7 +202,10 @@ METRICS = {
 def alerts(
     history: Sequence[HealthSnapshot], limits: AlertThresholds | None = None, metrics: Sequence[str] = tuple(METRICS)
 ) -> list[Alert]:
-    """Return the alarms at the last snapshot of a history, the most serious first."""
+    """Return the alarms at the last snapshot of a history, the most serious first.
+
+    `limits` are the limits of the metrics, None for the defaults; `metrics` are the names of those that may alarm.
+    """
     if not history:
         return []
     limits = limits or AlertThresholds()
@@ -213,7 +221,7 @@ def watch(snapshot: HealthSnapshot) -> list[Alert]:
 class Trend(msgspec.Struct, frozen=True):
     """The course of a metric: RISING, FALLING, STABLE or INSUFFICIENT, its slope per turn, and its mean.
 
-    `samples` is the number of values; the mean of none is None.
+    `samples` is the number of values; without values the mean is None.
     """
 
     direction: str
@@ -223,10 +231,10 @@ class Trend(msgspec.Struct, frozen=True):
 
 
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
-    """Return the course of points (turn, value), by a straight line of least squares.
+    """Return the course of a metric from its points (turn, value), by a straight line of least squares.
 
-    The line is taken because by the first and the last value alone one odd value would be a trend. The course rises or
-    falls if its slope differs from 0 by two standard errors.
+    The line takes all values into account, so that one odd value at an end is no trend. The course rises or falls if
+    the line's slope differs from 0 by more than two standard errors; fewer than five points are INSUFFICIENT.
     """
     count = len(points)
     mean_y = sum(y for _, y in points) / count if count else None
@@ -246,7 +254,8 @@ class ContextHealthMonitor:
     """Collects a snapshot of a window's health after each turn, and raises alarms.
 
     `now` returns the time for a snapshot. `on_alert` is called when an alarm begins, and not again while it lasts.
-    `metrics` are the names, of those in METRICS, that may alarm; `questions` are for `evaluate_fidelity`.
+    `thresholds` are the limits of alarms, and `metrics` the names of the metrics that may alarm, keys of METRICS. The
+    last `max_history` snapshots are kept. `questions` are those that `evaluate_fidelity` asks.
     """
 
     def __init__(
@@ -275,7 +284,7 @@ class ContextHealthMonitor:
 
     @property
     def history(self) -> tuple[HealthSnapshot, ...]:
-        """The last `max_history` snapshots, oldest first."""
+        """The snapshots that are kept, oldest first."""
         return tuple(self._history)
 
     def record_eviction(self, count: int = 1) -> None:
@@ -284,22 +293,24 @@ class ContextHealthMonitor:
         self._evicted = (self._evicted or 0) + count
 
     def record_compression(self, original_tokens: int, compressed_tokens: int) -> None:
-        """Record the tokens of a compression in this turn; the ratio of several is that of their sums."""
+        """Record the tokens of a compression in this turn; the turn's ratio is that of the sums of its compressions."""
         argument_checks.numbers(original_tokens=original_tokens, compressed_tokens=compressed_tokens)
         before, after = self._compressed or (0, 0)
         self._compressed = (before + original_tokens, after + compressed_tokens)
 
     def record_fidelity(self, score: float | None) -> None:
-        """Record the fidelity of a compression in this turn (0 to 1, None for not measured); the worst of several
-        counts.
+        """Record the fidelity of a compression in this turn, from 0 to 1; None is not recorded.
+
+        Of several compressions in a turn the lowest fidelity counts.
         """
         if score is not None:
             argument_checks.numbers(score=score)
             self._fidelity = score if self._fidelity is None else min(score, self._fidelity)
 
     def evaluate_fidelity(self, original: str, compressed: str, judge: Ask | None = None) -> Fidelity:
-        """Compare two contexts by the monitor's questions (see `fidelity.evaluate`), and record the score for this
-        turn.
+        """Return how much a compressed context keeps of the original, and record the score for this turn.
+
+        The monitor's questions are asked; `judge` is a model, None to search the facts (see `fidelity.evaluate`).
         """
         from memctl.window import fidelity
 
@@ -316,7 +327,8 @@ class ContextHealthMonitor:
     ) -> HealthSnapshot:
         """Return the snapshot of the turn that ends, and begin the next turn.
 
-        Metrics of a monitor or budget that is not given are None.
+        `pressure` measured the utilisation; `budget` has the burn rate and the share of tool results. Without one of
+        them its metrics are None. `window_id` is the number of the window, from 1.
         """
         self._turn += 1
         results = budget.budgets[BudgetComponent.TOOL_RESULTS].used if budget else 0
@@ -336,7 +348,10 @@ class ContextHealthMonitor:
         return snapshot
 
     def observe(self, snapshot: HealthSnapshot) -> list[Alert]:
-        """Add a snapshot to the history, and return the alarms that hold with it, the most serious first."""
+        """Add a snapshot to the history, and return the alarms that it raises or continues, the most serious first.
+
+        `on_alert` is called for each that it raises.
+        """
         self._history.append(snapshot)
         found = self.check_alerts()
         begun = [alert for alert in found if alert.metric not in self._alarming]
@@ -347,12 +362,13 @@ class ContextHealthMonitor:
         return found
 
     def check_alerts(self) -> list[Alert]:
-        """Return the alarms that hold now, the most serious first."""
+        """Return the alarms that hold at the last snapshot, the most serious first."""
         return alerts(self.history, self.thresholds, self.metrics)
 
     def trend_report(self) -> dict[str, Trend]:
-        """Return the course of each metric in the last ten snapshots, by its name; INSUFFICIENT with fewer than five
-        values.
+        """Return the course of each metric in the last ten snapshots, by the metric's name.
+
+        The course is INSUFFICIENT if fewer than five of them have a value of the metric.
         """
         recent = self.history[-RECENT:]
         return {

@@ -313,7 +313,7 @@ def run_pager(command: str, text: str) -> None:
 
 
 def name(raw: bytes) -> str:
-    r"""Return a path that Git printed as text; bytes that are not UTF-8 are written as `\xe9`."""
+    r"""Return as text a path that Git printed as bytes; bytes that are not UTF-8 are written as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
 
 

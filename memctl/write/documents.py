@@ -183,8 +183,9 @@ def render_differing(
 ) -> tuple[dict[str, str | None], Comparison]:
     """Return the texts of the documents that the comparison `found` says are stale, and an updated comparison.
 
-    The texts are by path, None for a document to delete. The document of the sources is rendered here by `making`, with
-    `facts` in any case; if its template fails, the returned comparison has it among its broken documents.
+    The texts are by path, None for a document to delete. The document of the sources is rendered here by `making`: if
+    `found` says that it is stale, and with `facts` also if only the figures in it may be old, unless a person edited
+    it. If its template fails, the returned comparison has it among its broken documents.
     """
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     path = f"{FOLDER}/{SOURCES}"

@@ -57,7 +57,10 @@ class Bars(NamedTuple):
 
 
 def of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, Any]:
-    """Return the figures of a snapshot, which is of now or of a revision, as `memctl status --json` prints them."""
+    """Return the figures of a snapshot as `memctl status --json` prints them.
+
+    `is_now` says that the snapshot is of the disk, and not of a revision.
+    """
     found = _of_records(memory, snapshot)
     pages = (_cached_pages(memory, snapshot) if is_now else None) or _of_pages(memory, snapshot, is_now=is_now)
     return {

@@ -222,7 +222,10 @@ def is_ours_alone(repository: Repository, file: Path) -> bool:
 
 
 def equal(one: Path, other: Path) -> bool:
-    """Return whether two hooks have equal contents, so that one can be deleted without loss."""
+    """Return whether two files of hooks have equal contents and modes, so that one can be deleted without loss.
+
+    A link equals only itself.
+    """
     first, second = os.lstat(one), os.lstat(other)
     if os.path.samestat(first, second):
         return True

@@ -39,7 +39,10 @@ class HeadedText(msgspec.Struct, frozen=True):
 
 
 class SectionSummary(msgspec.Struct, frozen=True):
-    """A section in a list: its page, its state ("40 %, 2 open issues"), its details with headings, and its globs."""
+    """A section in a list: `entry` is the line of its page, and `state` says how far it is ("40 %, 2 open issues").
+
+    `details` are the lines of its pages of details and their headings, `paths` those of its globs.
+    """
 
     entry: ListEntry
     state: str

@@ -30,7 +30,10 @@ NOT = "-"  # the condition of a level that is never updated
 
 
 class ChangeRow(msgspec.Struct, frozen=True):
-    """A kind of change, and for each level the condition on which it must be updated; NOT means never."""
+    """A kind of change of files: its title, and when pages must be updated after such a change.
+
+    `conditions` has for each level (1 to 4) the condition on which its pages must be; NOT means never.
+    """
 
     title: str
     conditions: Mapping[int, str]

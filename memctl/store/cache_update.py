@@ -200,10 +200,10 @@ def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
 def update(
     cache: Cache, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
 ) -> bool:
-    """Write parsed files to a cache, delete the rows of `removed` paths, and set the cache's HEAD to `now`.
+    """Write parsed files to a cache, delete the rows of `removed` paths, and note that the cache describes `now`.
 
     `before` and `now` are pairs: the commit of HEAD, and a stamp of the sparse checkout. Returns False and writes
-    nothing if the cache's HEAD is not `before`, since another process has updated the cache.
+    nothing if the cache does not describe `before`, since another process has updated it.
     """
     with cache.transaction("BEGIN IMMEDIATE"):
         state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())

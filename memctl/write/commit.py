@@ -371,9 +371,10 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
 
 
 def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
-    """Squash the worktree's batch, as at a session's end; with `only_if_moved` only if HEAD has moved since it began.
+    """Squash the worktree's batch, as at a session's end, and return the outcome; None if nothing was squashed.
 
-    While a commit is being made, the batch's files are removed from its index instead.
+    With `only_if_moved` it is squashed only if HEAD has moved since the batch began; and while a commit of the user's
+    is being made, the batch's files are removed from the commit's index instead.
     """
     if not batches.branch_here(memory):
         return None

@@ -234,7 +234,10 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) ->
 
 
 def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
-    """Return the paths of those documents of `names` that are up to date once all stale ones of `found` are written."""
+    """Return the paths of those of some documents that are up to date once all stale ones are written.
+
+    `names` are the documents' file names. `found` is the comparison of the documents with what rendering makes of them.
+    """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 

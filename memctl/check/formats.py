@@ -20,7 +20,10 @@ Place = Callable[[str], str]  # a path below `.memory/` -> the path below the wo
 
 
 def as_text(report: Report, place: Place) -> list[str]:
-    """Return the lines of a report: one per finding (`PATH:LINE: SEVERITY CODE MESSAGE`), and one per hint."""
+    """Return the lines of a report: one per finding (`PATH:LINE: SEVERITY CODE MESSAGE`), and one per hint.
+
+    `place` returns the path below the worktree's top for a path below `.memory/`.
+    """
     lines = []
     for finding in report.findings:
         rule = finding.rule
@@ -48,7 +51,8 @@ def omission(report: Report) -> str:
 def as_data(report: Report, place: Place) -> dict[str, Any]:
     """Return a report as the data of the JSON that `memctl check --json` prints.
 
-    The counts by severity include findings that are not listed.
+    `place` returns the path below the worktree's top for a path below `.memory/`. The counts by severity include
+    findings that are not listed.
     """
     return {
         "counts": {name: report.count(name) for name in SEVERITIES},
@@ -59,7 +63,10 @@ def as_data(report: Report, place: Place) -> dict[str, Any]:
 
 
 def as_github(report: Report, place: Place) -> list[str]:
-    """Return workflow commands, one per finding, which GitHub shows beside the lines of the files."""
+    """Return workflow commands, one per finding, which GitHub shows beside the lines of the files.
+
+    `place` returns the path below the worktree's top for a path below `.memory/`.
+    """
     return [
         f"::{_GITHUB[f.rule.severity]} file={_property(place(f.path))},line={f.line},"
         f"title={_property(f'{f.code} {f.rule.name}')}::{_message(f.message + (f' ({f.hint})' if f.hint else ''))}"
@@ -68,7 +75,11 @@ def as_github(report: Report, place: Place) -> list[str]:
 
 
 def as_sarif(report: Report, place: Place, version: str, home: str) -> str:
-    """Return a SARIF 2.1.0 log (OASIS standard) for code scanning; `home` is the absolute URI of memctl's pages."""
+    """Return a SARIF 2.1.0 log (OASIS standard) with a report's findings, as tools for code scanning read it.
+
+    `place` returns the path below the worktree's top for a path below `.memory/`. `version` is memctl's, and `home` the
+    absolute URI of memctl's pages.
+    """
     used = sorted({finding.code for finding in report.findings})
     driver: dict[str, Any] = {
         "name": "memctl",

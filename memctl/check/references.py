@@ -116,7 +116,7 @@ def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None
 
 
 def suspects(subject: Subject) -> Iterator[Finding]:
-    """Report each reviewed page with a file that has changed since the review."""
+    """Report each reviewed page that refers to a file which has changed since the review."""
     for page in subject.snapshot.outline.pages:
         for drift in freshness.changed_files(subject.snapshot, page):
             line = subject.line_of(page.path, "reviewed", drift.stamped)

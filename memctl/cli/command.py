@@ -73,7 +73,10 @@ def command(
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Return one decorator for several options, in the order of the help."""
+    """Return one decorator that applies all of `decorators`, each of which adds an option.
+
+    The help lists the options in the order of the decorators.
+    """
 
     def decorate(function: F) -> F:
         for decorator in reversed(decorators):
@@ -175,7 +178,10 @@ def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str
 
 
 def filtering(function: F, more_types: Sequence[str] = ()) -> F:
-    """Add the filters of `list`, `search` and `export`; `more_types` are further choices for `--type`."""
+    """Add to a command's function the options that filter records, which `list`, `search` and `export` have.
+
+    `more_types` are further choices for `--type`.
+    """
     from memctl.record.kinds import KINDS, SEVERITIES
 
     statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))

@@ -121,7 +121,10 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
 
 
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
-    """Create a record from the values of the options, and print its id and path."""
+    """Create a record from the values of the options, and print its id and path; with --update, change a state record.
+
+    `kind` is the record's type, and `given` has the values of the options by the names of their parameters.
+    """
     if given.get("update"):
         _update(ctx, given)
         return

@@ -166,7 +166,10 @@ for member in (emit_command, list_command, show_command):
 
 
 def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
-    """Return how many compressions a workflow has had, up to and including one event."""
+    """Return how many compressions a workflow has had, up to and including the event `until`.
+
+    `events` are all events; the workflow is that of `until`.
+    """
     return sum(
         event.event_type == "compression"
         and event.workflow_id == until.workflow_id

@@ -42,9 +42,9 @@ class FirstStep(NamedTuple):
         return shlex.join(("memctl", *self.words))
 
     def arguments(self, top: Path) -> list[str]:
-        """Return the words for a call in the current directory.
+        """Return the words for a call of memctl in the current directory, whichever that is.
 
-        The path of an `import` is made absolute, since it is relative to `top`.
+        The last word of an `import` is a path relative to `top`, the worktree's root, so it is made absolute.
         """
         return [*self.words[:-1], str(top / self.words[-1])] if self.words[0] == "import" else list(self.words)
 

@@ -137,7 +137,7 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """Return the memory on the disk or at a revision, without what the calling agent may not read."""
+    """Return the memory on the disk, or at the revision `at`, without what the calling agent may not read."""
     return agent_view.readable(opened, snapshot(opened, at), at)
 
 

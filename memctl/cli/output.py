@@ -50,7 +50,10 @@ def painted(value: str, colour: str) -> None:
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
-    """Print the envelope of every `--json`: schema, kind, data, and `faults` if files could not be read."""
+    """Print the envelope of every `--json`: schema, `kind`, `data`, and `faults` if files could not be read.
+
+    `memory` is the one whose files the faults are in; with it their paths are relative to the worktree's top.
+    """
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:
         envelope["faults"] = [fault_data(fault, memory) for fault in faults]

@@ -78,7 +78,10 @@ def fill(memory: Memory, draft: PackDraft, options: PackOptions, count: Callable
 
 
 def refuse_undeliverable(options: PackOptions) -> None:
-    """Raise MemctlError if the pack could not be delivered. Call it before anything that can't be undone."""
+    """Raise MemctlError if a pack could not be written to the file, or copied to the clipboard, as the options ask.
+
+    Call it before anything that can't be undone.
+    """
     if options.out is not None:
         named_file.refuse(options.out)
     if options.copy:

@@ -95,14 +95,21 @@ writing = options(
 
 
 def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
-    """Commit the change that `plan` returns, and report it."""
+    """Write and commit the change that `plan` returns, and report it as `outcome` does.
+
+    `flags` are the options that all writing commands share (see `take_flags`).
+    """
     from memctl.write import transaction
 
     outcome(memory, transaction.carry_out(memory, plan, write_options(flags)), flags)
 
 
 def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
-    """Report a write: `lines` (by default, a summary of the change) on stdout, a pending commit on stderr."""
+    """Print the result of a write: `lines` (by default, a summary of the change) on stdout, a pending commit on stderr.
+
+    `flags` are the options that all writing commands share (see `take_flags`): with `as_json` JSON is printed instead,
+    and with `dry_run` what would be written.
+    """
     change = result.change
     if flags["as_json"]:
         output.json("change", change_data(memory, result, flags["dry_run"]))

@@ -30,7 +30,8 @@ _WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs to kn
 class Start:
     """The context of a command: its directory, the early call of Git, and the memory that it opened.
 
-    `serve_tools` runs `memctl mcp`. `__main__` sets it, since the server is on the same floor as the command line.
+    `serve_tools` runs `memctl mcp`. `__main__` sets it, since the command line must not import the server: both are on
+    one floor of the architecture, and modules import only from the floors below theirs.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:

@@ -58,7 +58,10 @@ class Bars(msgspec.Struct, frozen=True):
 
 
 def of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, Any]:
-    """Return the figures of a snapshot, which is of now or of a revision, as `memctl status --json` prints them."""
+    """Return the figures of a snapshot as `memctl status --json` prints them.
+
+    `is_now` says that the snapshot is of the disk, and not of a revision.
+    """
     found = _of_records(memory, snapshot)
     size, budget = found.pop("size"), memory.config.rehydrate_budget
     pages = (_cached_pages(memory, snapshot) if is_now else None) or _of_pages(memory, snapshot, is_now=is_now)

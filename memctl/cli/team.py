@@ -53,7 +53,11 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
 def carry_out(
     memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
-    """Change the coordination state by a plan, and report it: as JSON, or as the text that `then` returns."""
+    """Change the coordination state by a plan, and print what changed: as JSON, or as the text that `then` returns.
+
+    `given` are the values of the command's options, such as `remote` and `dry_run`. Without `then` the text is the
+    operation and its title. Raises MemctlError if the plan is refused.
+    """
     remote = given["remote"]
     if not given["dry_run"]:
         two_phase.recover(memory, transaction.write, ask_remote=bool(remote))

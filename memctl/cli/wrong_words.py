@@ -70,14 +70,17 @@ _SEARCHED = ("list", "log", "next", "status")  # what takes no words to look for
 
 
 def unknown_command(name: str, commands: list[str]) -> MemctlError:
-    """Return the error for an unknown command, with similar commands and synonyms."""
+    """Return the error for the unknown command `name`, with similar names among `commands` and the synonyms."""
     near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
     found = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
     return MemctlError(f"there is no command {name!r}", LEADS.get(name, found), USAGE, "unknown-command")
 
 
 def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
-    """Return the error for wrong arguments, with what to type instead."""
+    """Return the error for wrong arguments, with what to type instead.
+
+    `raised` is click's error, and `given` are the words that the user typed after `memctl`.
+    """
     path = raised.ctx.command_path if raised.ctx else "memctl"
     message, hint = raised.format_message(), f"`{path} -h` shows how"
     if raised.ctx and isinstance(raised.ctx.command, click.Group):

@@ -244,8 +244,9 @@ class Edge(msgspec.Struct, frozen=True):
 class AdrImport(ImportResult, frozen=True):
     """The result of importing a folder: what happens to each of its files.
 
-    `added` maps the files that are imported to the ids of their new decisions, and `changed` those that differ from the
-    decision they once became to its id. `templates` and `skipped` are names of files that are no decisions.
+    `added` maps the names of the files that are imported to the ids of their new decisions. `changed` maps the names of
+    files that were imported before, and have changed since, to the ids of their decisions. `templates` and `skipped`
+    are names of files that are no decisions.
     """
 
     added: Mapping[str, str] = MappingProxyType({})
@@ -255,10 +256,11 @@ class AdrImport(ImportResult, frozen=True):
 
 
 class AdrFolder(msgspec.Struct, frozen=True):
-    """The files of a folder: the decisions that could be read, in the order of their numbers, and `names` of these and
-    of those that could not; `refused` has a message with file and line on each of the latter.
+    """The files of a folder: those that were read as decisions, those that could not be read, and the others.
 
-    `templates` and `skipped` are names of files that are no decisions.
+    `names` are the names of the files of the first two kinds. `decisions` are those that were read, in the order of
+    their numbers, and `refused` has a message, with file and line, on each that could not be read. `templates` and
+    `skipped` are names of files that are no decisions.
     """
 
     names: Sequence[str]

@@ -77,7 +77,7 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
 
 
 def status_of(text: str) -> tuple[str, bool]:
-    """Return the status of a decision that some words state, and whether they name one: `proposed` if they don't."""
+    """Return the status of a decision that `text` states, and True; `proposed` and False if the text states none."""
     status = _status(text)
     return status or _UNKNOWN, bool(status)
 
@@ -137,7 +137,9 @@ def new_head(
 ) -> str:
     """Return the head of a decision's ADR file (front matter, title, status) in a form that it was not imported in.
 
-    Lines of the `old` head beside title, status and date are kept.
+    `file` is the file's name, whose number Nygard's form has in the title. `successors` are the decisions that
+    supersede this one, `predecessors` those that it supersedes. Lines of the `old` head beside title, status and date
+    are kept.
     """
     front, above, below = _other_parts(old) if old else ("", "", "")
     day = record.timestamp[:10]

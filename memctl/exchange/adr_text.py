@@ -278,7 +278,7 @@ class Head(msgspec.Struct, frozen=True):
         return self.text.count("\n", 0, span[0]) + 1
 
     def with_changes(self, changes: Iterable[tuple[Span, str]]) -> str:
-        """Return the text of the head with some spans replaced."""
+        """Return the text of the head with some spans replaced; `changes` are pairs of a span and its new text."""
         text = self.text
         for (start, end), new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
@@ -459,10 +459,10 @@ def _with_date(head: Head, span: Span | None) -> Head:
 
 
 def moment_of(text: str) -> tuple[str, int]:
-    """Return the time with which a text begins, in canonical form, and the length of its words; ("", 0) without one.
+    """Return the time with which a text begins, in canonical form, and the number of characters that state it.
 
-    A date may be ISO 8601, `2024/03/05`, `5.3.2024`, `5 March 2024` or `Mar 5th, 2024`. `3/5/2024` is none, since its
-    month depends on the country.
+    Returns ("", 0) if the text does not begin with a time. A date may be ISO 8601, `2024/03/05`, `5.3.2024`, `5 March
+    2024` or `Mar 5th, 2024`. `3/5/2024` is none, since its month depends on the country.
     """
     found = _DATE.match(text)
     words = found[0] if found else ""

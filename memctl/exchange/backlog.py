@@ -42,7 +42,10 @@ _UNQUOTED = re.compile(r"^(\s*(?:- |[\w-]+:[ \t]+))([@`%].*)$", re.MULTILINE)
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the task files of a folder or of a project of Backlog.md; raises MemctlError if there are none."""
+    """Return the task files in a folder of tasks, or in the folders for tasks of a project that uses Backlog.md.
+
+    Raises MemctlError if there are none.
+    """
     places = [folder, *(folder / name for name in _FOLDERS), *(folder / "backlog" / name for name in _FOLDERS)]
     found = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
     if not found:

@@ -38,7 +38,7 @@ class Comment(msgspec.Struct):
 
 
 class Issue(msgspec.Struct):
-    """A line of beads: the keys of an issue that an import reads."""
+    """An issue of beads, which is one line of its JSON Lines: the keys that an import reads."""
 
     id: str | None = None
     title: str | None = None

@@ -87,10 +87,10 @@ def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str
 
 
 def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[str]]:
-    """Return the draft of one record for the keys of a JSON object or a front matter, and notes on those that it has no
-    field for.
+    """Return the draft of one record for the keys of a JSON object or a front matter, and notes on unknown keys.
 
-    Raises MemctlError for a misspelt field and for a wrong value.
+    A note names the keys that the record has no field for. Raises MemctlError for a misspelt field and for a wrong
+    value.
     """
     values, notes = _with_status(values, kind)
     draft = rows.draft_of(values, kind)

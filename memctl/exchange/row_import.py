@@ -95,8 +95,11 @@ def import_items(
 
 
 def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool) -> None:
-    """Raise MemctlError with the first 20 messages on items that can't be imported, if the import is strict or no item
-    is left (`is_some`)."""
+    """Raise MemctlError if items can't be imported, and the import is strict or no other item is left.
+
+    `refused` are messages on the items that can't be imported, of which the error has the first 20. `is_some` says that
+    other items can be imported; without them the error has `hint`.
+    """
     if refused and (is_strict or not is_some):
         more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []
         hint = "without --strict the rest is imported" if is_some else hint
@@ -104,7 +107,11 @@ def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool)
 
 
 def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
-    """Give the next free id to each of some records' values that have no id, in their order, by type and day."""
+    """Give an id to each of some records that have none, by setting `id` in the values of their front matter.
+
+    `without` are these values, one map for each record. Ids are the next free ones of a record's type and day, in the
+    order of the records.
+    """
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for values in without:
         groups.setdefault((values["memory_type"], values["timestamp"][:10]), []).append(values)
@@ -116,7 +123,8 @@ def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
 def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tuple[str, list[str]]:
     """Return the text of the file of a new record, or "" and what is wrong with it, each message with its field.
 
-    A record without an id is tried with the first one of its day.
+    `values` is the record's front matter, and `draft` has its text. A record without an id is tried with the first one
+    of its day.
     """
     values = {"id": ids.record_id(draft.kind, values["timestamp"][:10], 1), **values}
     if found := problems(values):

@@ -45,10 +45,10 @@ class Row(msgspec.Struct):
 
 
 class Problems:
-    """The problems with the items of an import: `refused` has a message on each item that is left out, and `notes` on
-    what is altered.
+    """The problems with the items of an import, as messages.
 
-    With `is_strict`, a link that can't be kept is refused, too; otherwise it is left out with a note.
+    `refused` has a message on each item that is left out, and `notes` has messages on what is altered. With
+    `is_strict`, a link that can't be kept is refused, too; otherwise it is left out with a note.
     """
 
     def __init__(self, *, is_strict: bool) -> None:
@@ -65,9 +65,9 @@ class Problems:
 
 
 def json_objects(text: str) -> Iterator[Item]:
-    """Yield the objects of JSON Lines as items, or those of one JSON value: an array, an answer of `export --json`, or
-    an object over several lines.
+    """Yield the JSON objects in a text as items, each with its place, such as `line 3` or `item 3`.
 
+    The text is JSON Lines or one JSON value: an array, an answer of `export --json`, or an object over several lines.
     Bytes that are not UTF-8 are surrogates in `text`.
     """
     lines = text.split("\n")

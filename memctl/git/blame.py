@@ -15,9 +15,9 @@ _HEAD = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
 class LineOrigin(msgspec.Struct, frozen=True):
-    """The commit that wrote a line ("" if it is not committed), with the path and number (1-based) of the line in it.
+    """The commit that wrote a line, and where the line was in that commit: the file's path, and the number (1-based).
 
-    `is_unknown` is set if a partial clone lacks the contents to find out.
+    `commit` is "" if the line is not committed. `is_unknown` is set if a partial clone lacks the contents to find out.
     """
 
     commit: str

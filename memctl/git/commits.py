@@ -417,7 +417,8 @@ class Variables:
 class Preparation:
     """What a commit of some paths needs, from Git commands that run while Python goes on.
 
-    This is: Git's settings, author and committer, the first path that Git ignores, and a `git fast-import`.
+    This is: Git's settings, author and committer, the first of the commit's paths that an ignore rule of Git's is
+    about, and a `git fast-import`.
     """
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:

@@ -42,7 +42,11 @@ class AnsweringProcess:
         self._running()
 
     def answers(self, questions: Sequence[str], read: Callable[[IO[bytes]], T]) -> list[T]:
-        """Return one answer per question; `read` reads one from the process's output. Raises GitFailed."""
+        """Return one answer per question, in order. Raises GitFailed.
+
+        `questions` are lines without line ends. `read` gets the process's output, reads one answer from it, and returns
+        it.
+        """
         found: list[T] = []
         for some in _portions(questions):
             try:

@@ -184,12 +184,18 @@ def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None
 
 
 def start_answering(args: Sequence[str], cwd: Path) -> Process:
-    """Start a git command that only reads and answers one question after another."""
+    """Start a git command that only reads and answers one question after another, in the folder `cwd`.
+
+    `args` are its arguments without `git`. Questions are written to the process's standard input.
+    """
     return _spawn(args, cwd, stdin=True, extra=_READING)
 
 
 def start_writing(args: Sequence[str], cwd: Path) -> Process:
-    """Start a git command that changes something; `finish` sends it its input and returns its output."""
+    """Start a git command that changes something in the folder `cwd`; `args` are its arguments without `git`.
+
+    The function `finish` sends the command its input and returns its output.
+    """
     return _spawn(args, cwd, stdin=True)
 
 
@@ -205,7 +211,7 @@ def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) ->
 
 
 def end(process: Process) -> bytes:
-    """Kill a command that only reads, and return its stderr."""
+    """Kill the process of a git command that only reads, and return what it printed on standard error."""
     process.kill()
     return process.communicate()[1]
 
@@ -313,7 +319,7 @@ def run_pager(command: str, text: str) -> None:
 
 
 def name(raw: bytes) -> str:
-    r"""Return a path that Git printed as text; bytes that are not UTF-8 are written as `\xe9`."""
+    r"""Return as text a path that Git printed as bytes; bytes that are not UTF-8 are written as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
 
 

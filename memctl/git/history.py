@@ -26,7 +26,10 @@ _START = "(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)"  # of a commit in what _LOG prints
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """A commit that touched the memory, with the paths that it touched, relative to the worktree's top."""
+    """A commit that touched the memory, and what its message says.
+
+    `paths` are the paths that it touched, relative to the worktree's top; `parent` is its first parent, "" for none.
+    """
 
     commit: str
     author: str
@@ -272,7 +275,7 @@ def touches(repository: Repository, path: str, revision: str, limit: int | None 
 
 
 def touch(repository: Repository, commit: str, path: str) -> FileCommit:
-    """Return the FileCommit of a commit and a path."""
+    """Return the FileCommit of one commit, in which the file has the path `path`."""
     return msgspec.structs.replace(_touches(repository, [*_TOUCHES, "--no-walk", commit])[0], path=path)
 
 

@@ -181,7 +181,7 @@ def is_private(repository: Repository, place: Path) -> bool:
 
 
 def editable_folder(place: Path) -> Path:
-    """Return the folder in which people write their hooks.
+    """Return the folder in which people write the hooks that Git runs from the folder `place`.
 
     That is `.husky` for `.husky/_`, which husky generates from version 9 on, and `place` for any other.
     """
@@ -222,7 +222,10 @@ def is_ours_alone(repository: Repository, file: Path) -> bool:
 
 
 def equal(one: Path, other: Path) -> bool:
-    """Return whether two hooks have equal contents, so that one can be deleted without loss."""
+    """Return whether two files of hooks have equal contents and modes, so that one can be deleted without loss.
+
+    A link equals only itself.
+    """
     first, second = os.lstat(one), os.lstat(other)
     if os.path.samestat(first, second):
         return True
@@ -244,7 +247,11 @@ def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
 
 
 def manual_lines(name: str, memory: str) -> str:
-    """Return the lines that a user can add to a hook of their own in place of our script."""
+    """Return the lines that a user can add to a hook of their own in place of our script.
+
+    `name` is the hook's name, such as pre-commit, and `memory` the folder that contains the `.memory/`, relative to the
+    worktree's top.
+    """
     at_top = memory == "."
     values = {
         "CONFIG": ".memory/config.yaml" if at_top else shlex.quote(f"{memory}/.memory/config.yaml"),

@@ -59,7 +59,7 @@ class LineMap(msgspec.Struct, frozen=True):
         return range(0)
 
     def is_first_with(self, lines: tuple[int, int]) -> bool:
-        """Return whether any of some lines of the newer version is missing in the old one.
+        """Return whether the newer version has a line that the old one lacks, among its lines `lines`.
 
         `lines` are the first and the last line number of the stretch to look at.
         """

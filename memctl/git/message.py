@@ -23,9 +23,10 @@ _TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 class Trailers(msgspec.Struct, frozen=True):
     """The trailers of a commit's message; those of memctl are empty in a commit that it did not make.
 
-    `deeds` are triples of action, id and reason. `base`, `changes` and `commit` are those of batches: the commit before
-    a batch, its last change, and the user's commit with all of its files. `decisions` are ids that a commit of code
-    names (`Decision: DEC-…`).
+    `ops` are the operations and `ids` the records of the commit's changes; `actor`, `session` and `reason` say who made
+    them, in which session, and why. `deeds` are triples of what was done to a record, its id and the reason. `base`,
+    `changes` and `commit` are those of batches: the commit before a batch, its last change, and the user's commit with
+    all of its files. `decisions` are ids that a commit of code names (`Decision: DEC-…`).
     """
 
     ops: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ class RefFile(msgspec.Struct, frozen=True):
 
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
-    """Return the files of a commit by name; missing ones are left out."""
+    """Return those of the files `names` (paths) that a commit has, by name."""
     found = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
         name: RefFile(item.id, item.data)
@@ -40,9 +40,10 @@ def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str,
 def write_commit(
     repository: Repository, blobs: Mapping[str, str], parents: Iterable[str], message: str, moment: int | None = None
 ) -> str:
-    """Store a commit on no branch, and return its id; `blobs` are the blob ids of its files by name.
+    """Store a commit on no branch, and return its id.
 
-    `moment` (Unix seconds) sets author and committer date; without it they are the present time.
+    `blobs` are the blob ids of the commit's files by name, all without a folder. `moment` (Unix seconds) sets author
+    and committer date; without it they are the present time.
     """
     listing = "".join(f"100644 blob {blob}\t{name}\n" for name, blob in blobs.items()).encode()
     tree = git.write(["mktree"], repository.top, listing).decode().strip()

@@ -155,8 +155,10 @@ class UntrackedNames:
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
-    """Return a stamp of some files, which may be missing; b"" if one was changed so short a time ago that it may change
-    again without showing it."""
+    """Return a stamp of some files, which may be missing; b"" if no stamp would be sure to show their next change.
+
+    That is so if one of them was changed so short a time ago that it may change again without another time of change.
+    """
     before, found = time.time_ns() - RACY, []
     for path in paths:
         try:

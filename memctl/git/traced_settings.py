@@ -16,9 +16,10 @@ _EVENTS = "GIT_TRACE2_EVENT"
 
 
 def variables() -> Mapping[str, str]:
-    """Return the environment in which a git command lists memctl.commits and memctl.hookCommits.
+    """Return the environment variables with which a git command lists memctl's settings about commits among its events.
 
-    It is empty if the user sends the events of Git somewhere else.
+    These settings are memctl.commits and memctl.hookCommits. There are no such variables if the user has set the one
+    that sends Git's events somewhere else.
     """
     if _EVENTS in os.environ:
         return {}
@@ -31,7 +32,10 @@ def variables() -> Mapping[str, str]:
 
 
 def value(repository: Repository, name: str) -> str | None:
-    """Return a setting by its key in lower case, None if it is not set: as traced, or else by a command of its own."""
+    """Return Git's setting `name`, a key in lower case; None if it is not set.
+
+    It is read from the events that an earlier git command printed, or else by a command of its own.
+    """
     if repository.traced and (found := repository.traced()) is not None:
         return found.get(name)
     return repository.settings().get(name)

@@ -122,7 +122,10 @@ def edit_tree(repository: Repository, tree: str, changes: Mapping[str, Leaf | No
 
 
 def without(repository: Repository, trees: Sequence[str], folder: str) -> list[str]:
-    """Return the ids of trees (given as trees or commits) without a folder and the folders that become empty."""
+    """Return the id of each of `trees` (ids of trees or commits) with a folder removed, in the same order.
+
+    Folders that become empty are removed, too.
+    """
     with _maker(repository) as maker:
         return [maker.edit(tree, {folder: None}) or maker.store({}) for tree in trees]
 

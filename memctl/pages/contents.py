@@ -39,7 +39,10 @@ class HeadedText(msgspec.Struct, frozen=True):
 
 
 class SectionSummary(msgspec.Struct, frozen=True):
-    """A section in a list: its page, its state ("40 %, 2 open issues"), its details with headings, and its globs."""
+    """A section in a list: `entry` is the line of its page, and `state` says how far it is ("40 %, 2 open issues").
+
+    `details` are the lines of its pages of details and their headings, `paths` those of its globs.
+    """
 
     entry: ListEntry
     state: str
@@ -50,7 +53,7 @@ class SectionSummary(msgspec.Struct, frozen=True):
 class Level1(msgspec.Struct, frozen=True):
     """The content of the document of level 1, the executive summary.
 
-    `more` is the text of the project's page under headings without a meaning for memctl.
+    `more` is the text of the project's page below headings that are none of memctl's content fields.
     """
 
     title: str
@@ -117,8 +120,8 @@ class FoldedHeadings(msgspec.Struct, frozen=True):
 class Index(msgspec.Struct, frozen=True):
     """The content of the index of all documents.
 
-    `loose` are pages of details without a section, and `outside` counts records without a page. `folded` says
-    which headings are left out, None if all are listed.
+    `loose` are pages of details without a section, and `outside` counts open records that belong to no page. `folded`
+    says which headings are left out, None if all are listed.
     """
 
     title: str

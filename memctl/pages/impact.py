@@ -30,7 +30,10 @@ NOT = "-"  # the condition of a level that is never updated
 
 
 class ChangeRow(msgspec.Struct, frozen=True):
-    """A kind of change, and for each level the condition on which it must be updated; NOT means never."""
+    """A kind of change of files: its title, and when pages must be updated after such a change.
+
+    `conditions` has for each level (1 to 4) the condition on which its pages must be; NOT means never.
+    """
 
     title: str
     conditions: Mapping[int, str]
@@ -72,7 +75,10 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class ImpactLevel(msgspec.Struct, frozen=True):
-    """A level that a kind of change affects, the condition on which it does, and the documents below `.memory/`."""
+    """A level of pages, the condition on which a kind of change affects it, and the affected documents of this level.
+
+    The condition is NOT if the kind of change never affects the level. The documents are paths below `.memory/`.
+    """
 
     level: int
     condition: str
@@ -183,7 +189,11 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
-    """Return the levels, from 4 to 1, that the changed files of one kind (`row`, a key of MATRIX) affect."""
+    """Return the levels, from 4 to 1, each with what the changed files of one kind affect on it.
+
+    `reaches` has what each changed file affects, and `row` is the kind of change, a key of MATRIX. A level that this
+    kind never affects has the condition NOT and no documents.
+    """
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
     for page in _in_page_order(page for item in reaches for page in item.pages):

@@ -29,8 +29,8 @@ _SOON = 3_600
 class CurrentFile(msgspec.Struct, frozen=True):
     """The current version of a file: its path, its former paths, its blob id and its number of lines.
 
-    `comparable` is its name for Git's diff: the blob id, or the path in the worktree with `./` in front. `start` is the
-    commit from which its history is read, "" if there is none.
+    `comparable` is the name by which `git diff` is asked for this version: the blob id, or the path in the worktree
+    with `./` in front. `start` is the commit from which the file's history is read, "" if there is none.
     """
 
     path: str

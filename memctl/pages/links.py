@@ -46,7 +46,7 @@ _CODE = "§4."  # markers of files are not refused here; `check` reports those t
 
 
 class Links:
-    """Makes link targets relative to the folder of a memory's documents."""
+    """Makes link targets, which are paths relative to the folder of a memory's documents."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

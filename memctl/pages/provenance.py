@@ -56,7 +56,8 @@ class PageReference(msgspec.Struct, frozen=True):
     """A page that refers to a file, and the texts of its references.
 
     `state` is REVIEWED, UNREVIEWED, SUSPECT (the file changed since the review), BROKEN (the file is missing) or
-    AMBIGUOUS (the reference may mean another file). `reviewed` and `now` are the file's ids if it is SUSPECT.
+    AMBIGUOUS (the reference may mean another file). If it is SUSPECT, `reviewed` and `now` are the first digits of the
+    file's blob ids at the review and now.
     """
 
     page: Page

@@ -27,7 +27,7 @@ class Renderer:
     """Renders the documents of one Snapshot.
 
     `estimate` returns the approximate tokens of Markdown, for the limits of pages (`tokens.families`). `compiled` is a
-    folder for compiled templates, None to keep none. The project's own templates are used only if it is `trusted`.
+    folder for compiled templates, None to keep none. The project's own templates are used only if `trusted` is True.
     """
 
     def __init__(

@@ -46,7 +46,10 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
 
 
 def without_stars(reference: str) -> str:
-    """Return the text that every path contains which a reference may mean, if its dots also stand for slashes."""
+    """Return a reference without the `*`, `**` or slash at its end, and the dot before a `*`.
+
+    Every path that the reference may mean contains the result, if the result's dots also stand for slashes.
+    """
     return reference.rstrip("/*") if reference.endswith("**") else reference.rstrip("/").removesuffix(".*")
 
 

@@ -55,7 +55,7 @@ _FACTORS = {
 
 
 class Templates:
-    """The templates for one Snapshot: the project's own if it is `trusted`, otherwise memctl's.
+    """The templates for one Snapshot: the project's own if `trusted` is True, otherwise memctl's.
 
     `compiled` is a folder for compiled templates, None to keep none.
     """

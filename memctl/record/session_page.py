@@ -81,7 +81,11 @@ class TrailRow(msgspec.Struct, frozen=True):
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    """The page of a session: front matter, files and lines by their headings, and the text that people added."""
+    """The page of a session: the front matter `values`, and the body.
+
+    `files` has the files that the session touched, and `lines` the entries of other kinds, both by the heading that
+    they are below; `more` is the text that people added.
+    """
 
     values: Mapping[str, Any]
     files: Mapping[str, tuple[TrailRow, ...]] = {}
@@ -216,9 +220,10 @@ def _take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
 
 
 def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
-    """Return a session's page with the files of `trail` added, the parsed list of all files of the session.
+    """Return a session's page with the files that `trail` lists added to its own.
 
-    If both name a file, the page's entry is taken, as it is the later one.
+    `trail` is the parsed list of all files of the session. If both name a file, the page's entry is taken, as it is the
+    later one.
     """
     files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:

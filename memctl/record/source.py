@@ -62,7 +62,10 @@ class Texts(Protocol):
         """
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
-        """Return the links of the entries with some numbers: pairs of an entry's number and the linked id or marker."""
+        """Return the links of some entries: pairs of an entry's number and the linked id or marker.
+
+        `numbers` are those of the entries in the index (`Hit.number`).
+        """
 
     def paths(self, query: str, most: int | None = None) -> list[str]:
         """Return the paths of the files whose entries match a query: one path for each entry, at most `most`.
@@ -74,15 +77,15 @@ class Texts(Protocol):
         """Return the words of a query that no text contains, each with the similar words that are searched instead."""
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the titles of entries by their numbers."""
+        """Return the titles of some entries by the entries' numbers in the index (`Hit.number`)."""
 
     def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts of entries, without titles, by their numbers."""
+        """Return the texts, without titles, of some entries by the entries' numbers in the index (`Hit.number`)."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        """Return the piece of each entry's body in which words of a query occur, by the entry's number.
+        """Return the piece of each entry's body in which words of a query occur, by the entry's number in the index.
 
-        Entries in which none of the words occurs are left out.
+        `numbers` are those of the entries. Entries in which none of the words occurs are left out.
         """
 
     def similar(self, path: str) -> dict[str, float]:

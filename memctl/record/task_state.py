@@ -162,7 +162,10 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blocking(self) -> list[RecordReference]:
-        """The references to records that block this work or the work of everybody, by their weight or id."""
+        """The references to records that block this work or the work of everybody.
+
+        Their weight begins with "blocks", or their id is "everybody".
+        """
         return [one for one in self.records if one.id == EVERYBODY or one.weight.startswith(BLOCKS)]
 
 

@@ -37,9 +37,10 @@ class RelatedQuery(msgspec.Struct, frozen=True):
 
 
 class Related(msgspec.Struct, frozen=True):
-    """A related record, its score from 0 to 1, and the points that each part (`links` to `section`) adds to it.
+    """A related record, its score from 0 to 1, and the points that each part of the score adds to it.
 
-    `because` names what it has in common with the subject, such as "src/auth.py" or "tag security".
+    The parts are the links between the record and the subject of the search, and the code references, words (`text`),
+    tags and section that both have. `because` names what they have in common, such as "src/auth.py" or "tag security".
     """
 
     record: Record

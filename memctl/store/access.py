@@ -21,7 +21,10 @@ CREATE = "CREATE TABLE IF NOT EXISTS access (memory_id TEXT PRIMARY KEY, count I
 
 
 def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
-    """Count one retrieval of each record at the time `now`; failing to write loses the count and raises nothing."""
+    """Add one retrieval, at the canonical time `now`, to the count of each of the records `memory_ids`.
+
+    `folder` has the database of counts. If it can't be written, the retrieval is not counted, and nothing is raised.
+    """
     rows = [(memory_id, now) for memory_id in memory_ids]
     if not rows:
         return
@@ -52,7 +55,10 @@ def _add(file: Path, rows: list[tuple[str, str]]) -> None:
 
 
 def counts(folder: Path) -> dict[str, tuple[int, str]]:
-    """Return the number of retrievals and the time of the last one, by memory_id."""
+    """Return each record's number of retrievals, with the time of the last one, by memory_id.
+
+    They are read from the database in `folder`; the result is empty if it is missing or damaged.
+    """
     file = folder / FILE
     if not os.path.exists(file):  # also if this user may not look
         return {}
@@ -67,9 +73,9 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
-    """Return the records with this clone's retrievals added to their counts.
+    """Return the records with this clone's retrievals, which the database in `folder` has, added to their counts.
 
-    Without a folder they are returned unchanged.
+    If `folder` is None, the records are returned unchanged.
     """
     found = counts(folder) if folder is not None and records else {}
     if not found:

@@ -22,8 +22,9 @@ _CREATE_FOLDING = (
 def start(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
     """Note which counts are about to be written into the files of records.
 
-    `folding` has by memory_id a pair: the count to add, and the total that the record's file will then have. The counts
-    stay in the database until `finish`. Returns False if the note can't be written.
+    `folder` has the database of counts, in which the note is kept. `folding` has by memory_id a pair: the count to add
+    to the record's file, and the total that the file will then have. The counts stay in the database until `finish`.
+    Returns False if the note can't be written.
     """
     try:
         with _transaction(folder) as database:
@@ -35,7 +36,10 @@ def start(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
 
 
 def unfinished(folder: Path) -> dict[str, int]:
-    """Return the totals noted by a `start` that no `finish` has followed, by memory_id."""
+    """Return the totals noted by a `start` that no `finish` has followed, by memory_id.
+
+    `folder` has the database with the notes. The result is empty if the database can't be read.
+    """
     if not (folder / FILE).exists():
         return {}
     try:
@@ -46,7 +50,7 @@ def unfinished(folder: Path) -> dict[str, int]:
 
 
 def finish(folder: Path, written: Mapping[str, int], *, forget_rest: bool = False) -> None:
-    """Subtract the counts that `start` noted and that the records' files now include.
+    """Subtract from the database in `folder` the counts that `start` noted and that the records' files now include.
 
     `written` has by memory_id the noted total of each such file. With `forget_rest` the notes of all other records are
     deleted, too; their counts were not written to a file and stay in the database.

@@ -261,7 +261,7 @@ def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
 
 
 def present(memory: Memory, commits: Collection[str]) -> set[str]:
-    """Return those of some commit ids that this clone has."""
+    """Return which of the commit ids `commits` are those of commits that this clone has."""
     names = sorted(commits)
     items = memory.repository.objects.read(names) if names else []
     return {name for name, item in zip(names, items, strict=True) if item is not None}

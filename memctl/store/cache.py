@@ -52,7 +52,10 @@ class Undecodable(MemctlError, sqlite3.DatabaseError):
 
 
 def undecodable(database: sqlite3.Connection) -> Undecodable:
-    """Delete the file of a cache that can't be decoded, and return the error to raise."""
+    """Delete the file of a cache with a row that can't be decoded, and return the error to raise.
+
+    `database` is the open connection to the cache.
+    """
     file = database.execute("PRAGMA database_list").fetchone()[2]
     if file:
         discard(Path(file))
@@ -62,8 +65,8 @@ def undecodable(database: sqlite3.Connection) -> Undecodable:
 class CacheState(msgspec.Struct, frozen=True):
     """The state of the worktree at the time when its cache was last updated.
 
-    `head` is the commit of HEAD, and a stamp of the sparse checkout. `differing` has by path a stamp (times, size and
-    inode) of each file that differed from HEAD.
+    `head` is a pair: the commit of HEAD, and a stamp of the sparse checkout. `differing` has by path a stamp (times,
+    size and inode) of each file that differed from HEAD.
     """
 
     head: tuple[str, str]

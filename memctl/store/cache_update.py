@@ -75,10 +75,10 @@ class Disk(msgspec.Struct, frozen=True):
 def update_from_disk(
     memory: Memory, cache: Cache, state: CacheState, disk: Disk, progress: Progress | None
 ) -> bool | None:
-    """Update a cache in the state `state` to what is on the disk.
+    """Update a cache, which describes the worktree in the state `state`, to what is on the disk.
 
-    Returns True if nothing had to be updated, False if something was, None if another process changed the cache
-    meanwhile.
+    `disk` is what Git said of the worktree, and `progress` is told how many files are parsed. Returns True if nothing
+    had to be updated, False if something was, None if another process changed the cache meanwhile.
     """
     dirty = disk.dirty
     stale = _changed_paths(memory, cache, state.head, disk.head) | (set(state.differing) - dirty)
@@ -189,17 +189,21 @@ def _has_credential(text: str) -> bool:
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
-    """Return the cache's entry for a file without a valid record: an invalid file has `faults`, a missing one none."""
+    """Return the cache's entry for a path at which there is no valid record, page or checkpoint.
+
+    `faults` are what is wrong with the file, none if it is missing. `stat` is a stamp of the file if it differs from
+    HEAD.
+    """
     return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
 
 
 def update(
     cache: Cache, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
 ) -> bool:
-    """Write parsed files to a cache, delete the rows of `removed` paths, and set the cache's HEAD to `now`.
+    """Write parsed files to a cache, delete the rows of `removed` paths, and note that the cache describes `now`.
 
     `before` and `now` are pairs: the commit of HEAD, and a stamp of the sparse checkout. Returns False and writes
-    nothing if the cache's HEAD is not `before`, since another process has updated the cache.
+    nothing if the cache does not describe `before`, since another process has updated it.
     """
     with cache.transaction("BEGIN IMMEDIATE"):
         state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())

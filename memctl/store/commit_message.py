@@ -17,7 +17,7 @@ _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one mess
 def compose(changes: Sequence[Change], base: str = "") -> str:
     """Return the message of a commit of one change, or of several to the same files.
 
-    `base` is the commit before the batch to which it belongs, "" for none.
+    `base` is the commit before the batch to which the new commit belongs; "" if it belongs to none.
     """
     first = changes[0]
     subject = f"{TYPE}: {first.op} {first.title}" if len(changes) == 1 else _joint_subject(changes)

@@ -67,7 +67,7 @@ def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, s
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """Return those of some paths that differ from HEAD although the user told Git to take them for unchanged.
+    """Return which of `paths` differ from HEAD although the user told Git to take these files for unchanged.
 
     The value of each path is the option of `git update-index` with which Git looks at the file again, such as
     "--no-skip-worktree". memctl does not commit these files.

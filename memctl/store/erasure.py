@@ -38,7 +38,7 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
 
     `redact` returns a text without its secrets. A binary file with a secret is deleted, since memctl can make every
     such file again. `held` is the lock file that the caller has locked; a file with a lock of its own is locked while
-    it is rewritten.
+    it is rewritten. With `dry_run` no file is changed, and the result has the files that would be.
     """
     done: list[Path] = []
     failed: list[tuple[Path, str]] = []

@@ -141,9 +141,10 @@ def decode(data: bytes, path: str) -> str:
 
 
 def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
-    """Write new texts to temporary files beside their files, and return pairs of temporary file and file.
+    """Write the text of each Write to a temporary file beside the Write's file, and return the pairs of both files.
 
-    Raises MemctlError if a file can't be written; no temporary file is left then.
+    The temporary file is the first of a pair. `folder` is the memory's. Raises MemctlError if a file can't be written;
+    no temporary file is left then.
     """
     prepared: list[tuple[Path, Path]] = []
     try:

@@ -33,7 +33,7 @@ class NotNow(Exception):
 
 
 class JobNote(NamedTuple):
-    """A noted event: its file, the key of its session, and how often its work was begun."""
+    """The note of an event as a job: the note's file, the key of the event's session, and how often it was begun."""
 
     file: Path
     key: str
@@ -41,7 +41,10 @@ class JobNote(NamedTuple):
 
 
 def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
-    """Note an event of a session as a job. Raises OSError."""
+    """Note an event of a session as a job. Raises OSError.
+
+    `folder` is the session's, and `entry` is the event, as `run_jobs` gives it to the function that does the work.
+    """
     place = folder.root / JOBS
     name = f"{time.time_ns():020d}-0-{folder.key}.json"
     hidden = place / f".{name}"
@@ -110,11 +113,12 @@ def run_jobs(
 ) -> bool:
     """Do the jobs of a session in order, and return whether none is left.
 
-    `do` gets the event of a note and returns whether its work is done. If not, the note stays for a later call, until
-    it was tried MOST_TRIES times; if `do` raises NotNow, the note and all later ones stay. `fault` gets the errors of
-    notes that were given up, or can't be read or moved. `held` is the descriptor of the session's lock if the caller
-    has taken it; otherwise this waits up to `patience` seconds for the lock. After the lock is free the notes are read
-    once more: another process may have found the lock taken, and left a new note to this one.
+    `folder` is the session's. `do` gets the event of a note and returns whether its work is done. If not, the note
+    stays for a later call, until it was tried MOST_TRIES times; if `do` raises NotNow, the note and all later ones
+    stay. `fault` gets the errors of notes that were given up, or can't be read or moved. `held` is the descriptor of
+    the session's lock if the caller has taken it; otherwise this waits up to `patience` seconds for the lock. After the
+    lock is free the notes are read once more: another process may have found the lock taken, and left a new note to
+    this one.
     """
     while held is not None or notes_of(folder):
         held = acquire_lock(folder, patience) if held is None else held

@@ -31,12 +31,18 @@ T = TypeVar("T")
 
 
 def new_file(folder: Path, ending: str = ".json") -> Path:
-    """Return the path of a new entry. Names sort in the order in which entries begin."""
+    """Return the path, in `folder`, of the file of a new journal entry; the file's name ends with `ending`.
+
+    Names begin with the time, so that they sort in the order in which entries begin.
+    """
     return folder / f"{time.time_ns():020d}-{os.getpid()}{ending}"
 
 
 def put(file: Path, value: msgspec.Struct, *, lasting: bool = False) -> None:
-    """Write an entry atomically. With `lasting` it is flushed to the disk, and survives a loss of power."""
+    """Write the journal entry `value` to `file` atomically.
+
+    With `lasting` it is flushed to the disk, and survives a loss of power.
+    """
     text = msgspec.json.encode(value).decode()
     if not lasting:
         files.replace_private(file, text)

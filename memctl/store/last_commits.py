@@ -46,10 +46,11 @@ class LastCommit(msgspec.Struct, frozen=True):
 
 
 def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) -> dict[str, LastCommit]:
-    """Return for some paths the commit that brought the record's present text, in the worktree or at a revision.
+    """Return, for each of the records at `paths`, the commit that brought the record's present text.
 
-    Records without a commit are left out. Changed retrieval counts are not changes of the text. Raises GitFailed if Git
-    has no answer, as in a clone without trees that can't reach its remote.
+    The present text is that in the worktree, or with `at` that at the revision `at`. Records without a commit are left
+    out. Changed retrieval counts are not changes of the text. Raises GitFailed if Git has no answer, as in a clone
+    without trees that can't reach its remote.
     """
     repository = memory.repository
     head = repository.resolve(at) if at is not None else repository.branch()[1]

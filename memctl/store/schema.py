@@ -59,9 +59,9 @@ def create_tables(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
-    """Drop the indexes of an empty table of records during the block.
+    """Drop the indexes of the cache's tables for the time of the block, and make them again after it.
 
-    Making them over all rows at the end is faster than row by row.
+    This is for filling empty tables: making the indexes over all rows at the end is faster than row by row.
     """
     for statement in _statements(_INDEXES):
         database.execute(f"DROP INDEX {statement.split()[2]}")

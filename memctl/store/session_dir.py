@@ -61,7 +61,10 @@ class SessionDir:
             return 0
 
     def claim_hint(self, what: str) -> bool:
-        """Note that the hint named `what` is given; return whether it is the first time since the last compaction."""
+        """Note that the agent was given the hint named `what`.
+
+        Returns whether it is the first time since the last compaction.
+        """
         return self.create_marker(f"{_SAID}{what}")
 
     def create_marker(self, name: str) -> bool:

@@ -25,14 +25,18 @@ def recall(cache: Cache) -> dict[Key, bytes]:
 
 
 def keep(cache: Cache, found: Mapping[Key, bytes]) -> None:
-    """Store facts by key. If another process is writing, they are not stored and have to be computed again."""
+    """Store the facts `found`, by key, in the cache.
+
+    If another process is writing, they are not stored and have to be computed again.
+    """
     _change(cache, "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", ((*key, value) for key, value in found.items()))
 
 
 def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None:
-    """Delete the facts of the blobs that are not in `blobs`, if they are more than 5,000 and outnumber the others.
+    """Delete from the cache the facts of blobs that no file has any more.
 
-    `known` are the keys of all stored facts.
+    They are deleted only if they are more than 5,000 and outnumber the other facts. `known` are the keys of all stored
+    facts, and `blobs` the ids of the blobs that files have.
     """
     gone = {key for key in known if key[0] not in blobs}
     if len(gone) > max(len(known) - len(gone), _SPARE):

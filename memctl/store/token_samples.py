@@ -43,7 +43,7 @@ class TokenSample(msgspec.Struct, frozen=True):
 def add(folder: Path, model: str, found: Iterable[TokenSample]) -> int:
     """Store samples of a model in the order given; return how many of them are new.
 
-    Raises MemctlError if the folder can't be written to.
+    `folder` is the one with the file of all samples. Raises MemctlError if that file can't be written.
     """
     rows = [(model, one.digest, one.kinds, one.estimate, one.reported) for one in found]
     try:
@@ -64,7 +64,7 @@ def add(folder: Path, model: str, found: Iterable[TokenSample]) -> int:
 
 
 def samples_of(folder: Path, model: str) -> list[TokenSample]:
-    """Return the stored samples of a model, oldest first; none if the file is missing or damaged."""
+    """Return the samples of a model that the file in `folder` has, oldest first; none if it is missing or damaged."""
     rows = _read(folder, _SELECT, model)
     return [TokenSample(*row) for row in rows]
 

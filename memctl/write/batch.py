@@ -88,8 +88,8 @@ def compose(memory: Memory, batch: Batch) -> str:
 def restore_files(memory: Memory, batch: Batch) -> None:
     """Write the files of a batch that Git has set back to HEAD, as by `git stash` or `reset --hard`.
 
-    Changes that HEAD has made to such a file since are merged. If they conflict, the file is left alone, and a remark
-    says so.
+    If a commit since the batch's base has changed such a file, its change is merged with the batch's. If the two
+    conflict, the file is left alone, and a remark says so.
     """
     repository = memory.repository
     clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.differing_from_head(memory, ignored=True)))

@@ -72,9 +72,10 @@ def commit_all(
 ) -> list[Outcome]:
     """Commit all pending changes, then everything else in the memory that differs from HEAD: edits by hand.
 
-    Returns the outcomes, with the reason for each edit that is not committed. These are: an accepted decision whose
-    text was changed by hand, unless `allow_accepted`; a file with what looks like a credential, unless `allow_secret`;
-    with `strict` a record that lacks something; and the files of an undone change. With `dry_run` nothing is committed.
+    Returns the outcomes, with the reason for each edit that is not committed. Not committed are an accepted decision
+    whose text was changed by hand, unless `allow_accepted`; a file with what looks like a credential, unless
+    `allow_secret`; with `strict` a record that lacks something; and the files of an undone change. With `dry_run`
+    nothing is committed.
     """
     with lock.hold(memory.repository.shared / "lock"):
         entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)
@@ -244,10 +245,10 @@ def commit_paths(
 ) -> str:
     """Commit some paths as they are on disk to the branch or its batch, and return the commit's id.
 
-    `changes` are the changes that wrote the paths; the message is made of them. Returns "" if the paths are committed
-    already, or if none of those in `least` differs: the others are rendered documents, which need no commit of their
-    own. `is_fresh` says that all paths differ from HEAD, so that Git is not asked; `prepared` are Git commands already
-    started for the commit. Raises CommitPending.
+    `changes` are the changes that wrote the paths; the message is made of them. `least` are the paths (none: all) of
+    which at least one must differ for a commit to be made: the others are rendered documents, which need no commit of
+    their own. Returns "" if none of them differs. `is_fresh` says that all paths differ from HEAD, so that Git is not
+    asked; `prepared` are Git commands already started for the commit. Raises CommitPending.
     """
     if not batches.is_wanted(memory):
         return _commit_on_branch(
@@ -370,9 +371,10 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
 
 
 def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
-    """Squash the worktree's batch, as at a session's end; with `only_if_moved` only if HEAD has moved since it began.
+    """Squash the worktree's batch, as at a session's end, and return the outcome; None if nothing was squashed.
 
-    While a commit is being made, the batch's files are removed from its index instead.
+    With `only_if_moved` it is squashed only if HEAD has moved since the batch began; and while a commit of the user's
+    is being made, the batch's files are removed from the commit's index instead.
     """
     if not batches.branch_here(memory):
         return None

@@ -125,7 +125,10 @@ def complete_values(memory: Memory, draft: Draft) -> dict[str, Any]:
 
 
 def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Record, Write]:
-    """Return the record with some complete front matter values, and the Write of its file."""
+    """Return the record with the front matter `values`, and the Write of its file, whose body is that of `draft`.
+
+    `values` are complete and have an id. Raises MemctlError for a key that front matter can't have, and InvalidRecord.
+    """
     path = ids.path_of(values["id"], values["title"])
     ordered = {name: values[name] for name in ORDER if name in values}
     extra = {name: value for name, value in values.items() if name not in ordered}
@@ -140,7 +143,7 @@ def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tup
 def body_of(draft: Draft, order: Iterable[str]) -> str:
     """Return the body of a draft: its own text with the content fields set in it, or those fields alone.
 
-    `order` are the headings of a template, in whose order the fields are.
+    `order` are the headings of a template; without a text of its own the draft's fields are in their order.
     """
     body = frontmatter.clean_newlines(draft.body).strip("\n")
     body = body + "\n" if body else ""

@@ -58,7 +58,7 @@ def _new(text: str, old: str | None) -> Iterator[Span]:
 
 
 def added_lines(write: Write) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a field and a line that the file did not have before."""
+    """Yield the lines that a Write adds to its file, each as a pair: the name of the field it is in, and the line."""
     old = set(write.old.split("\n")) if write.old else set()
     for field, text in _fields(write):
         yield from ((field, line) for line in text.split("\n") if line not in old)

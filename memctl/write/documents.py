@@ -183,8 +183,9 @@ def render_differing(
 ) -> tuple[dict[str, str | None], Comparison]:
     """Return the texts of the documents that the comparison `found` says are stale, and an updated comparison.
 
-    The texts are by path, None for a document to delete. The document of the sources is rendered here by `making`, with
-    `facts` in any case; if its template fails, the returned comparison has it among its broken documents.
+    The texts are by path, None for a document to delete. The document of the sources is rendered here by `making`: if
+    `found` says that it is stale, and with `facts` also if only the figures in it may be old, unless a person edited
+    it. If its template fails, the returned comparison has it among its broken documents.
     """
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     path = f"{FOLDER}/{SOURCES}"
@@ -233,7 +234,10 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) ->
 
 
 def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
-    """Return the paths of those documents of `names` that are up to date once all stale ones of `found` are written."""
+    """Return the paths of those of some documents that are up to date once all stale ones are written.
+
+    `names` are the documents' file names. `found` is the comparison of the documents with what rendering makes of them.
+    """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 

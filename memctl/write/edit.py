@@ -43,7 +43,8 @@ class Edits(msgspec.Struct, frozen=True):
 def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_accepted: bool = False) -> Change:
     """Return the Change that edits fields of a record: front matter keys or content fields, as in `show --json`.
 
-    Raises MemctlError for an unknown field or value, and unless `allow_accepted` for the text of an accepted decision.
+    `reference` is the record's id, as a person typed it. Times among the new values may be relative to `now`. Raises
+    MemctlError for an unknown field or value, and unless `allow_accepted` for the text of an accepted decision.
     """
     record = snapshot.resolve(reference)
     text = snapshot.read(record.path)
@@ -179,7 +180,10 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
 
 
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
-    """Return the Change that archives records: they keep their paths, and only `--archived` lists them."""
+    """Return the Change that archives records: they keep their paths, and only `--archived` lists them.
+
+    `references` are the records' ids, as a person typed them, and `now` is the time at which they are archived.
+    """
     records = [snapshot.resolve(reference) for reference in references]
     refuse_offered(snapshot, records)
     writes = [

@@ -69,7 +69,11 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 def packages(holders: Sequence[Holder]) -> dict[str, str]:
-    """Return the new paths of the packages of renamed handoffs, by their old paths."""
+    """Return the new paths of the packages of renamed handoffs, by their old paths.
+
+    A package is the file with the text that a handoff's taker was given. It is renamed with the handoff's record, which
+    is one of `holders`.
+    """
     moving = [one for one in holders if one.moves and one.record and one.record.memory_type == HANDOFF.name]
     return {package_path(one.path): package_path(new_path(one)) for one in moving}
 

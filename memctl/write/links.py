@@ -103,7 +103,7 @@ def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
 
 
 def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
-    """Return the records whose front matter links to a record."""
+    """Return the other records whose front matter links to `record`, or names it as their parent."""
     return [
         other
         for other in snapshot.records
@@ -113,7 +113,7 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
 
 
 def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tuple[Write, ...]:
-    """Return the Writes of `records` with every link to the record `gone` removed."""
+    """Return a Write for each of `records` that removes its links to the record `gone`."""
     return tuple(rewrite(snapshot, record, without_links(record, {gone.id}, {gone.memory_id})) for record in records)
 
 

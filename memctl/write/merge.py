@@ -30,8 +30,8 @@ class MergeResult(msgspec.Struct, frozen=True):
     """The result of merging two versions of a record or page.
 
     `text` is the merged text. `conflicts` are the keys and headings in conflict, whose values are between Git's
-    markers. `notes` tell the user what a rule decided. `lost` are the values that gave way to another: a status to one
-    further on and, if a side was preferred, what that side had otherwise.
+    markers. `notes` tell the user what a rule decided. `lost` are the values of a side that are not in the merged text:
+    a status, if the other side's is further on, and the values in conflict of the side that was not preferred.
     """
 
     text: str
@@ -293,9 +293,10 @@ CONFLICT = object()  # for a value that a person has to choose
 
 
 def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
-    """Return the merged value of a front matter key, None for no value.
+    """Return the merged value of the front matter key `key`, None for no value.
 
-    CONFLICT stands for a value that both sides changed and no rule decides.
+    `base`, `ours` and `theirs` are the values of the three versions' front matter by key. CONFLICT stands for a value
+    that both sides changed and no rule decides.
     """
     before, one, other = (values.get(key) for values in (base, ours, theirs))
     if equal_values(other, before) or (equal_values(one, other) and key != COUNT):

@@ -37,7 +37,10 @@ class Author(msgspec.Struct, frozen=True):
 
 
 def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
-    """Return the Change that writes `project.md`, or changes the values given."""
+    """Return the Change that writes `project.md` with the values and texts in `text`.
+
+    If the page exists, what `text` does not name stays. `author` is who writes it, and when.
+    """
     refuse_broken(snapshot, PROJECT_ID)
     page = snapshot.outline.project
     if page is None:
@@ -129,7 +132,11 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
 
 
 def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
-    """Return the page with a marker, with or without its §; raises MemctlError naming near ones."""
+    """Return the page with a marker, which may lack its §; if `kind` is given, among pages of this level only.
+
+    Raises MemctlError if there is none (the hint names the pages that exist), if several have the marker, or if the
+    page can't be read.
+    """
     wanted = "§" + marker.strip().removeprefix("§")
     known = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
     refuse_doubled(snapshot, wanted)
@@ -144,7 +151,10 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
 
 
 def with_content(kind: PageKind, body: str, text: PageText) -> str:
-    """Return a body with the given content fields set; an empty one removes its heading, too."""
+    """Return the body of a page with the content fields set that `text` gives; an empty one removes its heading, too.
+
+    `kind` is the level of the page, which decides what content fields it has.
+    """
     for field in kind.fields:
         if (value := text.content.get(field.name)) is not None:
             clean = frontmatter.clean_newlines

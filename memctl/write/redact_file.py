@@ -30,10 +30,10 @@ GIVEN = credentials.GIVEN
 
 
 def find(path: str, text: str) -> Secrets:
-    """Return the secrets in a file's text, each with the rule that found it.
+    """Return the secrets in a file's text, each with the rule that found it; `path` is the file's, below `.memory/`.
 
-    Pages and trails of sessions and checkpoints are searched with stricter rules, since nobody reads them before they
-    are committed.
+    Checkpoints, and the pages and file lists of sessions, are searched with stricter rules, since nobody reads them
+    before they are committed.
     """
     strict = session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
     texts = [text]
@@ -47,7 +47,10 @@ def find(path: str, text: str) -> Secrets:
 
 
 def redact(path: str, text: str, secrets: Secrets) -> str:
-    """Return a file's text with each secret replaced: in front matter as YAML, in a checkpoint as JSON."""
+    """Return a file's text with each of `secrets` replaced: in front matter as YAML, in a checkpoint as JSON.
+
+    `path`, the file's below `.memory/`, tells which it is. An unedited document gets a header that fits its new text.
+    """
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text
     if path.startswith(f"{FOLDER}/") and (document := generated_header.split(text)) is not None and document.is_intact:

@@ -97,8 +97,9 @@ class Rewriting:
         return near
 
     def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
-        """Yield each file with its new text, and the record or page (as a Holder) whose new name gives the file a new
-        path; None if the path stays.
+        """Yield each of the files that are searched, changed or not, as a triple: the file, a Holder, the new text.
+
+        The Holder is the record or page whose new name gives the file a new path; None if the path stays.
         """
         for file in self._files:
             moving = self._moving.get((file.path, file.mark))

@@ -72,7 +72,12 @@ def _is_there(snapshot: Snapshot, path: str) -> bool:
 
 
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
-    """Return the Change that restores a deleted record or checkpoint, or a record's version at a revision."""
+    """Return the Change that restores a deleted record or checkpoint, or an earlier version of a record.
+
+    `reference` is the id, as a person typed it. `revision` is the one whose version is restored; with None it is the
+    last version before the deletion. Raises MemctlError if there is no such version, or if `revision` is None and the
+    record still exists.
+    """
     if version := checkpoint.version_in(reference.strip()):
         return _restore_checkpoint(memory, version, revision)
     if checkpoint.is_begun(reference.strip()):

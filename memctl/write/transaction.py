@@ -128,7 +128,11 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
 
 
 def check(memory: Memory, change: Change, options: WriteOptions) -> None:
-    """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
+    """Raise MemctlError if a change would leave an unreadable record, lose text, or commit what must not be in history.
+
+    That is text with control characters or with what looks like a credential. `options` may allow a credential
+    (`allow_secret`), and the loss of text that no commit has (`discard`).
+    """
     for write in change.writes:
         # A credential is redacted even if the mark makes the record too large.
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:

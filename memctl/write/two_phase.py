@@ -32,10 +32,11 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A step that was begun: to move ownership by `commit` ("" for none) at `remote`, and to write `change`.
+    """A step that was begun and moves ownership, then writes the record of this.
 
-    Ownership moves first: if it has moved, the change is still to be written; otherwise nothing has happened. `back`
-    says that the step is being undone.
+    `commit` is the commit of the coordination state that moves ownership ("" for none), `remote` the remote at which it
+    moves first, and `change` the Change that writes the record. If ownership has moved, the change is still to be
+    written; otherwise nothing has happened. `back` says that the step is being undone.
     """
 
     commit: str

@@ -140,7 +140,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of what passes to the next window: two files, and the utilisation at which the state is saved.
 
-        The state of the task is stored as JSON in `state_file` and as Markdown in `progress_file`, "" for no file. With a
+    The state of the task is stored as JSON in `state_file` and as Markdown in `progress_file`, "" for no file. With a
     memory the state is stored in the memory's checkpoints instead, and the two settings have no effect.
     """
 

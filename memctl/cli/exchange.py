@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report
+from memctl.cli import memory_access, output, report, terminal
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.report import write_options, writing
 from memctl.cli.source import read
@@ -137,7 +137,7 @@ def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResul
 
 
 def _print_notes(label: str, lines: Sequence[str]) -> None:
-    output.note(*(output.plain(f"{label}: {line}") for line in lines[:_NOTED]))
+    output.note(*(output.plain(terminal.one_line(f"{label}: {line}")) for line in lines[:_NOTED]))
     if len(lines) > _NOTED:
         output.note(f"… and {len(lines) - _NOTED:,} more: --json has all")
 
@@ -231,7 +231,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
 
 
 def _few(names: Sequence[str]) -> str:
-    return output.name(some(names, _SHOWN))
+    return output.name(terminal.one_line(some(names, _SHOWN)))
 
 
 def _export_adr(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -22,13 +21,17 @@ if TYPE_CHECKING:
     from memctl.write.create import Draft
 
 
-def read(source: str, errors: str = "strict") -> str:
+def read(source: str, errors: str = "strict", most: int = -1) -> str:
     """Return the text of a file, or of standard input for `-`; raises MemctlError if it can't be read.
 
     With `errors` as "strict" that is so for a text that is not UTF-8, too; other values are those of `bytes.decode`.
+    Nor can a text of more than `most` bytes be read; -1 is no limit.
     """
     try:
-        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        with nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as stream:
+            data = stream.read(most + 1 if most >= 0 else -1)
+        if 0 <= most < len(data):
+            raise MemctlError(f"{source} has more than {most:,} bytes", "divide it, or link to the file", USAGE)
         return frontmatter.clean_newlines(data.decode(errors=errors))
     except OSError as error:
         raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
@@ -58,9 +61,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     from memctl.exchange import markdown
     from memctl.record.errors import FrontMatterError
 
-    text = read(source)
-    if len(text) > files.MAX_BYTES:
-        raise MemctlError(f"{source} has {len(text):,} characters; a record has at most {files.MAX_BYTES:,} bytes")
+    text = read(source, most=files.MAX_BYTES)
     if text.lstrip().startswith("{"):
         try:
             given = msgspec.json.decode(text, type=dict[str, Any])

@@ -85,6 +85,9 @@ def _record(text: str) -> dict[str, Any]:
     if front is None:
         raise FrontMatterError(1, "", "this is not a task of Backlog.md: it has no front matter")
     task = strict_yaml.read(_UNQUOTED.sub(_quote_value, front[1] + "\n"))
+    for name in ("id", "title", "status", "priority", "type", "parent_task_id"):
+        if isinstance(task.get(name), list | dict):
+            raise FrontMatterError(1, name, f"{name} must be a text, not a list or a mapping")
     title, identifier = one_line(str(task.get("title") or "")), str(task.get("id") or "")
     if not title or not identifier:
         raise FrontMatterError(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")

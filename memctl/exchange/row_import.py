@@ -15,10 +15,10 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.exchange.row_links import RowLinks, keep_unresolved
 from memctl.exchange.rows import Item, Problems, Row, rows
-from memctl.record import ids
+from memctl.record import handoff, ids
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import KINDS, OTHER_END
+from memctl.record.kinds import HANDOFF, KINDS, OTHER_END
 from memctl.record.parser import problems
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -133,6 +133,8 @@ def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tup
         _, write = record_and_file(target.memory, values, draft)
         change = Change(op="import", title="", writes=(write,))
         check(target.memory, change, WriteOptions(allow_secret=target.allow_secret))
+        if draft.kind is HANDOFF:
+            handoff.read(write.text, write.path)
     except InvalidRecord as error:
         return "", [f"{fault.field or 'body'}: {fault.message}" for fault in error.faults]
     except MemctlError as error:

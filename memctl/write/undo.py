@@ -16,7 +16,12 @@ from memctl.write import merge
 
 UNDO, SYNC = "undo", "sync"
 # Operations that an undo of files would not revert: a credential would come back, ownership would not change.
-_ELSEWHERE = {REDACT: "it took a credential out", "handoff": "sections have changed hands with it", SYNC: "it merged"}
+_HANDS = "sections may have changed hands with it"
+_ELSEWHERE = {
+    REDACT: "it took a credential out",
+    SYNC: "it merged",
+    **dict.fromkeys(("handoff", "accept", "decline", "withdraw"), _HANDS),
+}
 _RENDERED = "docs/"
 _SHORT = 10  # digits of the commit id by which an undo names it
 _FEW = 20  # commits that are searched first for the latest one not undone

@@ -47,6 +47,7 @@ def _sources(folder: Path) -> dict[str, tuple[list[str], int]]:
         b'{"memory_type": "issue", "title": "T", "id": {}}',
         b'{"memory_type": "issue", "title": "T", "id": "ISS-2024-05-01-001", "path": "../x.md"}',
         b'{"memory_type": "issue", "title": "T", "a key": 1}',
+        b'{"memory_type": "handoff", "title": "Without giver and taker"}',
     ]
     fine = _line(12, "Fine")
     lines = _files(
@@ -64,6 +65,7 @@ def _sources(folder: Path) -> dict[str, tuple[list[str], int]]:
             "task-6.md": "",
             "task-7.md": "---\nid: [1]\ntitle: {a: b\n---\n",
             "task-8.md": TASK.format(1, "Another with this id", "x"),
+            "task-9.md": TASK.format(9, "{a: b}", "x"),
         },
     )
     decisions = _files(
@@ -85,7 +87,7 @@ def _sources(folder: Path) -> dict[str, tuple[list[str], int]]:
     return {
         "beads": (["beads", str(lines / "beads.jsonl")], len(odd)),
         "lines": ([str(lines / "records.jsonl")], len(odd) + len(only_lines)),
-        "backlog": (["backlog", str(tasks)], 7),
+        "backlog": (["backlog", str(tasks)], 8),
         "adr": (["adr", str(decisions)], 8),
         "markdown": ([str(folder / "text.md")], 2),
     }
@@ -116,6 +118,13 @@ def test_import_of_odd_items_only_is_an_error_with_a_hint(memctl: Memctl, tmp_pa
     lines = _files(tmp_path / "lines", {"x.jsonl": b"5\n"})
     assert "hint: correct the lines" in memctl("import", str(lines / "x.jsonl"), code=1).err
     assert "hint: name the issues of beads" in memctl("import", "beads", str(lines / "x.jsonl"), code=1).err
+
+
+def test_name_of_a_file_forges_no_line_of_output(memctl: Memctl, tmp_path: Path) -> None:
+    tasks = _files(tmp_path / "tasks", {"a\nerror: forged.md": "", "task-1.md": TASK.format(1, "Fine", "x")})
+    assert "\nerror: forged" not in memctl("import", "backlog", str(tasks)).err
+    decisions = _files(tmp_path / "adr", {"a\nerror: forged.md": "# Notes\n", "0001-fine.md": ADR.format("Fine", "C")})
+    assert "\nerror: forged" not in memctl("import", "adr", str(decisions)).err
 
 
 def test_links_to_left_out_items_are_kept_as_text(memctl: Memctl) -> None:

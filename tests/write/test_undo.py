@@ -62,3 +62,12 @@ def test_undo_refuses_commits_that_change_more_than_the_memory(repo: Path, memct
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "code")
     assert "changes nothing of the memory" in memctl("undo", "HEAD", code=1).err
+
+
+def test_undo_refuses_the_answer_to_a_handoff(memctl: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    memctl("own", "acquire", "2.1")
+    words = ("--reason", "The design is done", "--immediate", "Write it", "--success", "It runs")
+    made = memctl("handoff", "--to", "bob", "--section", "2.1", *words, "--json").data["id"]
+    memctl("handoff", "withdraw", made)
+    assert "can't be undone: sections may have changed hands" in memctl("undo", code=1).err

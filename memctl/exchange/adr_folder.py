@@ -292,7 +292,8 @@ def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
         try:
             text = _text(folder, name)
             content = adr_text.without_front_matter(text)
-            if headings.is_unfilled(content) and headings.is_stand_in(headings.take_title(content)[0]):
+            title = next((one.title for one in headings.of(content) if one.level == 1), "")
+            if headings.is_stand_in(title) and (title or headings.is_unfilled(content)):
                 templates.append(name)
                 continue
             item = _parse(folder, name, text, links)

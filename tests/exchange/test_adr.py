@@ -274,6 +274,7 @@ def test_titles_and_statuses_are_read_from_any_usual_place(memctl: Memctl, tmp_p
             "locks.md": "## Context\n\nC\n\n## Decision\n\nD\n",
             "README.md": "# All decisions\n\n- [Queues](queues.md)\n",
             "adr-template.md": "# Template\n\n## Status\n\nAccepted\n",
+            "0004-use-x.md": "<!-- MD025 -->\n# {short title of the choice}\n\n## Context\n\n{Describe it}\n",
         },
     )
     ids = imported(memctl, folder)

@@ -61,7 +61,7 @@ def moment(environ: Mapping[str, str]) -> str:
 def fault(root: Path, event: str, session: str, error: BaseException) -> None:
     """Add an error of memctl to the log of faults; does nothing if the log can't be written.
 
-    `root` is the folder of the memory's hooks; `event` and `session` name what memctl was working on.
+    `root` is the folder of the memory's hooks. `event` and `session` name what memctl was working on, "" if unknown.
     """
     message = str(getattr(error, "message", "") or error)
     described = f"{type(error).__name__}: {message}"[:_LONGEST]

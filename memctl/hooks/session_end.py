@@ -63,8 +63,8 @@ def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | N
 
     It is if the session has a task, and the draft has a changed file, a decision, an issue or a learning; if the
     session has a page already, any further activity is enough. A prompt, an existing page, or a goal in the session's
-    `state` shows that there is a task: a draft that starts after a compaction may have no prompt. A draft that is not
-    committed stays and is merged later.
+    `state` shows that there is a task: a draft that starts after a compaction may have no prompt. A draft made from Git
+    alone needs none. A draft that is not committed stays and is merged later.
     """
     has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT

@@ -153,5 +153,5 @@ def plain_words(text: str) -> list[str]:
 
 
 def comparable(text: str) -> str:
-    """Return the words of a text joined by spaces, which are equal with and without Markdown's marks."""
+    """Return the words of a text joined by spaces, so that texts that differ only in Markdown's marks become equal."""
     return " ".join(plain_words(text))

@@ -61,7 +61,7 @@ Answer with one JSON object and nothing else: the number of each item with "YES"
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Whether a summary answers a probe, and by whose verdict: "exact" or the judge's name."""
+    """Whether a summary answers a probe, by the verdict of `by`: "exact" (words were compared) or the judge's name."""
 
     probe: Probe
     answered: bool

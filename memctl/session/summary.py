@@ -26,9 +26,9 @@ _LAST_WORD = 600  # characters of the agent's last message
 class SessionMetrics(msgspec.Struct, frozen=True):
     """Figures of a session.
 
-    `turns` are prompts of the user, `answers` requests to the model; `tokens` are those that the model reported, summed
-    over the requests; `duration_minutes` is from the first line with a time to the last one; `broken_lines` of the
-    transcript could not be read.
+    `turns` counts the user's prompts and `answers` the requests to the model. `tokens` are those that the model
+    reported, summed over the requests. `duration_minutes` is from the transcript's first line with a time to its last
+    one. `broken_lines` counts the lines of the transcript that could not be read.
     """
 
     turns: int = 0

@@ -80,7 +80,10 @@ class _Group(msgspec.Struct):
 
 
 class WindowReader:
-    """Builds the window of a transcript line by line. `window` can be called at any time."""
+    """Builds the window of a transcript line by line. `window` can be called at any time.
+
+    With `whole` the window has all messages of the session, as if the host had never compacted.
+    """
 
     def __init__(self, whole: bool = False) -> None:
         self._whole = whole

@@ -96,7 +96,10 @@ def _text(values: dict[str, Any], name: str) -> str:
 
 
 def render_answer(host: Host, event: str, text: str) -> str:
-    """Return an answer as JSON for the host, cut to the host's number of bytes."""
+    """Return the answer to an event as JSON for the host; `event` is the host's name of the event.
+
+    A `text` longer than the number of bytes that the host shows of an answer (`Host.most_bytes`) is cut.
+    """
     text = _cut_to(text, host.most_bytes) if host.most_bytes else text
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
 

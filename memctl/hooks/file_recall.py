@@ -68,8 +68,8 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
     """Return an answer (JSON) that refuses a call: the first write of a file with records that was not read.
 
-    "" if the call is no such write, or if Git's setting memctl.guard is not "deny". `place` is the folder with the
-    memory, and `now` the time by which records expire.
+    The result is "" if the call is no such write, or if Git's setting memctl.guard is not "deny". `place` is the folder
+    with the memory, and `now` the time by which records expire.
     """
     if repository.own_setting(SETTING).lower() != DENY:
         return ""

@@ -121,7 +121,8 @@ def settings_edit(
 
     `name` is the file's name for people. `call` are the fields of a hook that make it call memctl, None to remove the
     hooks and rules. `top` is the worktree that a link in the file's path must not lead out of, None for a file in the
-    user's home. Raises MemctlError if the settings can't be edited; its hint has the lines to add by hand.
+    user's home. `originals` says what memctl did to the file before, `allowed` which rules the file is to have. Raises
+    MemctlError if the settings can't be edited; its hint has the lines to add by hand.
     """
     target, path = _target(file, name, top), FORMS[host.name].setting
     kept = originals.find(target)
@@ -155,7 +156,8 @@ def rules_edit(
     """Plan the edit of a host's file of permission rules: add the `allowed` rules; if None, remove memctl's rules.
 
     `name` is the file's name for people, `form` the form of the host's rules. `top` is the worktree that a link in the
-    file's path must not lead out of, None for a file in the user's home.
+    file's path must not lead out of, None for a file in the user's home. `originals` says what memctl did to the file
+    before.
     """
     target = _target(file, name, top)
     kept, rules = originals.find(target), form.rules()

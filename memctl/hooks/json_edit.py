@@ -83,7 +83,10 @@ def spans(text: str, at: int) -> list[JsonSpan]:
 
 
 def insert(text: str, at: int, value: Any, key: str = "") -> str:
-    """Return the text with a value added at the end of the list, or under `key` of the object, at the offset `at`."""
+    """Return the text with a value added to the list or object that begins at the offset `at`.
+
+    The value becomes the last element of the list, or with a `key` the last member of the object.
+    """
     plain = _plain(text)
     found, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
     head = f"{json.dumps(key, ensure_ascii=False)}: " if key else ""

@@ -76,8 +76,8 @@ def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[Sessi
     """Return the sessions of a memory that were probably killed, the one with the latest activity first.
 
     The session of `folder` is left out; `place` is the folder with the memory. A session was probably killed if its
-    process is gone, or if it was inactive for `pause` seconds (`session_pause_hours` of config.yaml), unless the
-    process that the host itself named is alive.
+    host's process is gone. It was, too, if it had no activity for `pause` seconds (`session_pause_hours` of
+    config.yaml), but this does not count while a process is alive that the host itself named as the session's.
     """
     return [one for one, alive in _others(folder, place) if _was_killed(one, alive, pause)]
 
@@ -85,9 +85,8 @@ def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[Sessi
 def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
     """Return the sessions of a memory that are probably under way, the one with the latest activity first.
 
-    `root` is the folder of the memory's hooks, `place` the folder with the memory. A session is not under way if
-    its process is gone, or if it was inactive for `pause` seconds, unless the process that the host itself named is
-    alive.
+    They are the sessions that `killed_sessions` would not return. `root` is the folder of the memory's hooks, `place`
+    the folder with the memory, and `pause` the seconds without activity after which a session counts as killed.
     """
     return [one for one, alive in _others(SessionDir(root, _NOBODY), place) if not _was_killed(one, alive, pause)]
 

@@ -17,7 +17,10 @@ _LONGEST = 2_000  # characters of an error's description
 
 
 def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
-    """Append an entry to the log `name` (COMPACTIONS or FAULTS) as a line of JSON; raises OSError if that fails."""
+    """Append an entry to the log `name` (COMPACTIONS or FAULTS) as a line of JSON; raises OSError if that fails.
+
+    `root` is the folder of the memory's hooks, which has the logs.
+    """
     private.make_folder(root)
     file = root / name
     if file.exists() and file.stat().st_size > _MOST_BYTES:
@@ -29,7 +32,10 @@ def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
 
 
 def entries(root: Path, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a log, the oldest first; broken lines are skipped."""
+    """Yield the entries of the log `name` in the folder `root` of the memory's hooks, the oldest first.
+
+    Broken lines are skipped, and a log that can't be read has no entries.
+    """
     for file in (older(root / name), root / name):
         try:
             lines = file.read_bytes().split(b"\n")
@@ -53,7 +59,10 @@ def moment(environ: Mapping[str, str]) -> str:
 
 
 def fault(root: Path, event: str, session: str, error: BaseException) -> None:
-    """Add an error of memctl to the log of faults; does nothing if the log can't be written."""
+    """Add an error of memctl to the log of faults; does nothing if the log can't be written.
+
+    `root` is the folder of the memory's hooks. `event` and `session` name what memctl was working on, "" if unknown.
+    """
     message = str(getattr(error, "message", "") or error)
     described = f"{type(error).__name__}: {message}"[:_LONGEST]
     entry = {"at": _clock(), "event": event, "session": session, "fault": described, "where": _where(error)}
@@ -64,7 +73,7 @@ def fault(root: Path, event: str, session: str, error: BaseException) -> None:
 
 
 def older(file: Path) -> Path:
-    """Return the path of the file with a log's earlier entries; `file` has the latest ones."""
+    """Return the path of the file with the earlier entries of the log that has its latest entries in `file`."""
     return file.with_name(f"{file.name}.1")
 
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 class Client(NamedTuple):
     """A program that can start MCP servers: its name for people and the path of its settings file.
 
-    `write` returns the settings' entry that starts memctl's server, as text, from the command that runs memctl.
+    `write` is a function that takes the command which runs memctl, and returns the text of the entry to add to the
+    settings, by which the program starts memctl's server.
     """
 
     title: str

@@ -37,7 +37,8 @@ _PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # the id of a 
 def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     """Return the answer to a prompt, with the ids of the records that it shows; "" if nothing new is relevant.
 
-    The result is JSON, which `give` takes. `opened` opens the memory, and `folder` says what the session was shown.
+    The result is JSON for `give`. `opened` is a function that opens the memory, and `folder`, memctl's folder for the
+    session, says which records the session was shown before.
     """
     from memctl.text.fit import length
 

@@ -60,9 +60,10 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
 
 
 def find(opened: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
-    """Return the reminder for some lines of a transcript, and the marks of its decisions, as JSON for `give`.
+    """Return the reminder of the decisions in some lines of a transcript, as JSON for `give`.
 
-    `opened` opens the memory, and is called only if there is a decision that no reminder has named.
+    The JSON also has a name for each decision that no reminder has named so far: the name of a file in `folder`, by
+    which `give` marks it as named. `opened` opens the memory, and is called only if there is such a decision.
     """
     from memctl.session import extraction
 

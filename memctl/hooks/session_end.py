@@ -59,11 +59,12 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 
 
 def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:
-    """Return whether a draft is worth a commit: the session has a task, and changed files or stated something.
+    """Return whether the draft of a session's page is worth a commit.
 
-    That is, it has a changed file, a decision, an issue or a learning; any further activity is enough if the session
-    has a page already. A draft that is not committed stays and is merged later. A draft that starts after a compaction
-    may have no prompt, so a known goal or an existing page counts as a task, too.
+    It is if the session has a task, and the draft has a changed file, a decision, an issue or a learning; if the
+    session has a page already, any further activity is enough. A prompt, an existing page, or a goal in the session's
+    `state` shows that there is a task: a draft that starts after a compaction may have no prompt. A draft made from Git
+    alone needs none. A draft that is not committed stays and is merged later.
     """
     has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT

@@ -147,8 +147,9 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     """Return the rehydration pack in at most `room` characters, or bytes for a host that cuts by bytes.
 
-    With `since` (a time) the pack has only what is newer, and is "" if nothing is. If `room` is less than all that the
-    guide leaves, a resume text takes the rest, and the pack does not show the checkpoint again.
+    With `since` (a time) the pack has only what is newer, and is "" if nothing is. By default `room` is all that the
+    guide leaves of a session's start. If it is less, a resume text takes the rest, so the pack leaves out the
+    checkpoint that this text shows.
     """
     size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
     from memctl.pack import budget_fill, last_work, rehydrate, supply
@@ -184,7 +185,8 @@ def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
 def pages_elsewhere(memory: Memory, root: Path) -> str:
     """Return a line on how to fetch session pages that a remote keeps on a ref, once per clone.
 
-    Returns "" if the clone has such pages, if the remote has none, or if the line was given before.
+    Returns "" if the clone has such pages, if no remote seems to have any, or if the line was given before, which a
+    file in `root`, the folder of the memory's hooks, records.
     """
     from memctl.git import hook_commits, private
     from memctl.store import sessions_ref

@@ -119,7 +119,7 @@ def update(folder: SessionDir, **values: Any) -> SessionState:
 
 
 def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:
-    """Join two lists, the newest items first and each once, up to `most` items."""
+    """Return the items of two lists, those of `new` before those of `old` and each once; at most the first `most`."""
     return tuple(dict.fromkeys((*new, *old)))[:most]
 
 

@@ -31,7 +31,11 @@ class SettingsFile(NamedTuple):
 
 
 def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> SettingsFile:
-    """Return a host's settings file, by option: "" for the project's, LOCAL for one user's of the project, USER."""
+    """Return the settings file of a host that an option of `memctl install` chooses.
+
+    It is the file that the project shares for "", one user's own file in the project for LOCAL, and the one in the
+    user's home for USER. `project` is the folder of the project.
+    """
     name = f"{host.folder}/{host.own if option == LOCAL else host.shared}"
     if option != USER:
         return SettingsFile(project / name, name, option)
@@ -139,7 +143,10 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
 
 
 def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
-    """Return the list at a path of keys in settings, [] if there is none; raises MemctlError if it is not a list."""
+    """Return the list at a path of keys in the settings `text`, [] if there is none.
+
+    `name` is the file's name for messages. Raises MemctlError if the value at the path is not a list.
+    """
     value: Any = json_edit.parse(text, name)
     for step in path:
         if not isinstance(value, dict):
@@ -180,9 +187,9 @@ def are_off(text: str, name: str) -> bool:
 
 
 def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
-    """Return settings without memctl's hooks, except for the first one of each event in `keeps`.
+    """Return settings without memctl's hooks; of each event in `keeps` the first hook of memctl stays.
 
-    Lists and objects that become empty are removed as well.
+    Lists and objects that become empty are removed as well. `name` is the file's name for messages.
     """
     if not text.strip():
         return text

@@ -36,8 +36,9 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Statistics of compactions: numbers, and medians of the known values (None if nothing is known).
+    """Statistics of compactions: how many there were, in how many sessions, and medians of what is known of them.
 
+    `by_trigger` counts the compactions by what triggered them. A median is None if no value is known.
     `suggested_before` is the share (0 to 1) of compactions seen by hooks before which memctl had suggested one.
     """
 

@@ -31,9 +31,10 @@ from memctl.transcript.events import ANSWER, GIT, Event, Session
 def take_in(
     memory: Memory, host: Host, transcript_path: str, folder: SessionDir, *, is_over: bool = False
 ) -> SessionState:
-    """Update a session's draft and state with the new part of its transcript; returns the state.
+    """Update the draft of a session's page and the session's state with the new part of its transcript.
 
-    `is_over` says that the session has ended, so that calls without a result count as well.
+    Returns the new state; draft and state are stored in `folder`, memctl's folder for the session. `is_over` says that
+    the session has ended, so that calls without a result count as well.
     """
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:

@@ -20,9 +20,10 @@ _HINT = "use at most 100 letters, digits, dots, dashes and underscores, and begi
 class Running(msgspec.Struct, frozen=True):
     """A session that has started and has not ended.
 
-    `id` is its name, `started` a canonical UTC time, `commit` and `branch` those of HEAD at the start ("" before the
-    first commit). `dirty` are the files that differed from HEAD at the start, whose changes are not the session's.
-    `ending` is the commit of HEAD when the end of the session began to be written, "" before that.
+    `id` is its name, `agent` the actor who started it, and `started` a canonical UTC time. `commit` and `branch` are
+    those of HEAD at the start ("" before the first commit), and `intent` is what the session is for, "" if nobody said.
+    `dirty` are the files that differed from HEAD at the start: their changes do not count as the session's. `ending` is
+    the commit of HEAD when memctl began to write the end of the session, "" before that.
     """
 
     id: str
@@ -48,7 +49,11 @@ def name_like(text: str) -> str:
 
 
 def start(memory: Memory, given: str, intent: str) -> Running:
-    """Record that a session starts now; raises MemctlError if a session of this name is running."""
+    """Record that a session with the name `given` starts now; returns what was recorded.
+
+    `intent` says what the session is for, "" if nothing is said. Raises MemctlError if a session of this name is
+    running, or if the name is not valid.
+    """
     known = find(memory, name(given))
     if known is not None:
         raise MemctlError(

@@ -38,7 +38,7 @@ _MESSAGE = lazy_regex(r"(?:-[a-z]*m|--message)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^
 
 
 class ToolCall(Protocol):
-    """A tool call: the tool's name, its arguments, and the working folder."""
+    """A tool call: the tool's name (`tool`), its arguments by name, and the folder that the agent was in (`cwd`)."""
 
     @property
     def tool(self) -> str: ...
@@ -49,7 +49,10 @@ class ToolCall(Protocol):
 
 
 def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
-    """Yield what a call does to files, with paths as the call gives them; `failed` says that a shell command failed."""
+    """Yield what a tool call does to each file that it touches, with the file's path as the call gives it.
+
+    `failed` says that the call ran a shell command which failed.
+    """
     name = _name(event)
     given = event.arguments
     if _ACTIONS.get(name) == _SHELL:

@@ -22,10 +22,10 @@ _MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 
 
 def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
-    """Return the summary of a session.
+    """Return the summary of a session that was read from a transcript; `identifier` is the session's name.
 
-    If memctl knows the session as `running`, it started when memctl recorded it and ends now, and uncommitted changes
-    of the worktree count as its changes.
+    `running` is what memctl recorded when the session started, None if it did not. With it the session lasts until now
+    and begins no later than that record, and uncommitted changes of the worktree count as the session's.
     """
     if running is not None:
         session = msgspec.structs.replace(

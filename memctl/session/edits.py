@@ -26,7 +26,10 @@ _TEXTS = ("md", "mdx", "rst", "txt")
 
 
 def of_call(call: Event, path: str) -> str:
-    """Describe what a call did to a file: by its own description or its arguments, "" if neither says anything."""
+    """Describe what a tool call did to the file `path`, "" if the call's arguments do not say it.
+
+    If one of the arguments is a description that the agent wrote, the result is that description.
+    """
     given = call.arguments
     for key in ("description", "instructions", "explanation"):
         if isinstance(given.get(key), str) and "command" not in given:

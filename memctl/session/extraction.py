@@ -76,12 +76,12 @@ _OF_HOST = lazy_regex(
 
 
 class Extract(msgspec.Struct, frozen=True):
-    """A statement extracted from a session.
+    """A statement extracted from a session: its text, its reason, and the alternatives that it rejects.
 
-    `label` is its kind, one of `statements.labels`. `explicit` says that it had a label in the text; `is_sure` that the
-    user said it and that it was done or holds from now on. `source` is the kind of the event (such as PROMPT), `moment`
-    its time, and `line` its line in the transcript. `path` is the file of a TODO comment. `statement` is the whole
-    labelled statement, None without a label.
+    `label` is its kind, a constant of `statements.labels`. `explicit` says that it stands under a label; `is_sure` that
+    the user said it, and that it was carried out or holds from now on. `source` is the kind of the event (such as
+    PROMPT), `moment` its time, and `line` its line in the transcript. `path` is the file of a TODO comment. `statement`
+    is the whole labelled statement, None without a label.
     """
 
     label: str

@@ -138,9 +138,9 @@ _LONGEST = 300  # characters of an error's message
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A step of a session that failed, such as a command.
+    """A step of a session that failed, such as a command, and the `message` of its failure.
 
-    `moment` and `line` are the time and the transcript's line of the last failure, and `times` counts the failures.
+    `moment` and `line` are the time of the last failure and its line in the transcript; `times` counts the failures.
     `resolved` says how it was resolved, "" if it was not. `is_open` says that a check found an error in the work, and
     that no later run of the check succeeded.
     """
@@ -187,10 +187,10 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
-    """Return the steps whose last run succeeded.
+    """Return the steps of a session whose last run succeeded.
 
-    The main step of a call is the command that checks something, or else the first one that does more than reading
-    (`steps.of_call`). It is given as it was written, and the other commands of the call by their keys (`steps.key`).
+    A tool call has one step (`steps.of_call`), which the result has as it was written in the call. The result also has
+    the keys (`steps.key`) of the other commands that a successful call ran.
     """
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _results(events):

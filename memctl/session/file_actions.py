@@ -18,8 +18,8 @@ class FileAction(NamedTuple):
     """What a step did to one file.
 
     `path` is as the step gives it, relative to the folder `cwd`. `action` is WRITTEN or an action of
-    `text.actions`, and `what` describes it, such as "moved from a.py". If `path` may be a folder, `target` is the
-    name of the file in it.
+    `text.actions`, and `what` describes it, such as "moved from a.py". If `path` may be a folder, as the last word of
+    `mv` may, `target` is the name that the file gets in this folder; otherwise it is "".
     """
 
     path: str
@@ -88,9 +88,10 @@ _NEVER = lazy_regex(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-
 
 
 def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
-    """Yield what the commands in a shell text do to files; a `cd` changes the folder of the commands after it.
+    """Yield what the commands in a shell text do to files.
 
-    With `failed` the text ended with an error: its last command failed or did not run. That command is left out if it
+    `cwd` is the folder in which the first command runs; a `cd` in the text changes it for the commands after it. With
+    `failed` the text ended with an error: its last command failed or did not run. That command is left out if it
     changes nothing when it fails, such as `git mv`.
     """
     given = list(shell.commands(text))

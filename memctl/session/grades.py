@@ -61,7 +61,7 @@ Answer with one JSON object and nothing else: the number of each item with "YES"
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Whether a summary answers a probe, and by whose verdict: "exact" or the judge's name."""
+    """Whether a summary answers a probe, by the verdict of `by`: "exact" (words were compared) or the judge's name."""
 
     probe: Probe
     answered: bool
@@ -268,7 +268,7 @@ class ProbeFacts(msgspec.Struct, frozen=True):
 
 
 class AnsweredShare(msgspec.Struct, frozen=True):
-    """The number of probes of a kind, and how many of them are answered; `value` is the share, None without probes."""
+    """The number of probes of one kind (`asked`), and how many of them a page answers (`answered`)."""
 
     kind: str
     asked: int
@@ -276,6 +276,7 @@ class AnsweredShare(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> float | None:
+        """The answered probes as a fraction of those asked, None if there are none."""
         return self.answered / self.asked if self.asked else None
 
 

@@ -38,10 +38,11 @@ _RESOLVED_LATER = "the same step succeeded in a later part"
 
 
 def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -> SessionPage:
-    """Merge the page of a later summary (`new`) into the `old` page of one session; merging twice changes nothing.
+    """Return the `old` page of a session with the page of a later summary of this session (`new`) merged into it.
 
     The intent stays, files are merged per path, decisions, issues and learnings are appended, and state and next steps
     are replaced. An open error is resolved if the new page says so, or if its step is among those that `succeeded`.
+    Merging the `new` page a second time changes nothing.
     """
     files = _merged_files(old.files, new.files)
     lines = {

@@ -25,15 +25,19 @@ _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
 
 
 def below_target(page: SessionPage, asked: Sequence[Probe]) -> list[Dimension]:
-    """Return the dimensions below their target that more facts can raise; the page must include all its files."""
+    """Return the dimensions in which a page is below its target, and which more facts on the page can raise.
+
+    `asked` are the probes by which the page is graded; the page must include all its files.
+    """
     found = grades.dimensions(grades.exact_replies(asked, page), page, whole=True)
     return [one for one in found if one.name in _FILLED and one.is_met is False]
 
 
 def fill(fitted: FittedPage, whole: SessionPage, asked: Sequence[Probe]) -> FittedPage:
-    """Return a trimmed page with the facts that its probes miss, taken from the untrimmed page (`whole`).
+    """Return the trimmed page `fitted` with facts added that answer the probes in `asked` which it leaves open.
 
-    The page is returned unchanged if every dimension meets its target.
+    The facts are lines of the untrimmed page, `whole`, or else those of the probes. If the trimmed page meets the
+    target in every dimension that facts can raise, it is returned unchanged.
     """
     page = session_page.with_trail(fitted.page, fitted.trail) if fitted.trail else fitted.page
     if not below_target(page, asked):

@@ -108,10 +108,11 @@ def plan(
     accepted: Sequence[Proposal] = (),
     asked: Sequence[Probe] = (),
 ) -> Change:
-    """Return the Change that writes a session's page and the accepted records.
+    """Return the Change that writes a session's page and a record for each of the `accepted` proposals.
 
-    An existing page is merged with the summary. The page answers the probes in `asked`, even beyond its budget. Raises
-    MemctlError if the existing page can't be read or the new one is too large.
+    The page is made from the summary, and merged with the session's existing page if there is one. It answers the
+    probes in `asked`, even beyond its budget. `sequence` gives out the ids of the records. Raises MemctlError if the
+    existing page can't be read or the new one is too large.
     """
     old_texts, old = existing_page(memory, summary.id)
     writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old, asked))
@@ -131,7 +132,11 @@ def plan(
 
 
 def title(identifier: str, form: str, files: int, turns: int) -> str:
-    """Return the title of a session's commit, such as "s1: 3 files, 12 turns"; without turns if `form` is GIT."""
+    """Return the title of the commit with a session's page, such as "s1: 3 files, 12 turns".
+
+    `identifier` is the session's name and `form` the transcript's format; if that is GIT, there was no transcript, and
+    the title does not name the turns.
+    """
     counted = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
     return counted if form == GIT else f"{counted}, {turns:,} turn{'s' if turns != 1 else ''}"
 
@@ -220,9 +225,10 @@ def mark_ending(memory: Memory, one: Running) -> None:
 
 
 def recover(memory: Memory, one: Running) -> Outcome | None:
-    """Finish an interrupted end of a session: commits its pending change, or finds its commit.
+    """Finish ending a session if that was interrupted: commit the pending change with its page, or find its commit.
 
-    Returns the outcome, None if nothing of the end was written.
+    Returns the outcome of the change; None if nothing was written before the interruption, or if nobody has begun to
+    end the session.
     """
     if not one.ending:
         return None

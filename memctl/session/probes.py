@@ -180,7 +180,10 @@ _MOST_KEPT = 100  # latest sessions whose probes are stored
 
 
 def keep_probes(memory: Memory, identifier: str, made: Sequence[Probe]) -> None:
-    """Store the probes of a session, merged with those of its earlier parts; ignores a folder that is read-only."""
+    """Store the probes `made` of a session, merged with the stored probes of its earlier parts.
+
+    `identifier` is the session's name. Nothing is stored, and no error raised, if the folder is read-only.
+    """
     file = _kept_file(memory, identifier)
     with suppress(OSError):
         both = merge_probes(kept_probes(memory, identifier), made)

@@ -50,10 +50,10 @@ Line = Callable[[str, int], str]
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The state of a session's task so far.
+    """The `state` of a session's task so far, and what is known of the agent's own task list.
 
-    `created` are the tasks that the agent created, in the order of their numbers. `is_over` says that the task list is
-    finished, so that the next prompt may start another task.
+    `created` are the texts of the tasks that the agent created, in the order of their numbers. `is_over` says that the
+    task list is finished, so that the next prompt may start another task.
     """
 
     state: TaskState = TaskState()
@@ -252,7 +252,11 @@ def _steps_named(state: TaskState, text: str) -> list[str]:
 
 
 def names(text: str, step: str) -> bool:
-    """Return whether a text names a step: it has all the step's paths, or without paths all its words but the verb."""
+    """Return whether a text names a step: it contains all paths of the step.
+
+    A step without a path is named if the text has all words of the step; a verb at its beginning need not be there if
+    two or more other words are.
+    """
     if paths := {match[0] for match in _PATH.finditer(step)}:
         paths_named = {match[0] for match in _PATH.finditer(text)}
         return all(any(other == path or other.endswith(f"/{path}") for other in paths_named) for path in paths)

@@ -32,7 +32,10 @@ _NO_NAMES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 
 
 class KnownNames:
-    """The names in a text about a session: its words, and the paths of files with their ends and folders."""
+    """The names that a text about a session may use: words of the session, paths of files, and parts of paths.
+
+    The parts of `src/a/b.py` that count as names are its ends, such as `a/b.py`, and the folders above it.
+    """
 
     def __init__(self, record: str, paths: Iterable[str]) -> None:
         self._words = {part for word in _bare_words(record) for part in (word, *_NUMBER.findall(word))}

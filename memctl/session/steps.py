@@ -70,10 +70,10 @@ def of_call(call: Event) -> str:
 
 
 def of_success(call: Event) -> frozenset[str]:
-    """Return the keys of the steps that a successful call proves to have succeeded.
+    """Return the keys of the steps that have succeeded if a tool call succeeded.
 
-    They are all commands of `a && b`; where the status of some commands is lost, as in a pipe, only the step of
-    `of_call`.
+    For a shell text such as `a && b` these are the keys of all its commands. If the text hides the status of some
+    commands, as a pipe does, the result has only the key of the call's step (`of_call`).
     """
     command = calls.command_of(call.arguments)
     if _PARTED.search(command):
@@ -151,9 +151,10 @@ def keys(given: Iterable[str]) -> frozenset[str]:
 
 
 def begins(line: str, succeeded: Collection[str], quotes: str = "") -> bool:
-    """Return whether a line begins with a step that succeeded, followed by ": "; the step may be within `quotes`.
+    """Return whether a line begins with a step that succeeded, followed by ": ".
 
-    `succeeded` are keys of steps. Each ": " in the line may end the step, because a step may contain a colon.
+    `succeeded` are keys of steps. Each ": " in the line may end the step, because a step may contain a colon. `quotes`
+    are characters, such as backticks, that may stand around the step and do not belong to it.
     """
     parts = (line[: match.start()] for match in re.finditer(": ", line[: _LONGEST * 2]))
     return any(is_covered(part.strip(quotes + " "), succeeded) for part in parts)

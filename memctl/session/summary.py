@@ -26,9 +26,9 @@ _LAST_WORD = 600  # characters of the agent's last message
 class SessionMetrics(msgspec.Struct, frozen=True):
     """Figures of a session.
 
-    `turns` are prompts of the user, `answers` requests to the model; `tokens` are those that the model reported, summed
-    over the requests; `duration_minutes` is from the first line with a time to the last one; `broken_lines` of the
-    transcript could not be read.
+    `turns` counts the user's prompts and `answers` the requests to the model. `tokens` are those that the model
+    reported, summed over the requests. `duration_minutes` is from the transcript's first line with a time to its last
+    one. `broken_lines` counts the lines of the transcript that could not be read.
     """
 
     turns: int = 0
@@ -101,9 +101,9 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     @property
     def completion(self) -> int | None:
-        """The completion in percent: as last stated, otherwise the share of finished tasks; None if unknown.
+        """The completion of the work in percent: as it was last stated, else the share of tasks done; None if unknown.
 
-        A stated 100 % does not count while there are tasks: their share does.
+        If 100 % was stated and there is a task list, the share of its tasks that are done counts instead.
         """
         counted = TaskState(steps=self.tasks).completion
         said = [one.text for one in self.having(labels.STATE) if one.text.endswith("% complete")]
@@ -156,7 +156,7 @@ def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Sessio
 
 
 def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
-    """Return the paths of the files that were changed last."""
+    """Return the paths of the last `limit` files that a session changed, the latest at the end."""
     return [entry.path for entry in summary.trail.having(CREATED, MODIFIED, DELETED)][-limit:]
 
 

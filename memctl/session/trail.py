@@ -116,14 +116,15 @@ class Trail(msgspec.Struct, frozen=True):
     unknown: int = 0
 
     def having(self, *actions: str, inside: bool = True) -> list[TrailEntry]:
-        """Return the files with one of some actions, inside the repository or outside of it."""
+        """Return the files whose action is one of `actions`: those inside the repository, or else those outside."""
         return [entry for entry in self.entries if entry.action in actions and entry.is_inside == inside]
 
 
 def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
-    """Return all files that a session touched, from its tool calls, Git's `changes` and its messages.
+    """Return all files that a session touched, by its tool calls, its messages, and what changed in Git during it.
 
-    `base` are the files that existed before the session.
+    `places` resolves the session's paths, `base` are the paths of the files that existed before the session, and
+    `changes` are those that Git saw during it.
     """
     fold = _Fold(places, base)
     unknown = 0

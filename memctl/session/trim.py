@@ -18,7 +18,11 @@ MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
 
 
 class FittedPage(msgspec.Struct, frozen=True):
-    """A page within its budget; `trail` is the page with the list of all files, None if the page itself has room."""
+    """A session's page, trimmed to its budget, and its list of files.
+
+    `trail` is a page of which only the list of all files is written, to a file of its own; it is None if `page` has
+    room for all files.
+    """
 
     page: SessionPage
     trail: SessionPage | None = None
@@ -33,7 +37,7 @@ class FittedPage(msgspec.Struct, frozen=True):
 
 
 def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> FittedPage:
-    """Trim a page to `most` tokens, as far as its labelled decisions allow.
+    """Trim a page to `most` tokens, as `counter` counts them; it stays longer if its labelled decisions need more.
 
     Issues, learnings and errors are shortened first. Then the files move to a list of their own, which keeps each path
     and description, and the page lists as many of the latest changes as fit. Decisions are shortened last.
@@ -56,9 +60,9 @@ def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted
 
 
 def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> SessionPage:
-    """Trim a page to `most` tokens without moving its files to a list of their own.
+    """Trim a page to `most` tokens, as `counter` counts them, without moving its files to a list of their own.
 
-    Only a page that already has such a list leaves files out.
+    Files are left out only if the page has such a list already. A page may stay longer than `most` tokens.
     """
     made = _shorten(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
     if not made.trail or _size(made, counter) <= most:

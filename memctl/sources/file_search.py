@@ -49,7 +49,10 @@ class FileHit(msgspec.Struct, frozen=True):
 
 
 def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -> FileSources[FilesOnDisk]:
-    """Read the facts of all files of the worktree."""
+    """Return the files of the worktree with their facts; `progress` is called while files are read.
+
+    The texts of files that are withheld from the snapshot's reader never enter a model's context (`refusals`).
+    """
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
@@ -77,7 +80,7 @@ def read_revision(
 
 
 def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: Progress | None = None) -> FileMatches:
-    """Return how well the text of each file matches a query."""
+    """Return how well the text of each file in `sources` matches a query; `progress` is called while files are read."""
     blobs = {path: content.blob for path, content in sources.contents.items() if content.blob}
     secret = [path for path in blobs if path in sources.refusals]
     return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)

@@ -110,10 +110,11 @@ def choose(
     shown: int,
     generated: Callable[[str], str],
 ) -> Iterator[Choice]:
-    """Yield a Choice for each file, in the order given, which is that in which files are loaded.
+    """Yield a Choice for each of the scored files, which are given in the order in which they are to be loaded.
 
-    `count` counts the tokens of the first `shown` files and of those that may be loaded; `estimate` estimates the rest.
-    `generated` returns why the file at a path counts as generated, "" if it does not.
+    `room` is the budget that the loaded files must fit into. `count` counts the tokens of the first `shown` files and
+    of those that may be loaded; `estimate` estimates the rest. `generated` returns why the file at a path counts as
+    generated, "" if it does not.
     """
     left = room.budget
     for number, file in enumerate(files):

@@ -37,8 +37,10 @@ class FileRequest(msgspec.Struct, frozen=True):
 
     `task` is the text of the task, "" for none. `active` are the files that a person works on, as she named them,
     relative to `folder`; `globs` limit the ranked files (() for all). `shown` is the number of the best files that are
-    shown; the tokens of these files are counted rather than estimated. With a task, `lists_all` asks for all files;
-    without it, those that nothing tells from very many others are left out behind the shown ones.
+    shown; the tokens of these files are counted rather than estimated.
+
+    With a task, there may be many files of which only the last change is known, so that many have the same score. Of
+    such files only `shown` of each score are ranked, unless they may be loaded or `lists_all` asks for all.
     """
 
     task: str = ""
@@ -52,7 +54,7 @@ class FileRequest(msgspec.Struct, frozen=True):
 class Priorities(msgspec.Struct, frozen=True):
     """The ranked files, the best first, and the paths of the active files.
 
-    `unlisted` counts the ranked files that `files` leaves out.
+    `unlisted` counts the files that match the request's globs and are not in `files` (see FileRequest).
 
     A file is active if it has uncommitted changes, or if the task or a person names it. `refused` are pairs of a file
     that never enters a model's context and the reason; `unsearched` are pairs of a file whose text was not searched and
@@ -74,8 +76,9 @@ def priorities(
     counter: TokenCounter,
     progress: Progress | None = None,
 ) -> Priorities:
-    """Rank the files of the worktree by score, then by path, and choose those that fit into the room.
+    """Rank the files of the worktree for the request `wish`, by score and then by path, and choose those to load.
 
+    The chosen files fit into `room`, as `counter` counts their tokens; `progress` is called while files are read.
     Raises MemctlError for an active file that does not exist or may not enter a model's context, and for a bad glob.
     """
     sources, now = file_search.read(memory, snapshot, progress), memory.now

@@ -193,9 +193,10 @@ def _roles() -> dict[str, str]:
 
 
 def look_up(name: str) -> tuple[str, str, str]:
-    """Return the meaning of a label: its role ("" for an unknown label), the number of a bug or issue, and a severity.
+    """Return the meaning of a label: its role, the id of a bug or issue in it, and a severity in it.
 
-    `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
+    The role is the constant of this module for what people state under the label, "" for an unknown label. Id and
+    severity are "" if the label has none. `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
     """
     words = name.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("_", " ")
     severity = _SEVERITY.search(words)
@@ -209,7 +210,7 @@ def look_up(name: str) -> tuple[str, str, str]:
 
 
 def action_of(name: str) -> str:
-    """Return what a label such as "Files created" says was done to files: created, modified or deleted."""
+    """Return what a label such as "Files created" says was done to files: created, deleted, or else modified."""
     return _ACTIONS.get(" ".join(name.lower().split()), MODIFIED)
 
 

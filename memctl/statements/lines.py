@@ -44,7 +44,9 @@ class Line(msgspec.Struct):
     """One line of a text: its number, its text behind its marks, and what the marks say.
 
     `raw` is the whole line. `column` is where the text begins; for an item, where its last bullet or number is. `level`
-    is the level of a heading, 0 for none. `is_code` says that the line is in fenced code, where nothing is a mark.
+    is the level of a heading, 0 for none. `box` is DONE or OPEN for a line with a ticked or an empty box, "" for none,
+    and `moment` the time at the line's beginning, "" for none. `is_code` says that the line is in fenced code, where
+    nothing is a mark.
     """
 
     number: int
@@ -122,7 +124,10 @@ def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
 
 
 def parse(number: int, line: str, raw: str | None = None) -> Line:
-    """Return a line with its marks taken apart; `raw` is the row of the table if `line` is a cell of it."""
+    """Return a line of text, taken apart into its marks and the text behind them; `number` is the line's number.
+
+    If `line` is a cell of a table, `raw` is the row of the table that has the cell; otherwise it is None.
+    """
     found = Line(number, line if raw is None else raw)
     if quote := _QUOTE.match(line):
         line = line[quote.end() :]
@@ -162,7 +167,10 @@ _LOOKED_AT = 120  # characters of a line in which a label ends
 
 
 class Label(NamedTuple):
-    """A label at the beginning of a line: its words, its role ("" if unknown), and the text behind it."""
+    """A label at the beginning of a line: its words (`name`), its role, and the text behind it (`rest`).
+
+    `role`, `number` and `severity` are what `labels.look_up` returns for the words.
+    """
 
     name: str
     role: str
@@ -205,7 +213,7 @@ def label_of(line: Line) -> Label | None:
 
 
 def role_of(line: str) -> str:
-    """Return the role of the label at the beginning of a line, "" if there is none."""
+    """Return the role (see `labels.look_up`) of the label at the beginning of a line; "" without a known label."""
     found = label_of(parse(1, line))
     return found.role if found else ""
 
@@ -226,10 +234,10 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 
 
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
-    """Yield a line, cut before each label within it, and how certain each part is (0 to 1).
+    """Yield the parts of a line that is cut before each label within it, and the certainty of each part.
 
-    If the line begins with a label, the text of each label reaches to the next label. Otherwise the text of a label
-    ends with its sentence.
+    The certainty, from 0 to 1, is that of a statement made by the part. If the line begins with a label, the text of
+    each label reaches to the next label. Otherwise the text of a label ends with its sentence.
     """
     text = line.text[:_LONGEST_LINE]
     if ":" not in text or line.level:

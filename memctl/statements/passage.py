@@ -46,7 +46,11 @@ class Passage:
         return bool(self.parts) and self.parts[-1].is_item
 
     def takes_item(self, line: Line) -> bool:
-        """Return whether a list item belongs to this passage; a dedent or an item beside the label ends the list."""
+        """Return whether a list item belongs to this passage, by the columns in which the item and the label begin.
+
+        If the label is in a list item itself, an item below it must begin further to the right. Otherwise the item must
+        not begin to the left of the label or of the list's first item.
+        """
         if not (self.is_below or self.is_section):
             return False
         return line.column > self.column or (not self.is_item and line.column >= max(self.first_item, self.column))
@@ -80,7 +84,10 @@ class Passage:
         return not (ended and line.text[:1].isupper() and not self.has_items)
 
     def add_text(self, line: Line, text: str | None = None) -> None:
-        """Add a line to the last part, or as a new paragraph after an empty line."""
+        """Add a line to the last part, or as a new paragraph after an empty line.
+
+        `text` is what is added of the line, None for the line's whole text.
+        """
         text = line.text if text is None else text
         if not self.parts or (self.has_gap and not (self.has_items and line.column > self.first_item)):
             self.parts.append(Part(False, [text], line.number))

@@ -102,10 +102,10 @@ class OpenStatement:
 
 
 def statements_of(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
-    """Yield the finished statements of a statement whose last line has been read.
+    """Yield what an open statement states, once its last line has been read: one or more finished statements.
 
-    It is one statement, or one for each list item if its label stands above a list. `raw` are all lines of the text,
-    for the `source` of the statements.
+    If the label of `found` stands above a list, each list item makes a statement. `raw` are all lines of the text that
+    is read, from which the `source` of each statement is taken.
     """
     title = found.title
     source = "\n".join(raw[found.line - 1 : found.last]).strip("\n")

@@ -42,9 +42,10 @@ _LOOKED_BACK = 12  # characters, more than an abbreviation has
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A sentence, or a block that is kept or dropped as a whole: its first line, its text, the heading above it.
+    """A sentence, or a block such as a table, which a summary keeps or drops as a whole; and the heading above it.
 
-    `form` is SENTENCE, CODE, TABLE or HEADING. `item` is the line of the list item that holds a sentence, 0 for none.
+    `line` is the number of its first line, and `form` is SENTENCE, CODE, TABLE or HEADING. `item` is the number of the
+    line with the list item that a sentence is in, 0 for none.
     """
 
     line: int

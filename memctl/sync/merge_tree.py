@@ -193,8 +193,8 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
     """Merge the memory's files of this clone and of a remote; writes blobs to the object store and nothing else.
 
     `base`, `ours` and `theirs` are the files of the common commit, of this clone and of the remote. `apart` says that
-    the two sides have exactly one merge base: a change of a record that both have was then made twice, and the accesses
-    that each side counted are added up.
+    the two sides have exactly one merge base. If so, each side made its changes on its own, even equal ones, and the
+    accesses of a record that each side counted are added up.
     """
     work = _Merge(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))

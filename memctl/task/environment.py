@@ -63,7 +63,8 @@ def touched_since(
     """Return the files that the work touched since the checkpoint `before`, as far as Git knows, the latest first.
 
     They are the files that differ from HEAD in the environment `now`, those in the user's own commits since the
-    checkpoint, and last the `known` ones, with their earlier action. Files in other people's commits are left out.
+    checkpoint, and last the files that were `known` before, with the action that was known of them. Files in other
+    people's commits are left out.
     """
     found = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):

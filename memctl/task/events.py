@@ -28,9 +28,10 @@ MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compressio
 
 
 def workflow(memory: Memory, given: str) -> str:
-    """Return the workflow with the name `given`; for "" the workflow named after HEAD's branch, or else the project.
+    """Return the name of a workflow, made valid from the name `given`.
 
-    Raises MemctlError if `given` is a path, or has no letter or digit.
+    For "" the workflow has the name of HEAD's branch, or else that of the project. Raises MemctlError if `given` is a
+    path, or has no letter or digit.
     """
     if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
         named = slug(given.rpartition("/")[2])
@@ -90,8 +91,9 @@ def note_handoff(
 ) -> Iterator[str]:
     """Add an event to this clone's event stream which says what a handoff became: offered, accepted, ….
 
-    `identifier` is the handoff's id, `became` its new status, `target` the agent that the event is meant for, and
-    `more` are further fields of the event. Yields a warning if the event can't be added.
+    `identifier` is the handoff's id, `became` its new status, `target` the agent that the event is meant for,
+    `sections` are the sections that the status concerns, and `more` further fields of the event. Yields a warning if
+    the event can't be added.
     """
     about = f"{identifier} was {became}" + (f": {some(sections, _SECTIONS)}" if sections else "")
     values = {"event_type": HANDED, "action_taken": about, "target_agent": target, **more}

@@ -49,7 +49,10 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
 
 
 def all_versions(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
-    """Return all versions of a workflow: in this worktree, and in any commit of any local or remote branch."""
+    """Return the versions of all checkpoints of a workflow.
+
+    Looks in the snapshot of this worktree, and in every commit of every local or remote branch.
+    """
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
     paths = (*snapshot.names(folder), *(path[len(memory.prefix) + 1 :] for path in tracked))
@@ -89,9 +92,9 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
 
 
 def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
-    """Return the versions of a workflow ("": of all) whose files are in Git's history but not in the snapshot.
+    """Return the versions of a workflow's checkpoints whose files are in Git's history but not in the snapshot.
 
-    The newest version of a workflow comes first.
+    If `workflow` is "", the result has the versions of all workflows. The newest version of a workflow comes first.
     """
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))
@@ -108,7 +111,7 @@ def newer_version(known: Iterable[Version], than: Version) -> Version | None:
 
 
 def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
-    """Return the other checkpoints in `found` that have the window and version of the checkpoint `of`.
+    """Return the other checkpoints in `found` that have the workflow and version number of the checkpoint `of`.
 
     They exist if two clones saved checkpoints at once; none of them is newer.
     """

@@ -62,7 +62,7 @@ class Transfer(msgspec.Struct, frozen=True):
         return held.owner_agent_id == self.taker and self._is_reason(held, self.why)
 
     def is_back(self, held: Ownership) -> bool:
-        """Return whether `held` is an ownership of the giver because the section went back from this handoff.
+        """Return whether the ownership `held` is one that the giver has because this handoff gave the section back.
 
         An expired ownership counts, too.
         """
@@ -205,11 +205,12 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[Contradiction]:
-    """Yield the contradictions between the answers to handoffs and a state.
+    """Yield the contradictions between the answers in handoffs' records and a coordination state.
 
-    Each is searched in the state in which the earlier ones are settled. Only ownership and work that the handoff itself
-    brought about count: a section that was given away or taken since is no contradiction. Handoffs without an answer
-    are left out, as another branch may have it, and so are handoffs that share an id.
+    After each contradiction the state follows the answer, and the next one is looked for in that state. Only ownership
+    and work that the handoff itself brought about count: a section that was given away or taken since is no
+    contradiction. Handoffs without an answer are left out, as another branch may have it, and so are handoffs that
+    share an id.
     """
     for one in _distinct(handoffs):
         if one.record.status in (ACCEPTED, DECLINED, WITHDRAWN):

@@ -98,8 +98,9 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
 def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
     """Return the plan that gives `sections`, which `agent` owns, to the agent `to`: all of them or none.
 
-    The type of ownership, its expiry and its readers do not change. With `force` and a reason, sections that other
-    agents own are given, too; else the plan raises MemctlError for them. It also does so for an expired ownership.
+    The type of ownership, its expiry and its readers do not change. With `force`, sections that other agents own are
+    given, too. The plan raises MemctlError for a section that nobody or, without `force`, another agent owns, and for
+    an expired ownership. Raises MemctlError for `force` without a reason.
     """
     name, reason = agent_name(to), _reason(reason)
     refuse_no_reason(force, reason)

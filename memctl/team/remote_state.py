@@ -50,8 +50,9 @@ def fetch_and_merge(
 ) -> MergedState:
     """Fetch a remote's coordination state and merge it into that of this clone; raises MemctlError if that fails.
 
-    With `is_fetched` the state that was fetched last is used. With a plan as `preview`, this clone's state stays, and
-    the result is what the merge would be if the plan had been carried out before.
+    With `is_fetched` nothing is fetched, and the remote is taken to have the state that was fetched from it last. With
+    a plan as `preview`, this clone's state stays, and the result is what the merge would give if the plan had been
+    carried out on this clone's state before.
     """
     with ref_state.locked(memory):
         return fetch_and_merge_locked(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
@@ -61,9 +62,10 @@ def update(memory: Memory, remote: str | None, plan: Plan, terms: Terms, *, is_f
     """Change the coordination state of this clone and of a remote by a plan, either both or neither.
 
     Without a remote (None) only this clone's state changes. What this clone has and the remote lacks is pushed with the
-    change; with `is_fetched` the state fetched last is used at first. Raises MemctlError if the plan refuses, if
-    `terms` expects another version, or if the remote can't be changed. If the process dies right after the push, the
-    remote has the change, and the next fetch brings it here.
+    change. With `is_fetched` the remote is taken to have the state that was fetched from it last, and nothing is
+    fetched before the first push. Raises MemctlError if the plan refuses, if `terms` expects another version, or if the
+    remote can't be changed. If the process dies right after the push, the remote has the change, and the next fetch
+    brings it here.
     """
     with ref_state.locked(memory):
         return update_locked(memory, remote, plan, terms, is_fetched=is_fetched)
@@ -156,7 +158,8 @@ def fetch_and_merge_locked(
     """Fetch and merge a remote's coordination state, for a caller that holds the lock of `ref_state.locked`.
 
     The plan `first` is applied to this clone's state before the merge. In a dry run this clone's ref stays. With
-    `is_fetched` the state that was fetched last is used. Raises MemctlError if the fetch or the merge fails.
+    `is_fetched` nothing is fetched, and the remote is taken to have the state that was fetched from it last. Raises
+    MemctlError if the fetch or the merge fails.
     """
     repository, ref = memory.repository, coordination_ref.ref(memory)
     theirs = repository.tip(coordination_ref.tracking_ref(memory, remote)) if is_fetched else _fetched(memory, remote)

@@ -133,9 +133,12 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole coordination state.
+    """The whole coordination state of a project.
 
-    `sync_version` rises by one with every change; `last_sync_timestamp` is its time.
+    `sync_version` rises by one with every change of the state, and `last_sync_timestamp` is the time of the last one.
+    `active_agents` are the agents at work and `agent_task_assignments` the tasks assigned to agents, both by the
+    agent's name; `section_ownership_map` has the ownerships by § marker, `global_blockers` the blockers of all work by
+    id, and `shared_resources` the place or status of each resource by its name.
     """
 
     project_id: str = ""
@@ -169,7 +172,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return any(held.is_live(now) and not held.lets_write(agent) for held in self.section_ownership_map.values())
 
     def with_(self, **values: Any) -> State:
-        """Return a copy of the state with some fields replaced."""
+        """Return a copy of the state with the fields in `values` replaced."""
         return msgspec.structs.replace(self, **values)
 
 

@@ -21,7 +21,10 @@ def cut(text: str, longest: int) -> str:
 
 
 def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
-    """Return a text of at most `longest` characters, cut where a word ends: "the beginning …"."""
+    """Return a text cut to about `longest` characters where a word ends, with `mark` behind it: "the beginning …".
+
+    A text of at most `longest` characters is returned unchanged.
+    """
     return text if len(text) <= longest else text[: longest - 1].rpartition(" ")[0] + mark
 
 

@@ -122,8 +122,8 @@ def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
 def embed(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
     """Return a record's text so that it neither adds headings beside those around it nor swallows what follows.
 
-    Its headings are lowered by `lowered_by` levels, and at least to level `lowered_to`. A text with other Markdown
-    structure that reaches out (raw HTML, underlined headings, indented or unclosed code fences) is quoted line by line.
+    Its headings are lowered by `lowered_by` levels, and at least to level `lowered_to`. A text with Markdown that could
+    change what stands around it (raw HTML, underlined headings, indented or unclosed code fences) becomes a quotation.
     """
     stretches = list(headings.stretches(body))
     is_odd = any((_ODD if outside else _INDENTED_FENCE).search(text) for text, outside in stretches)

@@ -16,7 +16,10 @@ def indefinite(noun: str) -> str:
 
 
 def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ") -> str:
-    """Return at most `most` names and the number of others: "a, b and 3 more"."""
+    """Return at most `most` names and the number of others: "a, b and 3 more".
+
+    `mark` is what stands between two names, `last` what stands before the number.
+    """
     more = f"{last}{len(names) - most:,} more" if len(names) > most else ""
     return mark.join(names[:most]) + more
 

@@ -44,7 +44,7 @@ def normalise(text: str) -> str:
 def similarity(one: str, other: str) -> float:
     """Return the similarity of two texts from 0 to 1, by characters for short texts and by words for long ones.
 
-    For texts that are not duplicates it may return an upper bound, which is cheaper.
+    For texts that are not duplicates it may return an upper bound of their similarity, which is cheaper to compute.
     """
     from difflib import SequenceMatcher  # 2 ms, which hooks that compare words need not take
 
@@ -153,5 +153,5 @@ def plain_words(text: str) -> list[str]:
 
 
 def comparable(text: str) -> str:
-    """Return the words of a text joined by spaces, which are equal with and without Markdown's marks."""
+    """Return the words of a text joined by spaces, so that texts that differ only in Markdown's marks become equal."""
     return " ".join(plain_words(text))

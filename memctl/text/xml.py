@@ -14,7 +14,7 @@ _FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: str) -> str:
-    """Return a text without characters that XML can't contain."""
+    """Return a text with U+FFFD in place of each character that XML can't contain."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -26,7 +26,7 @@ def element(tag: str, text: str) -> Element:
 
 
 def add(parent: Element, tag: str, text: str, **attributes: str) -> None:
-    """Add an element with a text to `parent`; its attributes are put on one line."""
+    """Add an element with a tag, a text and `attributes` (by name) to `parent`."""
     SubElement(parent, tag, {name: clean(value) for name, value in attributes.items()}).text = clean(text)
 
 

@@ -102,7 +102,7 @@ class Counter:
         return self.family.factors[kind] * (1 if self._calibration is None else self._calibration.ratio)
 
     def count(self, text: str, kind: str = "markdown") -> Count:
-        """Return the tokens of a text. `kind` is one of `families.KINDS`."""
+        """Return the tokens of a text, with the source of the number; `kind` is one of `families.KINDS`."""
         text = encodable(text)
         if self._calibration is not None and (reported := self._calibration.reported.get(digest_of(text))) is not None:
             return Count(reported, f"reported by {self._calibration.model}", 0.0)
@@ -186,12 +186,12 @@ _BAND = 0.9  # of the observations are within the error band
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """The ratio of a model's reported tokens to the estimates of its family, and the errors, as fractions of the
-    reported.
+    """The ratio of the tokens that a model reported to what its family's factors give, and the errors that remain.
 
-    `error` is the error band: nine in ten observations are within it. `before` and `after` are the medians of the
-    absolute errors without the ratio and with it. `kinds` are the kinds of texts observed. `reported` has the tokens of
-    whole texts by their digests.
+    `observations` is the number of texts whose reported tokens are known. Errors are fractions of the reported tokens:
+    `error` is the error band, within which nine in ten observations are, and `before` and `after` are the medians of
+    the absolute errors without the ratio and with it. `kinds` are the kinds of the observed texts. `reported` has the
+    tokens of whole texts by their digests.
     """
 
     model: str
@@ -222,7 +222,10 @@ def name_of(model: str) -> str:
 
 
 def calibrate(model: str, found: Sequence[TokenSample], family: Family) -> Calibration | None:
-    """Return what a model's observations, oldest first, teach about its counts; None if there are none."""
+    """Return the calibration of a model from the observations `found`, oldest first; None if there are none.
+
+    `family` is the model's family; its error band counts as long as there are few observations.
+    """
     if not found:
         return None
     ratio = 1.0
@@ -253,9 +256,9 @@ def _median(errors: Sequence[float]) -> float:
 
 
 def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) -> Counter:
-    """Return the counter for a model, with the cache of a memory and what was learnt in its clone.
+    """Return the counter of tokens for a model, with the memory's cache and the clone's calibration of the model.
 
-    Raises MemctlError for an unknown model.
+    `tokenizer` is the model's own, None if there is none. Raises MemctlError for an unknown model.
     """
     from memctl.store import load
 

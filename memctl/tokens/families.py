@@ -94,7 +94,10 @@ def family_of(model: str) -> Family:
 
 
 def claude_version(name: str) -> tuple[int, int]:
-    """Return the version in a model's name: (4, 5) for claude-sonnet-4-5-20250929, (99, 0) if there is none."""
+    """Return the version in a model's name: (4, 5) for claude-sonnet-4-5-20250929.
+
+    The version is (99, 0) for a name without one, which so counts as the newest.
+    """
     match = re.search(r"(?<!\d)(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)", name)
     return (int(match[1]), int(match[2] or 0)) if match else (99, 0)
 
@@ -138,7 +141,10 @@ def estimate(text: str, kind: str) -> int:
 
 
 def markdown_estimator(model: str) -> Callable[[str], float]:
-    """Return a function that estimates the tokens of a Markdown text for a model, one more for each backslash."""
+    """Return a function that estimates how many tokens a Markdown text has for a model.
+
+    Each backslash in the text adds one token to what `estimate` gives, before the model's factor is applied.
+    """
     factor = family_of(model).factors["markdown"]
     return lambda text: (estimate(text, "markdown") + text.count("\\")) * factor
 

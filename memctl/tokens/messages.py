@@ -67,8 +67,8 @@ class Conversation(msgspec.Struct, frozen=True):
     """The texts of a request, and what in it costs tokens beside them.
 
     `model` is the name in the request or in its last answer, "" if there is none. `uncounted` has the number of
-    contents that are not text, by their type. `overhead` is the tokens of messages, calls and images whose size is
-    known.
+    contents that are not text, by their type. `overhead` is the tokens beside those of the texts: of the frames of
+    messages, of tool calls, and of images whose size is known.
     """
 
     model: str
@@ -116,7 +116,7 @@ class PartReader:
 
     @property
     def overhead(self) -> int:
-        """The tokens beside those of the texts, without the frames of messages."""
+        """The tokens that tool calls, empty results and images cost beside the texts, but not those of messages' frames."""
         several = sum(number > 1 for number in self._calls.values())
         beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several
         return beside + PER_EMPTY_RESULT * self._empty_results + self.images

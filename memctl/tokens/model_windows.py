@@ -72,9 +72,10 @@ _LEAST = 2 * (MOST_OUTPUT + BUFFER)  # tokens
 
 
 def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
-    """Return the window size in MEMCTL_CONTEXT_WINDOW, None if it is not set; raises MemctlError for anything else.
+    """Return the window size in tokens that MEMCTL_CONTEXT_WINDOW has in `environ`, None if it is not set.
 
-    If `has_host`, a host compacts the window before it is full, so a size below what that needs is an error.
+    Raises MemctlError if the value is not a positive number. If `has_host`, a host compacts the window before it is
+    full, and a number that leaves too little room for that is an error, too.
     """
     value = environ.get(_SETTING, "").strip()
     if not value:
@@ -95,8 +96,10 @@ def host_window(window: int, environ: Mapping[str, str]) -> int:
 
 
 def host_limit(window: int, environ: Mapping[str, str], max_output: int = DEFAULT_OUTPUT) -> int:
-    """Return the tokens at which Claude Code compacts a window by itself, by its size and by Claude Code's own
-    settings."""
+    """Return the tokens at which Claude Code compacts a window of `window` tokens by itself.
+
+    The settings of Claude Code in `environ` may lower the number. `max_output` is as in `compacted_at`.
+    """
     limit, share = compacted_at(window, max_output), _number(environ, _HOST_SHARE)
     return min(limit, (window - min(max_output, MOST_OUTPUT)) * share // 100) if 0 < share <= 100 else limit
 

@@ -49,7 +49,11 @@ class GrowthReader:
         self._parts = PartReader()
 
     def take(self, line: Line) -> Growth | None:
-        """Return the growth that the next line completes, None if it completes none. Sub-agents' lines are ignored."""
+        """Take the next line; if it begins an answer, return how the context grew since the answer before.
+
+        The result is None for any other line, for a sub-agent's lines, which are ignored, and if the tokens of the
+        context at either answer are not known, as at the first one and after a compaction.
+        """
         if line.is_sidechain:
             return None
         if line.is_boundary or line.is_summary:
@@ -113,7 +117,10 @@ class _Unfit(Exception):
 
 
 def observe(text: str, read_file: ReadFile) -> Observations:
-    """Return the observations in a file's text. `read_file` returns the text of a file that a line names."""
+    """Return the observations in the text of a file of reports, and its lines without one.
+
+    `read_file` is a function that returns the text of a file which a line of the report names.
+    """
     observed = Observations(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()
     for raw in text.split("\n"):

@@ -178,8 +178,10 @@ def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
 
 
 def words_of_refusal(result: str) -> str:
-    """Return the user's words in the result of a tool call that they refused; "" for any other result, and without
-    words."""
+    """Return what a user said when they refused a tool call, from the call's result.
+
+    The text is "" if the user said nothing, or if the result is not that of a refused call.
+    """
     found = _REASON.search(result) if result.startswith(_REFUSED) else None
     words = result[found.end() :].strip() if found else ""
     return "" if words.startswith(_CLARIFIES) else words
@@ -219,9 +221,10 @@ def newest_transcript(folder: Path, kept: Path) -> Path:
 
 
 def earlier_transcripts(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000) -> list[Path]:
-    """Return the transcripts of earlier sessions of the same project, newest first, plain files only.
+    """Return the paths of the transcripts of earlier sessions of a project, newest first, plain files only.
 
-    At most `most_files`, and as many as have `most_bytes` together.
+    `transcript` is the path of a transcript of this project. There are at most `most_files` paths, of files with
+    together at most `most_bytes` bytes.
     """
     try:
         before = Path(transcript).stat().st_mtime_ns
@@ -241,7 +244,10 @@ def earlier_transcripts(transcript: str, most_files: int = 12, most_bytes: int =
 
 
 def sub_agent_transcripts(transcript: str) -> list[str]:
-    """Return the transcripts of a session's sub-agents, which are in a folder beside its own; at most 500."""
+    """Return the paths of the transcripts of a session's sub-agents, at most 500.
+
+    `transcript` is the path of the session's transcript; those of its sub-agents are in a folder beside it.
+    """
     if not transcript.endswith(".jsonl"):
         return []
     folder = Path(transcript.removesuffix(".jsonl")) / "subagents"
@@ -263,9 +269,10 @@ _OF_USER = re.compile(rb'"type": ?"user"')
 class TranscriptPart(msgspec.Struct, frozen=True):
     """A part of a session's transcripts: its events as a session, the offsets where it ends, and its compactions.
 
-    `boundaries` are the lines of compactions. If such a line does not say how many tokens were left, `left` has those
-    of the main agent's next request, by the line's uuid; `waiting` is the uuid for which no request has come yet ("":
-    none).
+    `offsets` are in bytes, by the path of each transcript. `boundaries` are the JSON objects of the lines that mark
+    compactions. If such a line does not say how many tokens the compaction left, `left` has the tokens of the main
+    agent's next request, by the line's uuid. `waiting` is the uuid of a line of which the next request is not read yet,
+    "" for none.
     """
 
     session: Session

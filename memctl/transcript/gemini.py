@@ -68,9 +68,9 @@ def read(lines: Iterable[Line]) -> Session:
 
 
 def summary_place(messages: list[Any]) -> int:
-    """Return the index of the made-up answer that follows the summary of a compression at the beginning of messages.
+    """Return the index of the answer that Gemini CLI makes up after the summary of a compression, among messages.
 
-    The result is 0 if the messages do not begin with such a summary.
+    The result is 0 if the messages do not begin with the summary of a compression.
     """
     texts = [text_of(message) for message in messages[:_FIRST]]
     return texts.index(_ACKNOWLEDGED) if _ACKNOWLEDGED in texts[1:] else 0

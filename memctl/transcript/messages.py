@@ -99,7 +99,10 @@ def _are_messages(held: Any) -> bool:
 
 
 def elements_at(index: int, message: Mapping[str, Any]) -> list[Element]:
-    """Return the elements of a message; raises MemctlError, which names the message by `index` and the fault."""
+    """Return the elements of the message at an index of a conversation.
+
+    Raises MemctlError if the message has a value that is not JSON, or is nested too deep; the error has the `index`.
+    """
     try:
         return list(elements(message, f"message {index}"))
     except RecursionError:
@@ -213,7 +216,10 @@ def _has_item_part(content: Any) -> bool:
 
 
 def check_json(given: object, where: str = "") -> None:
-    """Raise MemctlError for a value that is not JSON: a tuple, bytes, or an object of a client's library."""
+    """Raise MemctlError for a value that is not JSON: a tuple, bytes, or an object of a client's library.
+
+    `where` names the value's place in the error, "" if that is not known.
+    """
     if not isinstance(given, _JSON):
         what = f"{where}: " if where else ""
         hint = "give dicts, lists and texts; objects of a client's library have model_dump()"
@@ -221,7 +227,10 @@ def check_json(given: object, where: str = "") -> None:
 
 
 def encode_json(given: Any, where: str = "") -> str:
-    """Return a value as JSON that UTF-8 can encode; raises MemctlError if it is not JSON or is nested too deep."""
+    """Return a value as JSON text that UTF-8 can encode.
+
+    Raises MemctlError if the value can't be JSON or is nested too deep; `where` names the value in the error.
+    """
     try:
         return msgspec.json.encode(given).decode()
     except UnicodeEncodeError:

@@ -33,13 +33,14 @@ class Compaction(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """The messages of a context window, the lines of each message's blocks, and the history of the window.
+    """The messages of a context window, and the requests and compactions of the session so far.
 
-    `reported` is the tokens of the last request as the host reported them, 0 if it did not. `requests` are the tokens
-    of each request of the session, `times` their times ("" if unknown), and `asked` the times of the lines before the
-    requests. `results` has a pair for each request: how many tool results came after it, and how many of them failed.
-    `beginning` is the text that the first request had. `left_out` counts calls without a result and results without a
-    call, `broken` lines that can't be read.
+    `lines` has, for each message, the numbers of the lines with its blocks. `reported` is the tokens of the last
+    request as the host reported them, 0 if it did not. Four lists have an entry for each request to the model:
+    `requests` its tokens, `times` when its answer was written ("" if unknown), `asked` when the message before the
+    answer was written, and `results` how many tool results came after it and how many of these failed. `beginning` is
+    the text that the first request had. `left_out` counts calls without a result and results without a call, `broken`
+    the lines that can't be read.
     """
 
     messages: list[dict[str, Any]]
@@ -79,7 +80,10 @@ class _Group(msgspec.Struct):
 
 
 class WindowReader:
-    """Builds the window of a transcript line by line. `window` can be called at any time."""
+    """Builds the window of a transcript line by line. `window` can be called at any time.
+
+    With `whole` the window has all messages of the session, as if the host had never compacted.
+    """
 
     def __init__(self, whole: bool = False) -> None:
         self._whole = whole
@@ -102,7 +106,7 @@ class WindowReader:
         self._beginning: list[str] = []
 
     def read(self, row: str | bytes) -> None:
-        """Take the next line of the file."""
+        """Take the next line of the transcript, as it is in the file."""
         line = self._lines.read(row)
         if line is None:
             return

@@ -158,7 +158,7 @@ def describe(text: str, span: Span) -> str:
 
 
 def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
-    """Yield the number of the line in which each credential begins."""
+    """Yield, for each credential in `spans`, the number of the line of the text in which it begins."""
     number = 1
     done = 0
     for span in spans:

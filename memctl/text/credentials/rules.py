@@ -48,9 +48,10 @@ _SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
 
 
 class CredentialRule:
-    """One rule for credentials. A text must have one of its `words`; the pattern is compiled at first use.
+    """One rule for finding credentials: a line of `rules.txt` with its name, words, shape, example and origin.
 
-    `place` is its place in the table: if two rules find the same text, the earlier one names it.
+    The rule's `pattern`, compiled at first use from the shape, is tried only on a text with one of its `words`. `place`
+    is the rule's place in the table: if two rules find the same credential, the earlier one names it.
     """
 
     __slots__ = ("_pattern", "example", "kind", "name", "origin", "place", "shape", "words")

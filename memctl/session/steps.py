@@ -56,8 +56,8 @@ _WHOLE = re.compile(_RUNS)  # programs that without arguments check everything, 
 def of_call(call: Event) -> str:
     """Return the step of a call as people read it: a command as it was written, or a tool and its file ("Read a.py").
 
-    Of several commands it is the last one that checks something: the one that ends `fmt && lint` tells most about the
-    call. If none checks anything, it is the first that does more than reading.
+    Of a call with several commands, the step is the last command that checks something, because it tells most about the
+    call: `lint` in `fmt && lint`. If no command checks anything, the step is the first one that does more than reading.
     """
     command = calls.command_of(call.arguments)
     if not command:

@@ -76,7 +76,10 @@ class Topic(msgspec.Struct, frozen=True):
         return Topic(frozenset(name.strip(".:#-/").lower() for name in names), stems(text))
 
     def is_same(self, other: Topic) -> bool:
-        """Return whether two topics share half of their names, or without enough names 60 % of their words."""
+        """Return whether two topics have half of the names in common, or with few names 60 % of the words.
+
+        The fractions are of the names, or words, of the topic that has fewer.
+        """
         fewer = min(len(self.names), len(other.names))
         if fewer >= _NAMES:
             return len(self.names & other.names) >= max(_NAMES, _SHARE * fewer)

@@ -58,7 +58,7 @@ def leave(agent: str, *, release: bool = False) -> Plan:
 
 
 def assign(agent: str, task: str, *, remove: bool = False) -> Plan:
-    """Return the plan that adds a task to those assigned to an agent, or with `remove` takes it from them.
+    """Return the plan that adds a task to the tasks assigned to an agent, or with `remove` removes it from these tasks.
 
     The agent need not be at work. With `remove` the plan raises MemctlError if the agent does not have the task.
     """

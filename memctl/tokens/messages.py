@@ -116,7 +116,7 @@ class PartReader:
 
     @property
     def overhead(self) -> int:
-        """The tokens of tool calls, empty results and images beside their texts; those of messages' frames are not in it."""
+        """The tokens of tool calls, empty results and images beside their texts; messages' frames are not in it."""
         several = sum(number > 1 for number in self._calls.values())
         beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several
         return beside + PER_EMPTY_RESULT * self._empty_results + self.images

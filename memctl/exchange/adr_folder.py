@@ -60,13 +60,14 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
 
 class Decisions:
-    """The decisions of a snapshot, each with the name of its ADR file.
+    """The decisions of a snapshot, each with the name of its ADR file in a folder.
 
     A decision has the name of the file that it was imported from, or a new one. `present` are the names of the files in
-    the folder for the export. A decision that was exported there before keeps its number.
+    the folder. A decision that was exported there before keeps its number. `elsewhere` are the paths of the decisions
+    that were imported from other folders, if any came from this one.
     """
 
-    def __init__(self, snapshot: Snapshot, present: Iterable[str]) -> None:
+    def __init__(self, memory: Memory, snapshot: Snapshot, folder: Path, present: Iterable[str]) -> None:
         self._snapshot = snapshot
         records = sorted((r for r in snapshot.records if r.memory_type == DECISION.name), key=lambda r: r.id)
         self._by_id = {name: record for record in records for name in (record.id, *record.aliases)}
@@ -75,8 +76,16 @@ class Decisions:
             text = snapshot.read(record.path)
             if f"\n{adr_text.KEY}:" in text and (origin := adr_text.read_origin(frontmatter.read(text)[0])):
                 self.origins[record.path] = origin
-        self._files = _name(records, self.origins, present)
-        self.by_file = {self._files[record.path]: record for record in reversed(records)}
+        here, top = _place(memory, folder), memory.repository.top
+        # The decisions of a folder that is gone belong anywhere: it was renamed.
+        other = {p for p, o in self.origins.items() if o.folder not in ("", here) and (top / o.folder).is_dir()}
+        self.elsewhere = other if any(origin.folder == here for origin in self.origins.values()) else set()
+        of_here = {path: origin for path, origin in self.origins.items() if path not in other}
+        rest = [record for record in records if record.path not in other]
+        self._files = {path: self.origins[path].file for path in other} | _name(rest, of_here, present)
+        self.by_file = {self._files[record.path]: record for record in reversed(rest)}
+        # Files that became decisions in another folder with the very same text, by name and digest.
+        self.copies = {(self.origins[r.path].file, self.origins[r.path].digest): r for r in records if r.path in other}
 
     def file(self, record: Record) -> str:
         """Return the name of a decision's ADR file, such as `0012-use-postgres.md`."""
@@ -120,10 +129,10 @@ def export_folder(
     """
     if folder.exists() and not folder.is_dir():
         raise MemctlError(f"{folder} is not a folder", exit_code=USAGE)
-    decisions = Decisions(snapshot, os.listdir(folder) if folder.exists() else ())
+    decisions = Decisions(memory, snapshot, folder, os.listdir(folder) if folder.exists() else ())
     written: dict[str, Record] = {}
     for record in records:
-        if record.memory_type != DECISION.name:
+        if record.memory_type != DECISION.name or record.path in decisions.elsewhere:
             continue
         file = decisions.file(record)
         other = written.setdefault(file, record)
@@ -353,9 +362,10 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
         found += [] if faults else [item]
     row_import.refuse(wrong, "correct the files", is_strict=target.is_strict, is_some=bool(found))
     names = there_are.names
-    decisions = Decisions(target.snapshot, names)
+    decisions = Decisions(target.memory, target.snapshot, folder, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
-    new = [item for item in found if item.file not in there]
+    copies = {i.file for i in found if i.file not in there and (i.file, i.origin.digest) in decisions.copies}
+    new = [item for item in found if item.file not in there and item.file not in copies]
     known = [item for item in found if item.file in there and _is_same(decisions, there[item.file], item)]
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.statement.status for i in new}
     fresh = {item.file for item in new}
@@ -370,7 +380,7 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
             ids=(*added.values(), *(record.id for record, _ in changes)),
             writes=tuple(writes),
         ),
-        known=[item.file for item in known],
+        known=[*(item.file for item in known), *sorted(copies)],
         notes=[note for item in new for note in _notes(item)] + links_in.notes,
         refused=wrong,
         added=added,
@@ -397,8 +407,9 @@ def _records_of(
     there: Mapping[str, Record],
 ) -> tuple[dict[str, str], list[Write]]:
     """Return the ids of the new decisions by file, and the writes that add them."""
-    commits = _first_commits(memory, folder, [item.file for item in new])
-    drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
+    place = _place(memory, folder)
+    commits = _first_commits(memory, place, [item.file for item in new])
+    drafts = [(item, _draft(item, links, commits.get(item.file), place)) for item in new]
     all_values = [complete_values(memory, draft) for _, draft in drafts]
     row_import.allocate(sequence, all_values)
     added = {item.file: str(values["id"]) for item, values in zip(new, all_values, strict=True)}
@@ -412,12 +423,13 @@ def _records_of(
     return added, writes
 
 
-def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft:
+def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None, place: str) -> Draft:
     """Return the decision that a file becomes. Author and date are those in the file, else those of the first `commit`
-    that has the file."""
+    that has the file; `place` is the folder's path from the top of the repository."""
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
         item.origin,
+        folder=place,
         superseded_by=[edge.new for edge in before if not edge.by_old],
         supersedes=[edge.old for edge in links if edge.new == item.file and not edge.by_new],
     )
@@ -437,7 +449,7 @@ def _memory_id(memory: Memory, item: AdrFile) -> str:
 
 def _faults(target: ImportTarget, item: AdrFile) -> list[str]:
     """Return what is wrong with a file's decision: an invalid value, or a text that an export would not reproduce."""
-    draft = _draft(item, (), None)
+    draft = _draft(item, (), None, "")
     values = complete_values(target.memory, draft) | {"memory_id": _memory_id(target.memory, item)}
     text, wrong = row_import.try_write(target, {name: value for name, value in values.items() if value != []}, draft)
     if wrong:
@@ -500,13 +512,17 @@ def _secrets(found: AdrFile) -> list[str]:
     return [f"{found.file}:{line}: this {describe(found.text, span)}" for line, span in places]
 
 
-def _first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, Commit]:
-    """Return the first commit with each file; files that are not in Git are left out."""
+def _place(memory: Memory, folder: Path) -> str:
+    """Return a folder's path from the top of the repository, such as `docs/adr`; "" for one outside of it."""
     try:
-        below = Path(os.path.realpath(folder)).relative_to(memory.repository.top).as_posix()
+        return Path(os.path.realpath(folder)).relative_to(memory.repository.top).as_posix()
     except ValueError:
-        return {}  # the folder is not in this repository
-    paths = {f"{below}/{name}".removeprefix("./"): name for name in names}
+        return ""
+
+
+def _first_commits(memory: Memory, place: str, names: Sequence[str]) -> dict[str, Commit]:
+    """Return the first commit with each file of the folder at a place; files that are not in Git are left out."""
+    paths = {f"{place}/{name}".removeprefix("./"): name for name in names if place}
     if not paths:
         return {}
     commits = history.commits(memory.repository, list(paths))  # newest first: the oldest overwrites the others

@@ -224,7 +224,8 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     `digest` is that of the whole file and `head` the text above its first section. `status` is the section `Status`,
     which follows `place` other sections. `headings` are the headings that differ from the form's, by content field, and
     `end` the line ends at the end of the body. `superseded_by` and `supersedes` are links that the other file states
-    and this one does not. `links` maps the relative links in the record's text to those in the file.
+    and this one does not. `links` maps the relative links in the record's text to those in the file. `folder` is the
+    file's folder as a path from the top of the repository, "" if it is outside or not known.
     """
 
     file: str
@@ -240,6 +241,7 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     superseded_by: list[str] = []
     supersedes: list[str] = []
     links: dict[str, str] = {}
+    folder: str = ""
 
 
 class Head(msgspec.Struct, frozen=True):

@@ -471,3 +471,22 @@ def test_json_lines_preserve_the_original_adr_files(memctl: Memctl, tmp_path: Pa
     memctl("import", "-", stdin=lines)
     memctl("export", "adr", str(tmp_path / "out"))
     assert texts(tmp_path / "out") == texts(EXAMPLES / "nygard")
+
+
+def test_decisions_of_two_folders_go_back_to_their_own(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    text = "# {0}\n\n## Status\n\nAccepted\n\n## Context\n\nC\n"
+    one = put(repo / "api/adr", {"0001-record.md": text.format("Use A"), "0002-same.md": text.format("Same")})
+    two = put(repo / "web/adr", {"0001-record.md": text.format("Use B"), "0002-same.md": text.format("Same")})
+    assert list(imported(memctl, one)) == ["0001-record.md", "0002-same.md"]
+    assert list(imported(memctl, two)) == ["0001-record.md"]  # the other has the very same text
+    assert imported(memctl, two) == {}
+    before = texts(one), texts(two)
+    memctl("decide", "Use C")
+    for folder in (one, two):
+        memctl("export", "adr", str(folder), "--force")
+    assert [{name: now[name] for name in was} for was, now in zip(before, map(texts, (one, two)), strict=True)] == list(
+        before
+    )
+    one.rename(repo / "decisions")
+    assert imported(memctl, repo / "decisions").keys() <= {"0003-use-c.md"}
+    assert memctl("check").out == ""

@@ -120,6 +120,9 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     report.outcome(memory, result, flags)
 
 
+_READING = ("list", "ls", "show", "all")  # what people type for a command of their own
+
+
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     """Create a record from the values of the options, and print its id and path; with --update, change a state record.
 
@@ -158,6 +161,9 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         raise MemctlError(
             "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE
         )
+    if draft.values["title"] in _READING and not (source or draft.content or draft.body):
+        hint = f"`memctl list --type {kind.name}` lists {kind.plural}, and `memctl show ID` shows one"
+        raise MemctlError(f"a title of the one word {draft.values['title']!r} says nothing", hint, USAGE)
     with kept:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"

@@ -172,7 +172,8 @@ def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> N
     plan, written = prepare(memory, load.disk(memory), given)
     with keep_if_refused(memory, written):
         result = transaction.carry_out(memory, lambda _: plan(load.disk(memory), author), write_options(flags))
-    lines = [f"{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
+    done = "removed " if result.change.deletes else ""
+    lines = [f"{done}{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
     report.outcome(memory, result, flags, lines)
 
 

@@ -35,6 +35,10 @@ LEADS = {
     ),
     **dict.fromkeys(("remember", "memorize", "lesson"), "`memctl learn TITLE --lesson …` records what was learned"),
     **dict.fromkeys(("purge", "forget"), "`memctl delete ID` deletes a record, `memctl redact ID` a credential"),
+    **dict.fromkeys(("decisions", "issues", "learnings", "records"), "`memctl list --type TYPE` lists one type"),
+    **dict.fromkeys(("ready", "blocked"), "`memctl next` shows what to begin, `memctl list --ready` all"),
+    **dict.fromkeys(("update", "change", "priority"), "`memctl edit ID` changes a record by options"),
+    **dict.fromkeys(("block", "depends"), "`memctl link ID OTHER --as blocks` links what has to wait"),
     "assign": "`memctl handoff --to AGENT` gives work to another agent, `memctl own` shows who has which section",
     "comment": "`memctl edit ID` opens the record in your editor",
     "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
@@ -47,6 +51,7 @@ LEADS = {
     "version": "`memctl --version` prints it",
     "install hooks": "`memctl install git` sets up Git's hooks, `memctl install claude-code` sets up an agent's",
     "install claude": "`memctl install claude-code`",
+    **dict.fromkeys(("install cursor", "install copilot"), "`memctl install mcp --for cursor` or `--for vscode`"),
     "project show": "`memctl show §1.0` shows the project's page",
 }
 # Options that a command does not have -> what to type instead.
@@ -57,6 +62,9 @@ OPTION_LEADS = {
     ),
     **dict.fromkeys(("--label", "--labels"), "--tag NAME adds a tag"),
     **dict.fromkeys(("-y", "--yes", "--force"), "the command does not ask; `memctl undo` undoes it"),
+    **dict.fromkeys(("--tokens", "--max-tokens"), "--budget TOKENS limits a pack"),
+    **dict.fromkeys(("-a", "-A"), "--all adds what is archived"),
+    "-n": "--limit NUMBER shows fewer; of commands that write, -n is --dry-run",
     "--oneline": "`git log --oneline -- .memory` prints one line for each change",
     "--why": "--rationale gives the reason for a decision",
     "-v": "`memctl --version` prints the version",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, commits, git
 
 
 @pytest.mark.parametrize("reference", ["src/pay.py:0", "src/pay.py:9-3"])
@@ -37,6 +37,34 @@ def test_a_time_before_those_of_git_is_named(memctl: Memctl, monkeypatch: pytest
 def test_an_agent_behind_handoff_leads_to_its_option(memctl: Memctl) -> None:
     assert "`memctl handoff --to bob` gives work" in memctl("handoff", "bob", code=2).err
     assert "`memctl handoff --to AGENT` gives work" in memctl("handoff", "create", code=2).err
+
+
+@pytest.mark.parametrize("verb", ["issue", "decide"])
+def test_word_of_a_list_is_no_title(repo: Path, memctl: Memctl, verb: str) -> None:
+    before = commits(repo)
+    assert "`memctl list --type" in memctl(verb, "list", code=2).err
+    assert commits(repo) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "lead"),
+    [
+        ("ready", "memctl next"),
+        ("update", "memctl edit ID"),
+        ("issues", "memctl list --type"),
+        ("block", "memctl link ID OTHER --as blocks"),
+        ("install cursor", "memctl install mcp --for cursor"),
+        ("rehydrate --tokens 9", "--budget"),
+        ("log -n 3", "--limit"),
+    ],
+)
+def test_words_of_other_tools_lead_to_the_command(memctl: Memctl, words: str, lead: str) -> None:
+    assert lead in memctl(*words.split(), code=2).err
+
+
+def test_removing_a_section_says_so(memctl: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    assert memctl("section", "remove", "2.1").out.startswith("removed §2.1 ")
 
 
 @pytest.mark.parametrize("arguments", ["status", "list --json"])

@@ -67,7 +67,7 @@ class Templates:
         self._exhausted: dict[str, BrokenTemplate] = {}
         cache = None
         if compiled is not None:
-            with suppress(PermissionError):  # the clone belongs to another user
+            with suppress(OSError):  # the clone belongs to another user, or can only be read
                 private.make_folder(compiled)
                 # Earlier versions of memctl left compiled templates without the ending `.bounded`.
                 cache = _Compiled(str(compiled), "%s.bounded")
@@ -123,13 +123,17 @@ class Templates:
 
 
 class _Compiled(jinja2.FileSystemBytecodeCache):
-    """Compiled templates on the disk; a damaged one is compiled again."""
+    """Compiled templates on the disk; a damaged one is compiled again, and a read-only place keeps none."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
         try:
             super().load_bytecode(bucket)
         except Exception:  # pickle and marshal raise nearly anything
             bucket.reset()
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
 
 
 def _place(error: BaseException, path: str) -> tuple[str, int]:

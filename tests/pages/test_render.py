@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import rmtree
 
 import msgspec
 import pytest
@@ -156,6 +157,18 @@ def test_compiled_templates_are_kept_and_never_trusted(tmp_path: Path) -> None:
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
     assert renderer(memory(*PAGES, template("INDEX.md", "mine\n")), kept).page("INDEX.md") == "mine\n"
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+
+
+def test_pages_are_rendered_where_no_template_can_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert renderer(memory(*PAGES), tmp_path / "file" / "compiled").page("INDEX.md") == renderer(memory(*PAGES)).page(
+        "INDEX.md"
+    )
+    gone = tmp_path / "gone"
+    made = renderer(memory(*PAGES), gone)
+    made.page("INDEX.md")
+    rmtree(gone)
+    assert made.page("2.1-s.md")
 
 
 @pytest.mark.parametrize(

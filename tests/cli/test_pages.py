@@ -111,7 +111,7 @@ def test_every_command_has_dry_run_commit_and_no_commit(
 
 def test_a_write_prints_marker_and_file(pages: Path, memctl: Memctl) -> None:
     assert memctl("section", "add", "Orders").out == "§2.2 .memory/sections/2.2-orders.md\n"
-    assert memctl("section", "remove", "2.2").out == "§2.2 .memory/sections/2.2-orders.md\n"
+    assert memctl("section", "remove", "2.2").out == "removed §2.2 .memory/sections/2.2-orders.md\n"
     assert memctl("project", "set", "--title", "Shop").out == "§1.0 .memory/project.md\n"
 
 

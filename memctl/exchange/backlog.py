@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange.adr_text import moment_of
 from memctl.exchange.relative_links import LinkRebase
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
-from memctl.exchange.rows import SOURCE_ID, Item
+from memctl.exchange.rows import SOURCE_ID, Item, UnknownValues
 from memctl.record import strict_yaml
 from memctl.record.errors import FrontMatterError
 from memctl.record.parser import is_unsafe_path
@@ -25,6 +24,7 @@ from memctl.text.markdown import one_line
 _FOLDERS = ("tasks", "completed", "archive/tasks", "drafts")  # folders of a project that hold tasks
 _HINT = "name the folder with files such as `task-1 - x.md`"
 _STATUSES = {
+    "to do": "open",
     "in progress": "in-progress",
     **dict.fromkeys(("done", "completed"), "resolved"),
     **dict.fromkeys(("won't do", "wont do", "cancelled", "canceled"), "wontfix"),
@@ -55,19 +55,19 @@ def files(folder: Path) -> list[Path]:
 
 def import_backlog(target: ImportTarget, folder: Path) -> ImportResult:
     """Return the result of importing a folder of Backlog.md; raises MemctlError if it has no tasks."""
-    links = LinkRebase(target.memory)
-    found = import_items(target, _tasks(files(folder), links), _HINT, canonical=canonical)
-    return msgspec.structs.replace(found, notes=[*found.notes, *links.notes])
+    links, unknown = LinkRebase(target.memory), UnknownValues()
+    found = import_items(target, _tasks(files(folder), links, unknown), _HINT, canonical=canonical)
+    return msgspec.structs.replace(found, notes=[*found.notes, *links.notes, *unknown.notes()])
 
 
-def _tasks(paths: Iterable[Path], links: LinkRebase) -> Iterator[Item]:
+def _tasks(paths: Iterable[Path], links: LinkRebase, unknown: UnknownValues) -> Iterator[Item]:
     """Yield the tasks as items, with the names of their files.
 
     `links` rewrites relative links so that they lead from the record to where they led before.
     """
     for path in paths:
         try:
-            values = _record(path.read_bytes().decode())
+            values = _record(path.read_bytes().decode(), unknown)
             values["body"] = links.rebase(path.name, path.parent, values.get("body", ""))[0]
             yield path.name, values
         except UnicodeDecodeError as error:
@@ -78,7 +78,7 @@ def _tasks(paths: Iterable[Path], links: LinkRebase) -> Iterator[Item]:
             yield path.name, str(error)
 
 
-def _record(text: str) -> dict[str, Any]:
+def _record(text: str, unknown: UnknownValues) -> dict[str, Any]:
     """Return the values of the record for a task's text; raises FrontMatterError if the text is not a task."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(text)
@@ -99,12 +99,15 @@ def _record(text: str) -> dict[str, Any]:
     if len(title) > TITLE_LIMIT:
         body = f"{title}\n\n{body}"
     assignees = _items(task, "assignee")
+    status, priority = (str(task.get(name) or "").strip() for name in ("status", "priority"))
     values: dict[str, Any] = {
         "memory_type": "issue",
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
-        "status": _STATUSES.get(str(task.get("status") or "").lower(), "open"),
-        "severity": next((s for s in _SEVERITIES if s == str(task.get("priority") or "").lower()), "medium"),
-        "timestamp": moment_of(str(task.get("created_date") or "").strip())[0] or None,
+        "status": _STATUSES.get(status.lower()) or unknown.replace("status", status, "open"),
+        "severity": priority.lower()
+        if priority.lower() in _SEVERITIES
+        else unknown.replace("priority", priority, "medium"),
+        "timestamp": unknown.take_time("created_date", str(task.get("created_date") or "")),
         "agent_id": next(iter([*_items(task, "reporter"), *assignees]), "").lstrip("@") or None,
         "tags": _tags(task),
         "code_refs": paths,

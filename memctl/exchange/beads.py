@@ -8,14 +8,18 @@ from typing import Any
 import msgspec
 
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
-from memctl.exchange.rows import SOURCE_ID, Item, json_objects
+from memctl.exchange.rows import SOURCE_ID, Item, UnknownValues, json_objects
 from memctl.record.errors import describe
 from memctl.record.record import TITLE_LIMIT
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 
 SEVERITIES = ("critical", "high", "medium", "low", "low")  # by priority, 0 to 4
-_STATUSES = {"in_progress": "in-progress", "hooked": "in-progress", "closed": "resolved"}
+_STATUSES = {
+    **dict.fromkeys(("open", "blocked"), "open"),  # what blocks an issue is a link
+    **dict.fromkeys(("in_progress", "hooked"), "in-progress"),
+    "closed": "resolved",
+}
 _GONE = "tombstone"  # the status of an issue that was deleted
 _BLOCKS, _PARENT, _SUPERSEDES = "blocks", "parent-child", "supersedes"
 _EXTRA = ("priority", "assignee", "closed_at", "external_ref")  # kept in the front matter
@@ -64,10 +68,12 @@ class Issue(msgspec.Struct):
 
 def import_beads(target: ImportTarget, text: str) -> ImportResult:
     """Return the result of importing issues of beads from JSON Lines, or from the JSON array of `bd list --json`."""
-    return import_items(target, _items(text), "name the issues of beads, such as .beads/issues.jsonl")
+    unknown = UnknownValues()
+    found = import_items(target, _items(text, unknown), "name the issues of beads, such as .beads/issues.jsonl")
+    return msgspec.structs.replace(found, notes=[*found.notes, *unknown.notes()])
 
 
-def _items(text: str) -> Iterator[Item]:
+def _items(text: str, unknown: UnknownValues) -> Iterator[Item]:
     """Yield the issues as items, with places such as `line 3 (bd-1)`; deleted issues are left out."""
     for place, values in json_objects(text):
         if isinstance(values, str):
@@ -83,10 +89,10 @@ def _items(text: str) -> Iterator[Item]:
         if not issue.id or not one_line(issue.title or ""):
             yield place, "this is not an issue of beads: `id` or `title` is missing"
         else:
-            yield f"{place} ({one_line(issue.id)})", _record(issue)
+            yield f"{place} ({one_line(issue.id)})", _record(issue, unknown)
 
 
-def _record(issue: Issue) -> dict[str, Any]:
+def _record(issue: Issue, unknown: UnknownValues) -> dict[str, Any]:
     kind = "decision" if issue.issue_type == "decision" else "issue"
     title = one_line(issue.title or "")
     texts = {"Design": issue.design, "Acceptance criteria": issue.acceptance_criteria}
@@ -104,7 +110,7 @@ def _record(issue: Issue) -> dict[str, Any]:
     values: dict[str, Any] = {
         "memory_type": kind,
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
-        "timestamp": issue.created_at,
+        "timestamp": unknown.take_time("created_at", issue.created_at),
         "agent_id": one_line(issue.created_by or issue.owner or "") or None,
         "tags": _tags(issue),
         "content": {name: text for name, text in content.items() if text},
@@ -116,8 +122,11 @@ def _record(issue: Issue) -> dict[str, Any]:
         },
     }
     if kind == "issue":
-        values["severity"] = "medium" if issue.priority is None else SEVERITIES[min(max(issue.priority, 0), 4)]
-        values["status"] = _STATUSES.get(issue.status or "", "open")
+        is_known = issue.priority in range(len(SEVERITIES))
+        values["severity"] = (
+            SEVERITIES[issue.priority or 0] if is_known else unknown.replace("priority", issue.priority, "medium")
+        )
+        values["status"] = _STATUSES.get(issue.status or "") or unknown.replace("status", issue.status, "open")
     elif issue.status != "closed":
         values["status"] = "proposed"
     return {name: value for name, value in values.items() if value not in (None, [], "", {})}

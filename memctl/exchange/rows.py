@@ -6,17 +6,20 @@ text that says why the item can't be read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.exchange.adr_text import moment_of
 from memctl.record import ids
 from memctl.record.kinds import KINDS, Kind
 from memctl.record.record import ORDER, Record
 from memctl.store.memory import Memory
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity
 from memctl.text.words import nearest
 from memctl.write.create import Draft, complete_values
 
@@ -62,6 +65,31 @@ class Problems:
             self.refused.append(text)
         else:
             self.notes.append(f"{text}: left out")
+
+
+class UnknownValues:
+    """Values of another tool's fields that mean nothing to an import, counted by field and value."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[tuple[str, str, str]]()
+
+    def replace(self, field: str, value: object, instead: str) -> str:
+        """Return `instead`, the value to take ("" for none), and count the unknown value unless it is empty."""
+        if value not in (None, ""):
+            self._counts[field, one_line(str(value)), instead] += 1
+        return instead
+
+    def take_time(self, field: str, value: str | None) -> str:
+        """Return the time that the value of a field states, in canonical form; "" if it states none."""
+        return moment_of((value or "").strip())[0] or self.replace(field, value, "")
+
+    def notes(self) -> list[str]:
+        """Return a message on each value: where it stands, and what was taken for it."""
+        return [
+            f"{field} {value!r} of {quantity(count, 'item')} is unknown: "
+            + (f"{instead} was taken" if instead else "left out")
+            for (field, value, instead), count in self._counts.items()
+        ]
 
 
 def json_objects(text: str) -> Iterator[Item]:

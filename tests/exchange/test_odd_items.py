@@ -39,9 +39,9 @@ def _sources(folder: Path) -> dict[str, tuple[list[str], int]]:
         b"not JSON",
         _line(8, "Types", labels="a", tags="a"),
         _line(9, "Links", dependencies={"a": 1}, blocks="x-1"),
-        _line(10, "Time", created_at="soon", timestamp="soon"),
     ]
     only_lines = [
+        _line(10, "Time", timestamp="soon"),
         _line(11, "x" * 10_000),
         b'{"memory_type": "issue", "title": "T", "memory_id": ["a"]}',
         b'{"memory_type": "issue", "title": "T", "id": {}}',

@@ -489,10 +489,8 @@ def _texts(given: Mapping[str, object]) -> list[tuple[str, str]]:
     for name, value in given.items():
         if isinstance(value, str | int) or value is None:
             pairs.append((name, "" if value is None else str(value)))
-        elif isinstance(value, Iterable):
-            pairs.append((name, (",".join if name in LISTS else _items)(map(str, value))))
         else:
-            raise MemctlError(f"{name}: {value!r} is not a text, number or list of texts")
+            pairs.append((name, (",".join if name in LISTS else _items)(_list_of_texts(name, value))))
     return pairs
 
 
@@ -502,4 +500,12 @@ def _items(texts: Iterable[str]) -> str:
 
 def _pairs(given: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
     """Return fields and values as pairs, one for each text of a list."""
-    return [(name, text) for name, value in given.items() for text in ([value] if isinstance(value, str) else value)]
+    return [(name, text) for name, value in given.items() for text in _list_of_texts(name, value)]
+
+
+def _list_of_texts(name: str, value: object) -> list[str]:
+    items = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
+    texts = [item for item in items if isinstance(item, str)]
+    if len(texts) < len(items) or not isinstance(value, Iterable):
+        raise MemctlError(f"{name}: {value!r} is not a text, number or list of texts")
+    return texts

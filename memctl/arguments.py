@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -11,9 +12,11 @@ from memctl.errors import MemctlError
 
 _Class = TypeVar("_Class", bound=type)
 _WORDS = {
-    "str": "a text", "int": "a whole number", "bool": "True or False", "None": "None",
+    "str": "a text", "int": "a whole number from 0 on", "bool": "True or False", "None": "None",
     "Iterable": "a list of texts", "Mapping": "a mapping of fields to values", "PathLike": "a path",
 }  # fmt: skip
+_LARGEST = 2**63 - 1  # what SQLite takes
+_BRACKETS = re.compile(r"\[.*?\]+")
 
 
 def checked(cls: _Class) -> _Class:
@@ -63,12 +66,13 @@ def _fields(function: Callable[..., Any], annotation: str) -> dict[str, str]:
 
 
 def _require(name: str, value: object, annotation: str) -> None:
-    """Raise MemctlError, naming the argument and what is expected, if a value is of no class that an annotation
-    names."""
-    allowed = [one.partition("[")[0].rpartition(".")[2] for one in annotation.split(" | ")]
+    """Raise MemctlError, naming the argument, for a value of no class that an annotation names, and for a NUL in it."""
+    allowed = [one.rpartition(".")[2] for one in _BRACKETS.sub("", annotation).split(" | ")]
     if not any(_is(value, one) for one in allowed):
         words = " or ".join(dict.fromkeys(_WORDS.get(one, f"a {one}") for one in allowed))
         raise MemctlError(f"{name}: {value!r} is not {words}")
+    if isinstance(value, str) and "\0" in value:
+        raise MemctlError(f"{name}: {value!r} has a NUL character")
 
 
 def _is(value: object, name: str) -> bool:
@@ -81,6 +85,6 @@ def _is(value: object, name: str) -> bool:
         return isinstance(value, Mapping)
     if name == "PathLike":
         return hasattr(value, "__fspath__")
-    if name == "int" and isinstance(value, bool):
-        return False
+    if name == "int":
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
     return any(one.__name__ == name for one in type(value).__mro__)

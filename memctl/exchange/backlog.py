@@ -57,7 +57,7 @@ def import_backlog(target: ImportTarget, folder: Path) -> ImportResult:
     """Return the result of importing a folder of Backlog.md; raises MemctlError if it has no tasks."""
     links, unknown = LinkRebase(target.memory), UnknownValues()
     found = import_items(target, _tasks(files(folder), links, unknown), _HINT, canonical=canonical)
-    return msgspec.structs.replace(found, notes=[*found.notes, *links.notes, *unknown.notes()])
+    return msgspec.structs.replace(found, notes=[*unknown.notes(), *found.notes, *links.notes])
 
 
 def _tasks(paths: Iterable[Path], links: LinkRebase, unknown: UnknownValues) -> Iterator[Item]:

@@ -70,7 +70,7 @@ def import_beads(target: ImportTarget, text: str) -> ImportResult:
     """Return the result of importing issues of beads from JSON Lines, or from the JSON array of `bd list --json`."""
     unknown = UnknownValues()
     found = import_items(target, _items(text, unknown), "name the issues of beads, such as .beads/issues.jsonl")
-    return msgspec.structs.replace(found, notes=[*found.notes, *unknown.notes()])
+    return msgspec.structs.replace(found, notes=[*unknown.notes(), *found.notes])
 
 
 def _items(text: str, unknown: UnknownValues) -> Iterator[Item]:

@@ -25,6 +25,7 @@ def chat(
         manager.on_turn_end(answer.pop("completion_tokens", 0))
         messages = [*messages, answer]
         if not answer.get("tool_calls"):
+            manager.on_task_end(messages)
             return str(answer["content"])
         for call in answer["tool_calls"]:
             given = json.loads(call["function"]["arguments"])

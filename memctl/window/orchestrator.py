@@ -54,6 +54,12 @@ class ContextWindowManager:
     can be filled before the host compacts. `state_manager` stores the state of the task; without one no state is
     stored. `audit` gets every decision: it is an AuditSink, the path of a file, a function or a logger, None for no
     log. `unused` has a line for each setting that has no effect.
+
+    The six subsystems are `pressure_monitor`, `eviction_engine`, `compression_engine`, `budget_manager`,
+    `state_manager` and `health_monitor`. `now` returns the time, for the audit and for snapshots. `task_goal` and
+    `task_success_criteria` are saved with the state and go into what a model is asked to sum up.
+    `on_status_change` is called with the status before and after, `on_overflow_detected` with the state that was saved
+    before the conversation is left.
     """
 
     def __init__(

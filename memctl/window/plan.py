@@ -57,6 +57,9 @@ def make_plan(
 ) -> Plan | None:
     """Return the plan for a conversation at a pressure reading, None if nothing is to be freed.
 
+    `reading` has the tokens of the whole request, `thresholds` the zones, and `budgets` the room that is kept for the
+    answer; `engine` says which steps a zone allows.
+
     The plan's target is the size that the conversation shall have after it: usually 60 % of the window, and at least
     `clear_at_least` tokens less than now. If results that the model has not read fill more than the room between 60 %
     and the orange zone, the target is their tokens and 60 % of the rest of the window: with 39,000 unread tokens in
@@ -190,8 +193,9 @@ class Action(Enum):
 class TurnStart(msgspec.Struct, frozen=True):
     """The result of `on_turn_start` or `on_overflow`: the `messages` to send, in the shape in which they were given.
 
-    `utilization_before` and `utilization_after` are fractions of what can be filled. `steps` are the steps that ran to
-    free tokens. With the action CROSS_WINDOW_SAVE the window can't be kept: begin a new one with the text `bootstrap`.
+    `reading` is the pressure before any step. `utilization_before` and `utilization_after` are fractions of what can be
+    filled. `steps` are the steps of the cascade that ran to free tokens, and `evicted_blocks` is how many blocks they
+    evicted. With the action CROSS_WINDOW_SAVE the window can't be kept: begin a new one with the text `bootstrap`.
     `checkpoint` is the id of the saved state, "" for none. `reason` says why the action was taken, or why no step ran.
     """
 

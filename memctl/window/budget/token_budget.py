@@ -126,7 +126,10 @@ Watcher = Callable[[BudgetComponent, ComponentBudget, int], None]  # the budget 
 class TokenBudgetManager:
     """Tracks the tokens of each component, judges additions in advance, and forecasts when a budget is used up.
 
-    `allocations` are fractions of the window that sum to 1, or a profile's name. With `enforce_components=False` a
+    `max_context_tokens` is the size of the window. `allocations` are fractions of it that sum to 1, or a profile's
+    name. From the fraction `soft_limit_pct` of its limit on, a component warns; `safety_margin` is the fraction of the
+    window that stays free. `on_soft_warning` and `on_hard_violation` are called when an addition is warned of or
+    refused, with the component, its budget, and the tokens that it would have. With `enforce_components=False` a
     component that exceeds its limit only warns, and tokens are refused only if the whole window has no room
     (rules.md#window-budget). Raises ValueError for allocations that do not sum to 1, and for a window that is too small
     for an answer.

@@ -1,8 +1,8 @@
 """Stores the state of a task in files of the project (rules.md#window-state).
 
-With a memory the state is in its checkpoints, which are committed and show how the environment has changed; the files
-are copies for people and other programs, and are never read. Without a memory a save is refused as stale if it
-continues an older version or an earlier window.
+Without a memory the JSON file is the state: it is loaded, and a save is refused as stale if it continues an older
+version or an earlier window. With a memory the state is in its checkpoints, which are committed and show how the
+environment has changed, and the JSON file is a copy that is never read. The Markdown file is for people.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from memctl.errors import MemctlError
 from memctl.tokens.count import Counter
@@ -19,13 +22,14 @@ from memctl.tokens.families import FAMILIES
 from memctl.window import CompressionEngine, ContextWindowManager, Conversation, Decision, EvictionEngine, Simulation
 from memctl.window import cascade as cascades
 from memctl.window.messages import reading
-from tests.window.loops import ANTHROPIC, CHAT, Loop
+from tests.window.loops import ANTHROPIC, CHAT, Loop, Sent
 
 _ARCHIVE = "transcripts-dev.tar.xz"
 _LOOPS = (
     (16_000, 9_000, 3), (32_000, 20_000, 2), (64_000, 20_000, 1), (64_000, 39_000, 2), (128_000, 20_000, 1),
     (128_000, 39_000, 1), (200_000, 39_000, 1),
 )  # fmt: skip
+_REAL_LOOPS, _REAL_WINDOWS = 12, (24_000, 64_000, 128_000)  # the sessions with the largest files
 _SHARE, _MOST_SESSIONS, _BUDGET = 0.65, 30, 60_000
 
 
@@ -36,7 +40,7 @@ def tables(data: str, turns: tuple[int, ...] = (200, 600, 2_000)) -> bool:
     if archive is None or not archive.is_file():
         print("\nCompaction and regret: no real sessions (--data)")
         return is_met
-    return all([is_met, compactions(archive), regrets(archive)])
+    return all([is_met, real_loops(archive), compactions(archive), regrets(archive)])
 
 
 def loops(turns: tuple[int, ...]) -> bool:
@@ -53,7 +57,7 @@ def loops(turns: tuple[int, ...]) -> bool:
                     {"max_context_tokens": window}, counter, audit=_steps_into(taken)
                 )
                 done = Loop(manager, counter, shape, large=large, every=every).run(number, check_every=20)
-                whole = done.share_whole(int(0.95 * window) - 4_000)
+                whole = done.share_whole(_largest(window))
                 idle = sum(not step.wanted for step in taken)
                 is_met = is_met and whole >= 0.95 and not done.faults and not idle
                 times = [done.seconds, *(done.seconds[at - 50 : at] for at in (200, 600) if number >= at)]
@@ -65,6 +69,65 @@ def loops(turns: tuple[int, ...]) -> bool:
                 )
                 gc.collect()
     return is_met
+
+
+def real_loops(archive: Path) -> bool:
+    """A row for each window and shape: the calls and results of real sessions, one call a turn."""
+    counter = Counter(FAMILIES["claude"])
+    given = list(_calls(archive))
+    print(f"\nLoops with the calls and results of {len(given)} real sessions")
+    print("  window  shape      results  larger   whole  windows  faults  ms median")
+    is_met = True
+    for window in _REAL_WINDOWS:
+        for shape in (ANTHROPIC, CHAT):
+            fitting: list[Sent] = []
+            larger = faults = windows = 0
+            seconds: list[float] = []
+            for calls in given:
+                manager = ContextWindowManager.from_config({"max_context_tokens": window}, counter)
+                loop = Loop(manager, counter, shape)
+                for number, call in enumerate(calls):
+                    loop.turn(*call, is_checked=number % 10 == 0)
+                loop.start(is_checked=True)
+                own = [one for one in loop.outcome.sent if one.tokens <= _largest(window)]
+                fitting, larger = fitting + own, larger + len(loop.outcome.sent) - len(own)
+                faults, windows = faults + len(loop.outcome.faults), windows + loop.outcome.windows
+                seconds += loop.outcome.seconds
+            whole = sum(one.is_whole for one in fitting) / max(len(fitting), 1)
+            is_met = is_met and whole >= 0.95 and not faults
+            print(
+                f"  {window:>7,} {shape:<10} {len(fitting):>6,} {larger:>7} {whole:>7.1%} {windows:>8} {faults:>7}"
+                f" {statistics.median(seconds) * 1000:>10.1f}",
+                flush=True,
+            )
+    return is_met
+
+
+def _largest(window: int) -> int:
+    """Return the tokens of the largest result that a window holds whole."""
+    return int(0.95 * window) - 4_000
+
+
+def _calls(archive: Path) -> Iterator[list[tuple[str, dict[str, Any], str]]]:
+    """Yield the calls of each session with their results, without those of sub-agents."""
+    with tarfile.open(archive) as opened:
+        members = sorted((one for one in opened if one.name.endswith(".jsonl")), key=lambda one: -one.size)
+        for member in members[:_REAL_LOOPS]:
+            stream = opened.extractfile(member)
+            assert stream is not None
+            begun: dict[str, tuple[str, dict[str, Any]]] = {}
+            found = []
+            for raw in stream:
+                line = msgspec.json.decode(raw)
+                content = (line.get("message") or {}).get("content")
+                for part in content if isinstance(content, list) and not line.get("isSidechain") else ():
+                    if part.get("type") == "tool_use":
+                        begun[part["id"]] = part["name"], part["input"]
+                    elif part.get("type") == "tool_result" and (call := begun.pop(part["tool_use_id"], None)):
+                        given = part.get("content") or ""
+                        texts = given if isinstance(given, list) else [{"text": given}]
+                        found.append((*call, "\n".join(one.get("text", "") for one in texts)))
+            yield found
 
 
 def _steps_into(taken: list[Decision]):  # type: ignore[no-untyped-def]

@@ -49,7 +49,7 @@ class MemctlError(Exception):
 
 
 def incomplete_installation(error: ModuleNotFoundError) -> MemctlError | None:
-    """Return the error for a required package that is not installed; None if the missing module is not one's."""
+    """Return the error for a required package that is not installed; None for a module of any other package."""
     import sys
 
     name = (error.name or "").partition(".")[0]

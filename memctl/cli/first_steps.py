@@ -75,7 +75,7 @@ def _imports(top: Path, tracked: Sequence[str]) -> Iterator[FirstStep]:
     for folder in sorted(one for one in folders if _DECISIONS.search(one) and not one.startswith(".memory")):
         with suppress(MemctlError):  # the folder is only in the index, or closed to this user
             if number := len(adr_folder.read_folder(top / folder).decisions):
-                yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')}")
+                yield FirstStep(("import", "adr", folder), f"import {quantity(number, 'decision')}")
     if ".beads/issues.jsonl" in tracked:
         yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "import the issues of beads")
     if any(path.startswith("backlog/tasks/") for path in tracked):

@@ -245,7 +245,7 @@ def _report(asked: InstallOptions, edits: list[Edit], *, done: bool) -> None:
 
 
 def _advise(host: Host, asked: InstallOptions) -> None:
-    whole = f"--user{' or --local' if host.own else ''} names it whole"
+    whole = f"--user{' or --local' if host.own else ''} writes memctl's whole path into the hooks"
     if not asked.user and not asked.own and shutil.which("memctl") is None:
         output.note(f"warning: memctl is not on the PATH, where these hooks look for it; {whole}")
     elif not asked.user and not asked.own and (environment := _environment()):

@@ -76,7 +76,7 @@ def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
         if held := state.live(holder.name, memory.now):
             moved = f"{holder.now} {holder.title!r}"
             commands = f"`memctl own release {holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
-            yield f"owned: {held.description}; if {moved} was meant, {held.owner_agent_id} should {commands}"
+            yield f"hint: {held.description}; if this means {moved}, {held.owner_agent_id} should run {commands}"
 
 
 def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:

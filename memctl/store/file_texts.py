@@ -184,7 +184,7 @@ class _Scores:
         self.scores: dict[int, float] = {}
 
     def take(self, term: str, *, is_needed: bool) -> None:
-        """Add what a term gives; files without a term that `is_needed` have no score."""
+        """Add the scores of the files that have a term. If it `is_needed`, files without it lose their scores."""
         rows = self._database.execute(_SCORES, (f'"{term}"',)).fetchall()
         given = {number: score for number, score in rows if number in self._numbers}
         right = _frequency(len(self._numbers), len(given)) / _frequency(self._rows, len(rows))

@@ -125,7 +125,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
         except MemctlError:
             raise Unfinished(
                 f"{remote} may have taken the change, but can't be reached now:\n{why}",
-                f"once it can be reached, `memctl own list --remote {remote}` brings here what it has",
+                f"once it can be reached, `memctl own list --remote {remote}` fetches who owns what",
             ) from None
         if refs.contains(memory.repository, now, commit):
             return True
@@ -143,7 +143,7 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
     except MemctlError as error:
         raise Unfinished(
             f"{remote} has the change, but this clone does not have it yet:\n{error.message}",
-            f"`memctl own list --remote {remote}` brings here what it has",
+            f"`memctl own list --remote {remote}` fetches who owns what",
         ) from None
 
 

@@ -345,7 +345,7 @@ class _PartBuilder:
         return any(one.calls.ids for one in self._open.values())
 
     def without_open_calls(self) -> _PartBuilder:
-        """The same as far as no answer has a call that waits for its result."""
+        """Return the part up to the first answer with a call that has no result yet; the part itself without such."""
         if not self._waits():
             return self
         made = _PartBuilder(*self._begun)

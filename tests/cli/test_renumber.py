@@ -291,7 +291,7 @@ def test_the_owner_of_a_duplicate_section_number_is_reported(clones: tuple[Clone
     one("own", "acquire", "2.1")
     one.merge(two)
     result = memctl("renumber", where=one.folder)
-    assert "owned: §2.1 is owned by claude" in result.err
+    assert "hint: §2.1 is owned by claude" in result.err
     assert "`memctl own release 2.1` and `memctl own acquire 2.2`" in result.err
 
 

@@ -292,9 +292,9 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     gains = [(block, outcome) for block, outcome in gains if outcome < block.tokens]
     needs = sum(outcome for _, outcome in gains)
     name, most = next(((name, most) for name, most in TIERS if needs <= most), TIERS[-1])
-    why = f"{len(gains)} blocks come to {needs:,} tokens of outcomes"
+    why = f"one sentence on the outcome of each of {len(gains)} blocks takes {needs:,} tokens"
     if needs > most:
-        why += ", more than it may have: leave the least important out"
+        why += ", more than the summary may have: leave out the least important ones"
     if working_set > MACRO_AWS:
         name, most = TIERS[-1]
         why = f"mandatory: the working set has {working_set:,} tokens, more than {MACRO_AWS:,}; {why}"

@@ -85,7 +85,7 @@ def test_the_responses_of_a_level_are_printed(memctl: Memctl) -> None:
     red = memctl("budget", "--used", "210000").out
     assert "score below 30" in red
     assert "over by 10,000" in red
-    assert "lacks 20,000" in red
+    assert "is 20,000 tokens short" in red
 
 
 def test_a_type_over_its_hard_limit_is_reported(memctl: Memctl, tmp_path: Path) -> None:
@@ -110,7 +110,9 @@ def test_a_team_of_agents_shares_a_part(memctl: Memctl) -> None:
     found = memctl("budget", "--profile", "multi-agent", "--json").data
     assert (found["team"]["effective"], found["team"]["efficiency"]) == (720_000, 0.72)
     assert found["types"][0]["type"] == "shared"
-    assert "5 agents: 720,000 of 1,000,000 tokens of use (72%)" in memctl("budget", "--profile", "multi-agent").out
+    assert (
+        "5 agents: 720,000 of 1,000,000 tokens are effective (72%)" in memctl("budget", "--profile", "multi-agent").out
+    )
 
 
 def test_shared_files_belong_to_a_team_only(memctl: Memctl, repo: Path) -> None:

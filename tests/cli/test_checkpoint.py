@@ -573,7 +573,7 @@ def test_a_worktree_of_another_branch_resumes_the_same_task_and_saves_it(
 def test_a_pending_or_undone_checkpoint_is_reported_with_the_command(repo: Path, memctl: Memctl) -> None:
     name = memctl(*FIRST, "--no-commit").id
     for command in ("list", "show", "resume"):
-        assert f"{name} is not committed: `memctl commit`" in memctl("checkpoint", command).err
+        assert f"{name} is not committed: `memctl commit` commits it" in memctl("checkpoint", command).err
     git(repo, "stash", "-qu")
     for command, code in (("list", 0), ("resume", 1)):
         err = memctl("checkpoint", command, code=code).err

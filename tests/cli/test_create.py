@@ -43,7 +43,7 @@ def test_a_record_is_put_only_where_there_is_a_section(repo: Path, memctl: Memct
     ]
     for told in refused:
         assert f"there is no section §{marker.removeprefix('§')}" in told
-        assert "there are §2.1, §3.1" in told
+        assert "sections and pages: §2.1, §3.1" in told
     assert commits(repo) == before
     memctl("check")
 

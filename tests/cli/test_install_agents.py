@@ -245,7 +245,7 @@ def test_comments_and_trailing_commas_in_settings_are_kept(memctl: Memctl, repo:
 def test_settings_that_cannot_be_edited_are_printed_for_manual_entry(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, b'{"model": opus}')
-    _, _, lines = memctl("install", "claude-code", "--yes", code=1).err.partition("put this in by hand:\n")
+    _, _, lines = memctl("install", "claude-code", "--yes", code=1).err.partition("add this by hand:\n")
     assert json.loads(lines)["hooks"]["Stop"] == [settings.hook_groups(CLAUDE_CODE, CALL)["Stop"]]
     assert "Bash(memctl search:*)" in json.loads(lines)["permissions"]["allow"]
 

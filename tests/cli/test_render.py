@@ -1,4 +1,4 @@
-"""`render` and `review`: what they say, how they end, and that a check never writes."""
+"""`render` and `review`: what they say, how they end, and that --check never writes."""
 
 from __future__ import annotations
 

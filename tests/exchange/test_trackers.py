@@ -148,8 +148,8 @@ def test_values_that_beads_does_not_know_are_named_once_with_what_is_taken(memct
 
     said = memctl("import", "beads", str(tmp_path / "odd.jsonl")).err
 
-    assert "status 'parked' of 2 items is unknown: open was taken" in said
-    assert "priority '7' of 2 items is unknown: medium was taken" in said
+    assert "status 'parked' of 2 items is unknown: open was used instead" in said
+    assert "priority '7' of 2 items is unknown: medium was used instead" in said
     assert "created_at 'yesterday' of 2 items is unknown: left out" in said
 
 
@@ -159,6 +159,6 @@ def test_values_that_backlog_does_not_know_are_named_with_what_is_taken(memctl: 
 
     said = memctl("import", "backlog", str(tmp_path)).err
 
-    assert "status 'Parked' of 1 item is unknown: open was taken" in said
-    assert "priority 'urgent' of 1 item is unknown: medium was taken" in said
+    assert "status 'Parked' of 1 item is unknown: open was used instead" in said
+    assert "priority 'urgent' of 1 item is unknown: medium was used instead" in said
     assert "created_date 'soon 07-03 21:21' of 1 item is unknown: left out" in said

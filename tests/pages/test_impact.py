@@ -485,7 +485,7 @@ def test_a_revision_before_the_memory_is_reported_to_have_none(shop: Path, memct
     first = git(shop, "rev-list", "--max-parents=0", "HEAD").strip()
     assert "has no memory" in memctl("impact", f"{first}..{first}", code=1).err
     assert f"{first} has no memory" in memctl("list", "--at", first).err
-    assert "no records match" in memctl("list", "--at", "HEAD").err
+    assert "no record matches" in memctl("list", "--at", "HEAD").err
 
 
 def test_status_names_stale_pages(shop: Path, memctl: Memctl) -> None:

@@ -292,7 +292,7 @@ class TestAnswer:
         data = memctl("why", FILE, "--json").data
         assert [one["record"]["title"] for one in data["of_places"]] == ["Never refund through the api twice"]
         assert data["of_places"][0]["reason"] == "Money."
-        assert "Of the pages and sections above" in memctl("why", FILE).out
+        assert "Records of the pages and sections above" in memctl("why", FILE).out
 
     def test_a_record_that_names_nothing_of_the_file_may_be_about_it(self, shop: Path, memctl: Memctl) -> None:
         write(shop, FILE, '"""Retries of payments."""\n')

@@ -103,7 +103,7 @@ def test_open_issues_and_todos_are_unresolved(shop: Path, memctl: Memctl) -> Non
     assert ranked(memctl)["src/shop/stock.py"]["score"] == 0
 
 
-def test_ignored_binary_and_secret_files_never_enter(shop: Path, memctl: Memctl) -> None:
+def test_ignored_binary_and_secret_files_are_never_listed(shop: Path, memctl: Memctl) -> None:
     write(
         shop,
         {

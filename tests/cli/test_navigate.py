@@ -78,7 +78,7 @@ def test_ids_and_markers_are_shown_in_the_order_in_which_they_are_asked_for(shop
     assert "places" not in memctl("show", "DEC-2025", "--json").data
 
 
-def test_json_has_the_way_up_and_down(shop: Path, memctl: Memctl) -> None:
+def test_json_has_parent_and_children(shop: Path, memctl: Memctl) -> None:
     (place,) = memctl("show", "3.1", "--json").data["places"]
     assert place == {
         "marker": "§3.1",

@@ -93,7 +93,7 @@ class TestExample:
                 shown.append(memctl(*command).out)
             assert shown[0] == shown[1]
 
-    def test_a_system_prompt_has_the_parts_of_the_seed(self, memctl: Memctl, repo: Path) -> None:
+    def test_system_prompt_has_all_required_parts(self, memctl: Memctl, repo: Path) -> None:
         config = repo / ".memory/config.yaml"
         config.write_text(config.read_text() + "agents:\n  codex:\n    role: You mend payment code.\n")
         text = memctl("prompt", "system", "--agent", "codex", "--task", "refunds", "--criterion", "Tests pass").out
@@ -139,7 +139,7 @@ class TestExample:
         assert data["parts"]["loaded"] == ["§3.2"]
         assert data["prune"] == [{"target": "x", "reason": "y"}]
 
-    def test_a_reply_without_a_request_is_answered_by_nothing(self, memctl: Memctl) -> None:
+    def test_reply_without_a_request_prints_nothing(self, memctl: Memctl) -> None:
         result = memctl("load", stdin="All is well.")
         assert result.out == ""
         assert "the reply asks for nothing" in result.err

@@ -231,7 +231,7 @@ def test_taking_a_file_away_that_a_page_refers_to_stops_the_commit(repo: Path, m
     assert commit(repo).returncode == 0
 
 
-def test_only_what_is_committed_counts(repo: Path) -> None:
+def test_only_committed_changes_are_checked(repo: Path) -> None:
     finding = refer(repo)
     git(repo, "add", PAGE)
     append(repo, "app.py", "# more")

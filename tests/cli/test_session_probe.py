@@ -285,7 +285,7 @@ def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -
     assert "no summarized session" in probe(memctl, repo, "other", code=1).err
 
 
-def test_the_session_that_is_meant_is_the_transcripts_the_environments_or_the_latest(
+def test_probed_session_is_that_of_transcript_environment_or_the_latest(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = session(repo)

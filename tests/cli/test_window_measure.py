@@ -90,7 +90,7 @@ def test_status_takes_the_newest_transcript_of_the_project(
     assert "no transcript of Claude Code" in result.err
 
 
-def test_the_window_can_be_given_and_settings_have_a_say(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+def test_window_follows_from_the_option_and_the_settings(memctl: Memctl, session: Path, tmp_path: Path) -> None:
     assert memctl("window", "status", str(session), "--window", "1000000", "--json").data["limit"]["usable"] == 967_000
     settings = tmp_path / "w.yaml"
     tokens = memctl("window", "status", str(session), "--json").data["reading"]["current_tokens"]
@@ -212,9 +212,7 @@ def test_the_model_that_is_asked_for_counts_messages(memctl: Memctl) -> None:
     assert len(counts) == 3
 
 
-def test_messages_of_no_model_have_the_window_of_the_budget_and_say_that_it_is_assumed(
-    memctl: Memctl, tmp_path: Path
-) -> None:
+def test_messages_without_a_model_get_a_default_window_marked_as_assumed(memctl: Memctl, tmp_path: Path) -> None:
     given = messages(TASK, "There are 23 files.")
     shown = memctl("window", "status", "-", stdin=given)
     assert "of the 200,000 assumed to fit" in shown.out
@@ -360,7 +358,7 @@ def test_health_shows_metrics_and_alarms(memctl: Memctl, tmp_path: Path) -> None
     assert data["trends"]["utilization"]["direction"] == "insufficient_data"
 
 
-def test_health_of_a_small_conversation_is_fine(memctl: Memctl) -> None:
+def test_small_conversation_raises_no_alarm(memctl: Memctl) -> None:
     out = memctl("window", "health", "-", "--model", "gpt-4o", stdin=messages(TASK, "Yes.")).out
     assert "no alarms" in out
 

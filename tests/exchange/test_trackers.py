@@ -141,7 +141,7 @@ def test_a_folder_without_tasks_is_refused(memctl: Memctl, tmp_path: Path) -> No
     assert "formats are adr, jsonl, beads, backlog" in memctl("import", "jira", str(tmp_path), code=2).err
 
 
-def test_values_that_beads_does_not_know_are_named_once_with_what_is_taken(memctl: Memctl, tmp_path: Path) -> None:
+def test_unknown_values_in_beads_are_named_once_with_their_substitute(memctl: Memctl, tmp_path: Path) -> None:
     odd = {"status": "parked", "priority": 7, "created_at": "yesterday"}
     issues = [{"id": "sh-1", "title": "Till", **odd}, {"id": "sh-2", "title": "Lock", **odd}]
     (tmp_path / "odd.jsonl").write_bytes(b"\n".join(msgspec.json.encode(one) for one in issues))
@@ -153,7 +153,7 @@ def test_values_that_beads_does_not_know_are_named_once_with_what_is_taken(memct
     assert "created_at 'yesterday' of 2 items is unknown: left out" in said
 
 
-def test_values_that_backlog_does_not_know_are_named_with_what_is_taken(memctl: Memctl, tmp_path: Path) -> None:
+def test_unknown_values_in_backlog_are_named_with_their_substitute(memctl: Memctl, tmp_path: Path) -> None:
     text = TASK.format(status="Parked").replace("priority: high", "priority: urgent").replace("'2025-07", "'soon 07")
     (tmp_path / "task-45.md").write_text(text)
 

@@ -34,7 +34,7 @@ def ran(session: Session, command: str, tool: str = "Bash", **more: str) -> str:
     return session.said("PostToolUse", tool_name=tool, tool_input={"command": command}, tool_response="", **more)
 
 
-def test_the_sentence_comes_with_the_first_reading_of_a_session(session: Session, decided: str) -> None:
+def test_first_read_of_a_file_in_a_session_recalls_its_record(session: Session, decided: str) -> None:
     said = at(session, "Read", str(session.repo / "queue.py"))
     assert f"{decided} (accepted decision) is about queue.py: Queue in PostgreSQL. One service fewer to run." in said
     assert len(said) <= 400

@@ -109,7 +109,7 @@ def test_shown_text_has_no_link_targets_or_neighbouring_parts() -> None:
     assert go("§4.src/auth").text == "src/auth/jwt.py\nsrc/auth/keys.py\n"
 
 
-def test_a_memory_without_a_project_page_has_a_level_1_all_the_same() -> None:
+def test_memory_without_a_project_page_still_has_level_1() -> None:
     place = go("§1.0", memory(section(1)))
     assert (place.title, place.path, place.children) == ("shop", ".memory/docs/1.0-executive-summary.md", ("§2.1",))
 
@@ -127,7 +127,7 @@ def test_a_memory_without_a_project_page_has_a_level_1_all_the_same() -> None:
         ("§4.", "matches no file", ""),
     ],
 )
-def test_a_marker_that_leads_nowhere_names_near_ones(marker: str, message: str, hint: str) -> None:
+def test_missing_marker_is_refused_with_similar_ones(marker: str, message: str, hint: str) -> None:
     error = refusal(marker)
     assert message in error.message
     assert hint in (error.hint or "")

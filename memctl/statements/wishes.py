@@ -35,6 +35,7 @@ _LOOK = (
     r"|discuss|write (?:this|the|it|that)|continue|proceed|instrument\w*|quantify|brainstorm\w*|debug|identify|explore"
     r"|start (?:\w+ing|with)|subagents?|fix the bug|something like"
 )
+_QUOTED = lazy_regex(r'"[^"]*"|`[^`]*`')  # a name, not an action
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
@@ -98,6 +99,7 @@ _CHOICE = lazy_regex(
     r"(?:the )?(?:options? |numbers? |choice |approach |#)?"
     r"(?P<names>(?:[a-e1-9]|first|second|third)(?:(?: ?[,+&] ?| and | ?, and )(?:[a-e1-9]|first|second|third))*)"
     r"(?: ones?| options?| approach| please|[.!, ])*"
+    r"(?P<rest>(?:but|and|just|with|without|also|except|only)\b.+)?"
 )
 _NAME_OF_OPTION = lazy_regex(r"(?i)\b(?:[a-e1-9]|first|second|third)\b")
 _OPTION = lazy_regex(r"(?im)^[ \t>#*-]*(?:\*\*)?(?:option )?([a-e1-9])\b[.):*\u2014\u2013 -]+(.+)$")
@@ -194,7 +196,10 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
         return False
     match = pattern.search(sentence[:_LONGEST])
     is_step = _STEP if kind == DECISION else _FORBIDDEN_STEP
-    return match is not None and is_step.search(sentence[match.start() :]) is None
+    return (
+        match is not None
+        and is_step.search(_QUOTED.sub("", sentence[match.start() : match.end() + _BEGINNING])) is None
+    )
 
 
 def is_assent(prompt: str) -> bool:
@@ -213,7 +218,7 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     where nobody knows which is meant.
     """
     if named := _CHOICE.fullmatch(prompt):
-        choice = _options_named(named["names"], proposed)
+        choice = _options_named(named["names"], proposed, named["rest"] or "")
         return None if choice is None or is_step(choice.text[:_BEGINNING]) else choice
     named = _NAMED_CHOICE.search(prompt)
     if is_step(prompt[named.start() :] if named else prompt):
@@ -260,14 +265,17 @@ def _proposal(said: Sequence[str]) -> str:
     return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
 
 
-def _options_named(names: str, proposed: str) -> Choice | None:
-    """Return the choice of the named options, with the others as alternatives; None if one is unknown."""
+def _options_named(names: str, proposed: str, rest: str) -> Choice | None:
+    """Return the choice of the named options and of what the user adds, with the other options as alternatives.
+
+    None if one of the options is unknown.
+    """
     options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
     if not wanted or any(name not in options for name in wanted):
         return None
     others = tuple(text for name, text in options.items() if name not in wanted)
-    return Choice("; ".join(options[name] for name in wanted), "", others)
+    return Choice("; ".join([*(options[name] for name in wanted), *filter(None, [rest])]), "", others)
 
 
 def _sentence_on(name: str, proposed: str) -> str:

@@ -49,8 +49,8 @@ _WISH = lazy_regex(
     r"|configurable)\b"
 )
 _DEMAND = lazy_regex(
-    r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!know|think|see|worry|mind|have\b|need|want|understand|care|get\b"
-    r"|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b)\w+"
+    r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!(?:quite |really |even |actually |just )?(?:know|think|see|worry|mind"
+    r"|have\b|need|want|understand|care|get\b|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b))\w+"
     r"|\bmake sure (?:that )?\w+|\bensure (?:that )?\w+|\balways (?:use|run|keep|add|write|check|put|make|have|do)\b"
     r"|\b(?:is|was|are) not (?:correct|right|acceptable|what i)\b|\bmust (?:not|never|be|have|always)\b"
     r"|\bshould never\b"

@@ -254,7 +254,15 @@ def test_a_demand_for_the_next_step_is_not_a_decision(prompt: str) -> None:
     assert said((USER, prompt)) == []
 
 
-@pytest.mark.parametrize("prompt", ["why does the export hang?", "doesn't the import lock the shop?", "too slow."])
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "why does the export hang?",
+        "doesn't the import lock the shop?",
+        "too slow.",
+        "I don't quite like the export of the shop",
+    ],
+)
 def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
     assert said((USER, prompt)) == []
 

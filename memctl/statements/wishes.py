@@ -49,8 +49,8 @@ _WISH = lazy_regex(
     r"|configurable)\b"
 )
 _DEMAND = lazy_regex(
-    r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!(?:quite |really |even |actually |just )?(?:know|think|see|worry|mind"
-    r"|have\b|need|want|understand|care|get\b|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b))\w+"
+    r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!(?:quite |really |even |actually |just )?(?:know|think|see|worry"
+    r"|mind|have\b|need|want|understand|care|get\b|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b))\w+"
     r"|\bmake sure (?:that )?\w+|\bensure (?:that )?\w+|\balways (?:use|run|keep|add|write|check|put|make|have|do)\b"
     r"|\b(?:is|was|are) not (?:correct|right|acceptable|what i)\b|\bmust (?:not|never|be|have|always)\b"
     r"|\bshould never\b"
@@ -119,6 +119,7 @@ _PROPOSAL = lazy_regex(
     r"|instead of|rather than|by default|option \w\b|simplest|consolidate|becomes straightforward|approach)\b"
 )
 _ONLY_INSTEAD = lazy_regex(r"(?i)\W*(?:instead of|rather than) (?:\"[^\"]*\"|[^,:]{1,40})\W*")
+_IS_BEGUN = lazy_regex(r"(?::|\blike)\W*$")
 _PARAGRAPH = lazy_regex(r"\n[ \t]*\n")
 _PASTED = lazy_regex(r"(?m)^[ \t]*(?:={3,} |ERROR\b|FAIL(?:ED)?\b|--- FAIL|Traceback \(|\$ \w)")  # output of a terminal
 _COSTS = lazy_regex(r"(?i)\bwould (?:require|need|mean|involve)\b")  # it weighs a proposal and makes none
@@ -163,8 +164,10 @@ def wish_in(prompt: str) -> Choice | None:
     for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
         for number, sentence in enumerate(said):
             if _is_stated(sentence, pattern, kind) and has_object(sentence):
-                if _ONLY_INSTEAD.fullmatch(sentence):  # what is wanted comes next
-                    sentence = " ".join(said[number : number + 2])
+                for following in said[number + 1 : number + 3]:
+                    if not (_ONLY_INSTEAD.fullmatch(sentence) or _IS_BEGUN.search(sentence)):
+                        break
+                    sentence = f"{sentence} {following}"  # which says what is wanted
                 return Choice(sentence[: 2 * _LONGEST], kind=kind)
     return None
 
@@ -270,8 +273,12 @@ def _options_named(names: str, proposed: str, rest: str) -> Choice | None:
 
     None if one of the options is unknown.
     """
-    options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
+    listed = [(name.lower(), units.without_marks(text).strip(" :#*")) for name, text in _OPTION.findall(proposed)]
+    begins = [place for place, (name, _) in enumerate(listed) if name in ("1", "a")]
+    options = dict(listed[begins[-1] :] if begins else listed)  # those of the last list, behind which the question is
+    if any(name not in options for name in wanted):
+        options = dict(listed)
     if not wanted or any(name not in options for name in wanted):
         return None
     others = tuple(text for name, text in options.items() if name not in wanted)

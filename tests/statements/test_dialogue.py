@@ -350,3 +350,14 @@ def test_the_commit_that_follows_a_demand_is_no_further_decision() -> None:
     demand = "make sure that the shop tells people which shell it knows"
     message = "Name the supported shells\n\nPeople were left alone, since the shop stayed silent."
     assert said((USER, demand), (EDIT, ""), (COMMIT, message)) == [(CONSTRAINT, demand, USER)]
+
+
+def test_a_choice_is_of_the_last_list_of_a_message() -> None:
+    message = "Found:\n1. The pool leaks\n2. The log is long\n3. The test is slow\n\nWe can:\n1. Drain it\n2. Wait\n"
+    (found,) = dialogue.read([Turn(AGENT, message), Turn(USER, "2"), Turn(ACTION, "")])
+    assert (found.text, found.alternatives) == ("Wait", ("Drain it",))
+
+
+def test_a_wish_that_ends_in_like_takes_what_follows() -> None:
+    prompt = 'Instead of "Another session..." Print a line like.\nThe shop is open in another window.\nClose it first.'
+    assert said((USER, prompt)) == [(DECISION, " ".join(prompt.split("\n")[:2]), USER)]

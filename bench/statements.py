@@ -31,6 +31,8 @@ _ARCHIVE = "transcripts-dev.tar.xz"
 _LABELLED = Path(__file__).parent / "labelled"
 _BUILD = ("sessions-build.jsonl", "sessions-build-b.jsonl")
 _LATER = ("sessions-build-c.jsonl",)
+_LAST = ("sessions-build-d.jsonl",)
+_FRESH = ("sessions-build-e.jsonl",)
 _HELD_OUT = ("sessions-held-out.jsonl",)
 _DECISION, _CONSTRAINT, _LEARNING, _ISSUE, _ERROR = "decision", "constraint", "learning", "issue", "open_error"
 _TYPES = (_DECISION, _CONSTRAINT, _LEARNING, _ISSUE, _ERROR)
@@ -101,7 +103,13 @@ def tables(data: str) -> bool:
     if archive is None or not archive.exists():
         print(f"\nStatements in transcripts: left out, there is no {_ARCHIVE} (make bench DATA=FOLDER)")
         return True
-    for name, files in (("labels to build on", _BUILD), ("labels made later", _LATER), ("labels held out", _HELD_OUT)):
+    for name, files in (
+        ("labels to build on", _BUILD),
+        ("labels made later", _LATER),
+        ("labels made last", _LAST),
+        ("labels not looked at since", _FRESH),
+        ("labels held out", _HELD_OUT),
+    ):
         _table(name, judged(archive, files))
     _open_errors(archive)
     return True

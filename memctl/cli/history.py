@@ -77,14 +77,19 @@ def log_command(
     "diff",
     ("memctl diff", "Show what differs from the last commit."),
     ("memctl diff DEC-2025-11-04-003 --at HEAD~5", "Show how a record has changed in five commits."),
-    ("memctl diff --at v1.0..v2.0", "Show how the memory changed between two releases."),
+    ("memctl diff v1.0..v2.0", "Show how the memory changed between two releases."),
 )
 @click.argument("id", required=False, shell_complete=complete_id)
 @reading
 @click.pass_context
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
-    """Show how the memory, or one record, differs from a revision (HEAD by default), or with A..B between two."""
+    """Show how the memory, or one record, differs from a revision (HEAD by default), or with A..B between two.
+
+    Without a record, a revision may stand in its place: HEAD~3 or A..B.
+    """
     memory, snapshot = memory_access.read(ctx, None)
+    if id and at is None and any(sign in id for sign in ("..", "~", "^")):  # no id has them
+        id, at = None, id
     path = memory.tracked(remove.path_of(memory, snapshot, id)) if id else memory.prefix
     first, dots, second = (at or "HEAD").partition("..")
     if not memory.repository.has_head():

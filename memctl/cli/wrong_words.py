@@ -10,6 +10,7 @@ import click
 
 from memctl.cli.command_list import SYNONYMS
 from memctl.errors import USAGE, MemctlError
+from memctl.record.kinds import KINDS
 from memctl.text.lazy_regex import lazy_regex
 
 _RECORDING = "`memctl decide`, `issue`, `state` or `learn` creates a record, `memctl section add` describes a part"
@@ -66,7 +67,7 @@ OPTION_LEADS = {
     **dict.fromkeys(("-a", "-A"), "--all adds what is archived"),
     "-n": "--limit NUMBER shows fewer; of commands that write, -n is --dry-run",
     "--oneline": "`git log --oneline -- .memory` prints one line for each change",
-    "--why": "--rationale gives the reason for a decision",
+    **dict.fromkeys(("--why", "--because", "-r"), "--rationale gives the reason for a decision"),
     "-v": "`memctl --version` prints the version",
 }
 
@@ -90,6 +91,7 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
     `raised` is click's error, and `given` are the words that the user typed after `memctl`.
     """
     path = raised.ctx.command_path if raised.ctx else "memctl"
+    words = given[2:] if given[:1] == ["-C"] else given
     message, hint = raised.format_message(), f"`{path} -h` shows how"
     if raised.ctx and isinstance(raised.ctx.command, click.Group):
         message = "Missing command." if isinstance(raised, click.exceptions.NoArgsIsHelpError) else message
@@ -99,12 +101,11 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
             taker = "AGENT" if wrong[1] in LEADS else shlex.quote(wrong[1])
             hint = f"`{path} --to {taker}` gives work to an agent; {hint}"
     if _MORE.match(message) and raised.ctx:
-        hint = _of_more_words(raised.ctx, given) or hint
+        hint = _of_more_words(raised.ctx, words) or hint
     if near := _near_choice(raised, message):
         hint = f"did you mean {near}?"
     if isinstance(raised, click.NoSuchOption):
         hint = OPTION_LEADS.get(raised.option_name, hint)
-    words = given[2:] if given[:1] == ["-C"] else given
     return MemctlError(message, LEADS.get(" ".join(words[:2]), hint), USAGE)
 
 
@@ -122,8 +123,10 @@ def _of_more_words(context: click.Context, given: list[str]) -> str:
     """Return the hint for more words than a command takes: they are one title, or something to look for; "" if
     neither."""
     name = context.info_name or ""
-    behind = given[given.index(name) + 1 :] if name in given else []
+    behind = given[given.index(name) + 1 :] if name in given else given[1:]  # for a synonym of the name
     words = list(takewhile(lambda word: not word.startswith("-"), behind))
+    if name == "list" and words and (kinds := get_close_matches(words[0].lower(), KINDS, n=1)):
+        return f"`memctl list --type {kinds[0]}` lists one type"
     if name in _SEARCHED:
         return f"`memctl search {shlex.join(words)}` looks for words"
     is_title = any(one.name == "title" and isinstance(one, click.Argument) for one in context.command.params)

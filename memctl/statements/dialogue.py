@@ -146,7 +146,7 @@ class _DialogueReader:
                 self._uncommitted = self._unheeded
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
             self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wish.kind == CONSTRAINT))
-            self._uncommitted = self._wished if wish.kind == DECISION else self._uncommitted
+            self._uncommitted = self._wished
         if wish is None and (symptom := wishes.symptom_in(turn.text)):
             self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number, is_sure=True))
 

@@ -21,9 +21,10 @@ _NAME = lazy_regex(r"`[^`\n]+`|\b\w+(?:_\w+|\.\w{2,4}|\(\))|[a-z]+[A-Z]\w+|\b\w+
 # A reason is a cause only of something that has a name.
 _BECAUSE = lazy_regex(r"(?i)\bbecause\b(?! of you)|\bdue to\b")
 # It says that a cause was found: the next sentence says which.
+_NAMED_CAUSE = r"(?:the|a) (?:\w+ )?(?:cause|issue|problem|bug|reason|culprit)\b"
 _ANNOUNCES = lazy_regex(
-    r"(?i)\W*(?:(?:now |ok(?:ay)?,? )?i(?:'ve)? )?(?:now )?(?:found|see)(?: it\b| (?:the|a) (?:\w+ )?"
-    r"(?:cause|issue|problem|bug|reason|culprit)\b)[^`]{0,20}"
+    rf"(?i)\W*(?:(?:(?:now |ok(?:ay)?,? )?i(?:'ve)? )?(?:now )?(?:found|see|understand)(?: it\b| {_NAMED_CAUSE})"
+    rf"|there(?:'s| is) {_NAMED_CAUSE})[^`]{{0,20}}"
 )
 # A heading under which agents state a cause.
 _CAUSES = lazy_regex(r"(?i)(?:the )?(?:actual |real )?(?:root causes?|key insight|cause|diagnosis|bug)\W*$")

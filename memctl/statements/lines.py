@@ -28,6 +28,8 @@ _MARK = re.compile(
     r"|(?P<item>(?:[-+*\u2022\u25cf\u25e6\u25aa\u2023\u23fa]|\d{1,3}[.)])(?=[ \t]))"
     rf"|(?:\*\*|__)?[\[(]?(?P<moment>{_MOMENT})[\])]?(?:\*\*|__)?(?=[ \t:])(?:[ \t]*[-\u2013\u2014:|](?=[ \t]))?"
     rf"|(?i:{cues.NUMBER})"
+    r"|(?:(?:\[(?!(?i:critical|high|medium|low)\b)[\w.@/ -]{1,40}\]|TRACE|DEBUG|INFO|NOTICE)[ \t]+)+"  # of a log
+    r"(?=[*_]{0,3}[A-Z][A-Z -]{2,30}[*_]{0,3}:)"
     r"|[^\x00-\x7f\w\s\u2018-\u201f\u00ab\u00a7]{1,3}[ \t]*)"
 )
 _RULE = re.compile(r"\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)+[ \t:-]*")

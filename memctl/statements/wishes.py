@@ -35,6 +35,7 @@ _LOOK = (
     r"|discuss|write (?:this|the|it|that)|continue|proceed|instrument\w*|quantify|brainstorm\w*|debug|identify|explore"
     r"|start (?:\w+ing|with)|subagents?|fix the bug|something like"
 )
+_QUOTED = lazy_regex(r'"[^"]*"|`[^`]*`')  # a name, not an action
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
@@ -48,8 +49,8 @@ _WISH = lazy_regex(
     r"|configurable)\b"
 )
 _DEMAND = lazy_regex(
-    r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!know|think|see|worry|mind|have\b|need|want|understand|care|get\b"
-    r"|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b)\w+"
+    r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!(?:quite |really |even |actually |just )?(?:know|think|see|worry"
+    r"|mind|have\b|need|want|understand|care|get\b|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b))\w+"
     r"|\bmake sure (?:that )?\w+|\bensure (?:that )?\w+|\balways (?:use|run|keep|add|write|check|put|make|have|do)\b"
     r"|\b(?:is|was|are) not (?:correct|right|acceptable|what i)\b|\bmust (?:not|never|be|have|always)\b"
     r"|\bshould never\b"
@@ -98,6 +99,7 @@ _CHOICE = lazy_regex(
     r"(?:the )?(?:options? |numbers? |choice |approach |#)?"
     r"(?P<names>(?:[a-e1-9]|first|second|third)(?:(?: ?[,+&] ?| and | ?, and )(?:[a-e1-9]|first|second|third))*)"
     r"(?: ones?| options?| approach| please|[.!, ])*"
+    r"(?P<rest>(?:but|and|just|with|without|also|except|only)\b.+)?"
 )
 _NAME_OF_OPTION = lazy_regex(r"(?i)\b(?:[a-e1-9]|first|second|third)\b")
 _OPTION = lazy_regex(r"(?im)^[ \t>#*-]*(?:\*\*)?(?:option )?([a-e1-9])\b[.):*\u2014\u2013 -]+(.+)$")
@@ -117,6 +119,7 @@ _PROPOSAL = lazy_regex(
     r"|instead of|rather than|by default|option \w\b|simplest|consolidate|becomes straightforward|approach)\b"
 )
 _ONLY_INSTEAD = lazy_regex(r"(?i)\W*(?:instead of|rather than) (?:\"[^\"]*\"|[^,:]{1,40})\W*")
+_IS_BEGUN = lazy_regex(r"(?::|\blike)\W*$")
 _PARAGRAPH = lazy_regex(r"\n[ \t]*\n")
 _PASTED = lazy_regex(r"(?m)^[ \t]*(?:={3,} |ERROR\b|FAIL(?:ED)?\b|--- FAIL|Traceback \(|\$ \w)")  # output of a terminal
 _COSTS = lazy_regex(r"(?i)\bwould (?:require|need|mean|involve)\b")  # it weighs a proposal and makes none
@@ -161,8 +164,10 @@ def wish_in(prompt: str) -> Choice | None:
     for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
         for number, sentence in enumerate(said):
             if _is_stated(sentence, pattern, kind) and has_object(sentence):
-                if _ONLY_INSTEAD.fullmatch(sentence):  # what is wanted comes next
-                    sentence = " ".join(said[number : number + 2])
+                for following in said[number + 1 : number + 3]:
+                    if not (_ONLY_INSTEAD.fullmatch(sentence) or _IS_BEGUN.search(sentence)):
+                        break
+                    sentence = f"{sentence} {following}"  # which says what is wanted
                 return Choice(sentence[: 2 * _LONGEST], kind=kind)
     return None
 
@@ -194,7 +199,10 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
         return False
     match = pattern.search(sentence[:_LONGEST])
     is_step = _STEP if kind == DECISION else _FORBIDDEN_STEP
-    return match is not None and is_step.search(sentence[match.start() :]) is None
+    return (
+        match is not None
+        and is_step.search(_QUOTED.sub("", sentence[match.start() : match.end() + _BEGINNING])) is None
+    )
 
 
 def is_assent(prompt: str) -> bool:
@@ -213,7 +221,7 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     where nobody knows which is meant.
     """
     if named := _CHOICE.fullmatch(prompt):
-        choice = _options_named(named["names"], proposed)
+        choice = _options_named(named["names"], proposed, named["rest"] or "")
         return None if choice is None or is_step(choice.text[:_BEGINNING]) else choice
     named = _NAMED_CHOICE.search(prompt)
     if is_step(prompt[named.start() :] if named else prompt):
@@ -260,14 +268,21 @@ def _proposal(said: Sequence[str]) -> str:
     return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
 
 
-def _options_named(names: str, proposed: str) -> Choice | None:
-    """Return the choice of the named options, with the others as alternatives; None if one is unknown."""
-    options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
+def _options_named(names: str, proposed: str, rest: str) -> Choice | None:
+    """Return the choice of the named options and of what the user adds, with the other options as alternatives.
+
+    None if one of the options is unknown.
+    """
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
+    listed = [(name.lower(), units.without_marks(text).strip(" :#*")) for name, text in _OPTION.findall(proposed)]
+    begins = [place for place, (name, _) in enumerate(listed) if name in ("1", "a")]
+    options = dict(listed[begins[-1] :] if begins else listed)  # those of the last list, behind which the question is
+    if any(name not in options for name in wanted):
+        options = dict(listed)
     if not wanted or any(name not in options for name in wanted):
         return None
     others = tuple(text for name, text in options.items() if name not in wanted)
-    return Choice("; ".join(options[name] for name in wanted), "", others)
+    return Choice("; ".join([*(options[name] for name in wanted), *filter(None, [rest])]), "", others)
 
 
 def _sentence_on(name: str, proposed: str) -> str:

@@ -56,6 +56,9 @@ def test_word_list_is_not_taken_as_a_title(repo: Path, memctl: Memctl, verb: str
         ("install cursor", "memctl install mcp --for cursor"),
         ("rehydrate --tokens 9", "--budget"),
         ("log -n 3", "--limit"),
+        ("list decisions", "`memctl list --type decision`"),
+        ("todo docs", "`memctl search docs`"),
+        ("decide Queue --because x", "--rationale"),
     ],
 )
 def test_words_of_other_tools_lead_to_the_command(memctl: Memctl, words: str, lead: str) -> None:
@@ -137,3 +140,12 @@ def test_unfilled_template_is_refused(repo: Path, memctl: Memctl, text: str) -> 
 )
 def test_extra_words_are_refused_with_the_intended_command(memctl: Memctl, typed: str, hint: str) -> None:
     assert hint in memctl(*typed.split(), code=2).err
+
+
+def test_a_revision_in_place_of_a_record_is_compared(memctl: Memctl) -> None:
+    memctl("learn", "Pools", "--lesson", "They run dry")
+    memctl("edit", "LRN", "--set", "lesson=They do run dry")
+    shown = memctl("diff", "LRN", "--at", "HEAD~1").out
+    assert "+They do run dry" in shown
+    assert shown in memctl("diff", "HEAD~1").out
+    assert "+They do run dry" in memctl("diff", "HEAD~1..HEAD").out

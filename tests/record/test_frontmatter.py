@@ -262,7 +262,7 @@ def test_anchors_and_aliases_are_errors(lines: tuple[str, ...]) -> None:
 
 
 def test_deep_nesting_is_an_error_and_no_crash() -> None:
-    assert "nested" in complaint("k: " + "[" * 20_000 + "]" * 20_000).message
+    assert "nest" in complaint("k: " + "[" * 20_000 + "]" * 20_000).message  # PyYAML 6.0.4 has a limit of its own
 
 
 @pytest.mark.parametrize("character", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])

@@ -32,6 +32,7 @@ OPTIONS = "We have two ways.\n\n**Option A**: poll the queue\n**Option B**: wake
         (OPTIONS, "I like option A", "poll the queue"),
         (OPTIONS, "let's try the signal approach", "let's try the signal approach"),
         (OPTIONS, "do A and B", "poll the queue; wake up by a signal"),
+        (OPTIONS, "B, but only at night", "wake up by a signal; but only at night"),
         (OPTIONS, "a + b", "poll the queue; wake up by a signal"),
         ("1. **Rename** the `spool` column\n2. Leave it\n\nWhat shall it be?", "1", "Rename the `spool` column"),
     ],
@@ -167,6 +168,8 @@ def test_a_commit_decides_something_if_its_body_says_why(message: str, is_decisi
         ("The root cause is that the pool is never closed.", "The root cause is that the pool is never closed."),
         ("Found the bug! The worker reads the queue before the lock is taken.",
          "The worker reads the queue before the lock is taken."),
+        ("Now I understand the issue. The pool is opened for each call.", "The pool is opened for each call."),
+        ("There's the bug. `open()` is called for each order.", "`open()` is called for each order."),
         ("I see the issue now. `close()` is called twice. Let me mend it.", "`close()` is called twice."),
         ("The key insight is that ids repeat. Actually, wait. The problem is that `next_id` is shared by all shops.",
          "The problem is that `next_id` is shared by all shops."),
@@ -251,7 +254,15 @@ def test_a_demand_for_the_next_step_is_not_a_decision(prompt: str) -> None:
     assert said((USER, prompt)) == []
 
 
-@pytest.mark.parametrize("prompt", ["why does the export hang?", "doesn't the import lock the shop?", "too slow."])
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "why does the export hang?",
+        "doesn't the import lock the shop?",
+        "too slow.",
+        "I don't quite like the export of the shop",
+    ],
+)
 def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
     assert said((USER, prompt)) == []
 
@@ -322,3 +333,31 @@ def test_long_text_is_read_quickly(unit: str) -> None:
     wishes.wish_in(text)
     wishes.is_assent(unit * 30)
     assert time.process_time() - started < SECONDS
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        'can we add a hidden "debug" command to the shop?',
+        "can we add a command to the shop that shows whether the state of the session would lead to a commit?",
+    ],
+)
+def test_a_wish_that_names_an_action_in_quotes_or_late_is_a_decision(prompt: str) -> None:
+    assert said((USER, prompt)) == [(DECISION, prompt, USER)]
+
+
+def test_the_commit_that_follows_a_demand_is_no_further_decision() -> None:
+    demand = "make sure that the shop tells people which shell it knows"
+    message = "Name the supported shells\n\nPeople were left alone, since the shop stayed silent."
+    assert said((USER, demand), (EDIT, ""), (COMMIT, message)) == [(CONSTRAINT, demand, USER)]
+
+
+def test_a_choice_is_of_the_last_list_of_a_message() -> None:
+    message = "Found:\n1. The pool leaks\n2. The log is long\n3. The test is slow\n\nWe can:\n1. Drain it\n2. Wait\n"
+    (found,) = dialogue.read([Turn(AGENT, message), Turn(USER, "2"), Turn(ACTION, "")])
+    assert (found.text, found.alternatives) == ("Wait", ("Drain it",))
+
+
+def test_a_wish_that_ends_in_like_takes_what_follows() -> None:
+    prompt = 'Instead of "Another session..." Print a line like.\nThe shop is open in another window.\nClose it first.'
+    assert said((USER, prompt)) == [(DECISION, " ".join(prompt.split("\n")[:2]), USER)]

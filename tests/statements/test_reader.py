@@ -170,6 +170,12 @@ def test_critical_details_behind_any_mark_are_read_with_all_fields(text: str, fo
     assert one.certainty == 1.0
 
 
+@pytest.mark.parametrize("mark", ["[agent-2] ", "INFO ", "2025-03-02T08:15:00Z [till-3] INFO "])
+def test_a_label_behind_the_source_or_level_of_a_log_is_read(mark: str) -> None:
+    (one,) = reader.read(f"{mark}DECISION: Store the till's sales in SQLite")
+    assert (one.kind, one.title) == ("decision", "Store the till's sales in SQLite")
+
+
 def test_statements_in_one_log_are_read_as_each_alone() -> None:
     found = reader.read("\n".join(_PLAIN))
     assert [(one.kind, one.title, one.content) for one in found] == [

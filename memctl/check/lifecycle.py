@@ -44,7 +44,7 @@ def completion(subject: Subject) -> Iterator[Finding]:
                 "MEM406",
                 record.path,
                 line,
-                "its progress is 100 %, but it is still active",
+                "it is 100 % complete, but its status is still active",
                 f"`memctl resolve {record.id}`",
             )
         for identifier in record.blocked_by:
@@ -64,7 +64,7 @@ def declared_completion(subject: Subject) -> Iterator[Finding]:
             if severe:
                 line = subject.line_of(page.path, "completion_percentage")
                 issues = f"{', '.join(severe[:3])} {'are' if len(severe) > 1 else 'is'} open"
-                message = f"{page.id} is declared finished, but {issues}"
+                message = f"{page.id} is marked as finished, but {issues}"
                 yield Finding("MEM405", page.path, line, message)
 
 

@@ -30,7 +30,7 @@ def answered_handoffs(subject: Subject) -> Iterator[Finding]:
         return
     for one in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = one.handoff.record.path
-        hint = "`memctl handoff recover` sets the ownership that the record says, with `--remote NAME` at a remote too"
+        hint = "`memctl handoff recover` sets the ownership that the record says, with `--remote NAME` on a remote too"
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.problem, hint)
 
 

@@ -37,7 +37,7 @@ def identities(subject: Subject) -> Iterator[Finding]:
         for value, records in holders.items():
             for record in records[1:]:
                 line = subject.line_of(record.path, key)
-                hint = "`memctl renumber` gives the later one another" if key == "id" else ""
+                hint = "`memctl renumber` gives the later record another one" if key == "id" else ""
                 yield Finding(code, record.path, line, f"{key}: {value} is also used by {records[0].path}", hint)
 
 
@@ -157,7 +157,8 @@ def _renamed_back(subject: Subject, text: str) -> str:
 
 def _change_finding(subject: Subject, record: Record, old: Record, old_body: str) -> Finding:
     if old.title != record.title:
-        return Finding("MEM109", record.path, subject.line_of(record.path, "title"), f"the title was {old.title!r}")
+        line = subject.line_of(record.path, "title")
+        return Finding("MEM109", record.path, line, f"the title was {old.title!r} when it was accepted")
     body = subject.snapshot.body(record)
     before, now = old_body.split("\n"), body.split("\n")
     number = next((n for n, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), len(now) - 1)

@@ -26,7 +26,7 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
             if not reference.line:
                 line = subject.line_of(page.path, "code_refs", reference.reference)
             if reference.state == freshness.MISSING:
-                message = f"{reference.reference} leads to no file of the repository"
+                message = f"{reference.reference} matches no file of the repository"
                 yield Finding("MEM201", page.path, line, message, _suggest_file(subject, reference.reference))
             elif reference.state == freshness.AMBIGUOUS:
                 some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
@@ -53,7 +53,7 @@ def code_of_records(subject: Subject) -> Iterator[Finding]:
 
 
 def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
-    """Report each code reference to a line behind the end of its file. `found` has: page or record, reference, file."""
+    """Report each code reference to a line after the end of its file. `found` has: page or record, reference, file."""
     lengths = subject.lengths(file for _, _, file in found)
     for path, reference, file in found:
         last = pages.last_line(reference)
@@ -72,12 +72,12 @@ def sections(subject: Subject) -> Iterator[Finding]:
         if marker and not marker.startswith("§4.") and not subject.knows(marker):
             line = subject.line_of(record.path, "section")
             yield Finding(
-                "MEM205", record.path, line, f"section: {marker} leads nowhere", _suggest_marker(subject, marker)
+                "MEM205", record.path, line, f"section: {marker} does not exist", _suggest_marker(subject, marker)
             )
 
 
 def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in a page's text that leads nowhere."""
+    """Report each § marker and id in a page's text that names nothing."""
     for page in subject.snapshot.outline.pages:
         for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
             if mention.text.startswith("§4."):
@@ -85,14 +85,14 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
             if mention.text.startswith("§"):
                 if not subject.knows(mention.text):
                     hint = _suggest_marker(subject, mention.text)
-                    yield Finding("MEM205", page.path, mention.line, f"{mention.text} leads nowhere", hint)
+                    yield Finding("MEM205", page.path, mention.line, f"{mention.text} does not exist", hint)
             elif not subject.known_id(mention.text):
                 hint = subject.near(mention.text, subject.by_id)
                 yield Finding("MEM206", page.path, mention.line, f"there is no record {mention.text}", hint)
 
 
 def mentions_of_records(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in an open record's text that leads nowhere."""
+    """Report each § marker and id in an open record's text that does not exist."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, found in subject.snapshot.catalogue.mentions().items():
@@ -109,9 +109,9 @@ def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None
     if text.startswith("§4."):
         if "*" in text or repository_paths.resolve(subject.snapshot.files.names(), text[3:]):
             return None
-        return f"{text} leads to no file of the repository"
+        return f"{text} matches no file of the repository"
     if text.startswith("§"):
-        return f"{text} leads nowhere" if has_pages and not subject.knows(text) else None
+        return f"{text} does not exist" if has_pages and not subject.knows(text) else None
     return None if subject.known_id(text) else f"there is no record {text}"
 
 
@@ -145,7 +145,7 @@ def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:
     missing = [finding for finding in found if finding.code in _MISSING_CODE]
     if len(missing) < _FEW or _has_some_code(subject):
         return list(found)
-    message = f"none of {len(missing):,} references to code leads to a file of this repository"
+    message = f"none of {len(missing):,} references to code matches a file of this repository"
     hint = "is this a copy of another project's memory? `memctl demo` makes the example's code too"
     rest = [finding for finding in found if finding.code not in _MISSING_CODE]
     return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]

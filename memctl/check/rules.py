@@ -34,7 +34,7 @@ RULES = _rules(
         "A field is missing or has an invalid value. No command shows the record until the file is corrected.",
     ),
     (
-        "MEM102", "duplicate-key", ERROR, "A front matter has a key twice.",
+        "MEM102", "duplicate-key", ERROR, "A key is in a front matter twice.",
         "YAML readers silently keep one of the two. Delete the one that is wrong.",
     ),
     (
@@ -49,15 +49,15 @@ RULES = _rules(
     (
         "MEM105", "duplicate-memory-id", ERROR, "Two records have the same memory_id.",
         "A file was copied. The copy needs an id and a memory_id of its own: record its text again with memctl, and"
-        " delete it.",
+        " delete the copy.",
     ),
     (
-        "MEM106", "broken-link", ERROR, "A link of a record leads to no record.",
-        "The other record was deleted or never merged. Remove the link, or bring the record back: `memctl restore`.",
+        "MEM106", "broken-link", ERROR, "A record links to a record that does not exist.",
+        "The other record was deleted or never merged. Remove the link, or restore the record with `memctl restore`.",
     ),
     (
         "MEM107", "one-sided-link", ERROR, "A link is in only one of the two records.",
-        "Both records have a link, so that each one leads to the other.", True,
+        "Both records must have the link, so that each one leads to the other.", True,
     ),
     (
         "MEM108", "circular-link", ERROR, "Records supersede, block or contain each other in a circle.",
@@ -117,15 +117,15 @@ RULES = _rules(
     ),
     (
         "MEM204", "missing-line", WARNING, "A reference names a line that the file does not have.",
-        "The file has become shorter. Give the present line, or none.",
+        "The file has become shorter. Give the number that the line has now, or none.",
     ),
     (
-        "MEM205", "unknown-marker", ERROR, "A § marker leads to no section or heading.",
+        "MEM205", "unknown-marker", ERROR, "A § marker names a section or heading that does not exist.",
         "It never existed, or was removed or renumbered. `memctl index` shows the markers.",
     ),
     (
         "MEM206", "unknown-id", ERROR, "A page names a record that does not exist.",
-        "Every record that a page names must exist. Correct the id, or bring the record back with `memctl restore`.",
+        "Every record that a page names must exist. Correct the id, or restore the record with `memctl restore`.",
     ),
     (
         "MEM207", "dangling-mention", WARNING, "The text of a record names a marker or an id that does not exist.",
@@ -224,7 +224,7 @@ RULES = _rules(
         "A clock was wrong, or the date is misspelt. Until that date, the record is listed before all others.",
     ),
     (
-        "MEM405", "finished-with-issues", WARNING, "A section is declared finished, but has severe open issues.",
+        "MEM405", "finished-with-issues", WARNING, "A section is marked as finished, but has severe open issues.",
         "Resolve the issues, or correct the section's percentage.",
     ),
     (
@@ -247,7 +247,7 @@ RULES = _rules(
     ),
     (
         "MEM502", "not-a-file", ERROR, "The memory has a symbolic link or another special file.",
-        "memctl reads only regular files. Replace it by a copy of the file to which it leads.",
+        "memctl reads only regular files. Replace it with a copy of its target.",
     ),
     (
         "MEM503", "ignore-without-reason", WARNING, "A line of check_ignore has no reason, or names no rule.",

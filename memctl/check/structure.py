@@ -70,7 +70,7 @@ def status(subject: Subject) -> Iterator[Finding]:
         return
     if round(abs(project.completion_percentage - made), 6) > _TOLERANCE:
         line = subject.line_of(project.path, "completion_percentage")
-        message = f"declared are {project.completion_percentage} %, but the mean of the sections is {made:.0f} %"
+        message = f"the page says {project.completion_percentage} %, but the mean of the sections is {made:.0f} %"
         yield Finding("MEM305", project.path, line, message)
 
 

@@ -30,18 +30,18 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
         ("memctl budget --profile small-feature --window 1000000", "Divide another window for a kind of task."),
         (
             "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
-            "Show what these files take, and the zone of the window.",
+            "Show how many tokens these files take, and the zone of the window.",
         ),
         (
             "memctl budget --used 171000 --strict",
-            "Show the zone for tokens that the host reports; exit with 1 from orange on.",
+            "Show the zone for the tokens that the host reports; exit with 1 at orange or red.",
         ),
     ),
 )
 @click.option(
     "--window",
     type=click.IntRange(min=1),
-    help="Tokens of the window. [default: MEMCTL_CONTEXT_WINDOW, the settings, or by the model's name]",
+    help="Size of the window in tokens. [default: MEMCTL_CONTEXT_WINDOW, the settings, or by the model's name]",
 )
 @click.option(
     "--host",
@@ -93,7 +93,7 @@ def budget_command(
     Each type of context gets a share; some profiles divide the window among the components of an agent's request. Files
     given for a type are counted against its share. The zone is as in `memctl window status`. The advice depends on how
     full the whole window is: plan a compaction from 80 % on, compact from 90 %, in an emergency from 95 %. Within a
-    memory, what memctl itself has to load is listed, too.
+    memory, what memctl itself can load is listed, too.
     """
     memory = memory_access.memory_if_any(ctx)
     limit = window_limit.of_model(model, window, host, memory)
@@ -101,7 +101,7 @@ def budget_command(
     portions = profiles.allocate(window, profile)
     known = {portion.share.name for portion in portions}
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
-        raise MemctlError(f"--{wrong} has no share in the profile {profile.name}", "use --profile multi-agent", USAGE)
+        raise MemctlError(f"the profile {profile.name} has no share for --{wrong}", "use --profile multi-agent", USAGE)
     around = token_counter.surroundings(ctx, model, at)
     count = around.counter.tokens_of
     texts = {kind: [(name, read(name)) for name in given.get(kind, ())] for kind in known}
@@ -163,10 +163,10 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
         output.text(f"  - {response}")
     if found.counted > found.used:
         output.text(
-            f"  the files have {found.counted:,} tokens, more than the host reports: the host has not loaded all"
+            f"  the files have {found.counted:,} tokens, more than the host reports: it has not loaded all of them"
         )
     if found.lacks:
-        output.text(f"  the safety margin of 5 % lacks {found.lacks:,}")
+        output.text(f"  the safety margin of 5 % is {found.lacks:,} tokens short")
 
 
 def _over(usage: TypeUsage) -> str:
@@ -182,16 +182,17 @@ def _share(tokens: int, whole: int) -> str:
 def _print_more(advice: list[str], own: list[tuple[str, int]], team: Team | None) -> None:
     if team is not None:
         output.text(
-            f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens of use ({team.efficiency:.0%}): "
-            f"shared {team.shared:,}, their own {team.own:,}, coordination {team.coordination:,}"
+            f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens are effective "
+            f"({team.efficiency:.0%}): shared {team.shared:,}, their own {team.own:,}, "
+            f"coordination {team.coordination:,}"
         )
         output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in team.coordination_parts])
     if advice:
-        output.text("\nAlong the way")
+        output.text("\nAs the work goes on")
         for line in advice:
             output.text(f"  - {line}")
     if own:
-        output.text("\nWhat memctl has to load")
+        output.text("\nWhat memctl can load")
         output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in own])
 
 

@@ -13,6 +13,7 @@ from memctl.errors import MemctlError
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import open_memory
+from memctl.text.phrases import quantity
 
 Pairs = Iterable[tuple[str, str]]  # values and their descriptions
 
@@ -58,7 +59,7 @@ def _tags(snapshot: Snapshot) -> Pairs:
     for record in snapshot.records:
         for tag in record.tags:
             counts[tag] = counts.get(tag, 0) + 1
-    return [(tag, f"{number} records") for tag, number in sorted(counts.items(), key=lambda item: -item[1])]
+    return [(tag, quantity(number, "record")) for tag, number in sorted(counts.items(), key=lambda item: -item[1])]
 
 
 def _checkpoints(snapshot: Snapshot) -> Pairs:

@@ -20,7 +20,7 @@ from memctl.store.sequence import Sequence
 from memctl.write import edit, links, remove
 
 _allow_accepted = click.option(
-    "--allow-accepted", is_flag=True, help="Allow to change the text of an accepted decision."
+    "--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision."
 )
 
 
@@ -147,14 +147,14 @@ def link_command(ctx: click.Context, /, source: str, target: str, relation: str,
 
 @command(
     "supersede",
-    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "Replace the first record by the second."),
+    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "Replace the first record with the second."),
 )
 @click.argument("old", shell_complete=complete_id)
 @click.argument("new", shell_complete=complete_id)
 @writing
 @click.pass_context
 def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -> None:
-    """Replace one record by another of its type: both ends change in one commit."""
+    """Replace one record with another of its type: both ends change in one commit."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags, old, new)
 
 

@@ -50,11 +50,18 @@ _FORMATS = ("text", "json", "github", "sarif")
     help="Check only rules with this code, beginning of a code, or name. Repeatable.",
 )
 @click.option(
-    "--ignore", multiple=True, metavar="CODE", shell_complete=complete("rule"), help="Not these rules. Repeatable."
+    "--ignore", multiple=True, metavar="CODE", shell_complete=complete("rule"), help="Skip these rules. Repeatable."
 )
 @click.option("--all", "everything", is_flag=True, help="Print advice, too: findings of severity info.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@click.option("--format", "style", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(_FORMATS),
+    default="text",
+    show_default=True,
+    help="The format of the report.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
 @click.option("--explain", metavar="CODE|all", shell_complete=complete("rule"), help="Explain a rule, or list all.")
 @click.option("--fix", is_flag=True, help="Correct what has exactly one right correction, and list it.")
@@ -75,7 +82,7 @@ def check_command(
     fix: bool,
     dry_run: bool,
 ) -> None:
-    """Check that the memory is consistent; it never writes.
+    """Check that the memory is consistent; only --fix writes.
 
     It checks records and their links, references, the hierarchy, the rendered documents, and foreign files. Advice
     (findings of severity info) is only counted without --all, unless --select asks for it; JSON and SARIF have all.

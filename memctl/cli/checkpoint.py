@@ -25,23 +25,23 @@ from memctl.write.task_state import SaveOptions
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
 # The options that set what a checkpoint holds: fields of the task's state, statuses of its steps, and its type.
-_saying = options(
+_task_options = options(
     click.option(
         "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The goal that the task serves."
     ),
     text_options(
         ("--phase", "phase", "The phase of the workflow."),
-        ("--planned", "planned", "A step not begun. Repeatable."),
-        ("--doing", "in_progress", "A step begun. Repeatable."),
-        ("--done", "done", "A step finished. Repeatable."),
+        ("--planned", "planned", "A planned step. Repeatable."),
+        ("--doing", "in_progress", "A step in progress. Repeatable."),
+        ("--done", "done", "A finished step. Repeatable."),
         ("--claimed", "claimed", "A step reported as finished, but not verified. Repeatable."),
         ("--drop", "dropped", "A step to take off the list. Repeatable."),
-        ("--next", "next_actions", "What comes next. Repeatable."),
-        ("--decision", "decisions", "Decided so far. Repeatable."),
-        ("--issue", "issues", "An open issue; none: nothing is open. Repeatable."),
-        ("--error", "errors", "An unsolved error; none: all are solved. Repeatable."),
-        ("--blocker", "blockers", "A blocker; none: nothing blocks the work. Repeatable."),
-        ("--learned", "lessons", "Learned so far. Repeatable."),
+        ("--next", "next_actions", "A next action. Repeatable."),
+        ("--decision", "decisions", "A decision made so far. Repeatable."),
+        ("--issue", "issues", "An open issue, or `none`. Repeatable."),
+        ("--error", "errors", "An unsolved error, or `none`. Repeatable."),
+        ("--blocker", "blockers", "A blocker, or `none`. Repeatable."),
+        ("--learned", "lessons", "A lesson learned so far. Repeatable."),
         ("--summary", "summary", "A result of this context window. Repeatable."),
         ("--input", "inputs", "Something the work needs. Repeatable."),
         ("--expect", "success_criteria", "An expected result. Repeatable."),
@@ -49,13 +49,13 @@ _saying = options(
         check=real_text,
     ),
     click.option(
-        "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the shared context slice."
+        "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="Size of the shared context slice."
     ),
     click.option(
-        "--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the agent's working set."
+        "--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="Size of the agent's working set."
     ),
     click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this one continues."),
-    click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
+    click.option("--window", type=click.IntRange(1, 999_999), help="The number of your present context window."),
 )
 
 
@@ -75,13 +75,13 @@ _saying = options(
     ),
 )
 @workflow_option
-@_saying
+@_task_options
 @writing
 @click.pass_context
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """Save the state of a task, as JSON and Markdown in one commit.
 
-    A step stays in its list until you give it for another one; a step that is done stays done. Another task begins with
+    A step stays in its list until you name it for another one; a step that is done stays done. Another task begins with
     empty lists. Decisions, issues and learnings are also taken from the memory, files from Git, and the rest from the
     checkpoint before. A checkpoint that continues from an older one than the newest is stale, and refused. If somebody
     else works on another task on this branch, yours gets its own workflow; `--workflow NAME` shares theirs. When every
@@ -231,7 +231,7 @@ def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -
         from memctl.store import journal
 
         names = {name for entry in journal.entries(memory.pending) if not entry.undone for name in entry.change.ids}
-        output.note(*(f"{one.checkpoint_id} is not committed: `memctl commit`" for one in shown
+        output.note(*(f"{one.checkpoint_id} is not committed: `memctl commit` commits it" for one in shown
                       if one.checkpoint_id in names))  # fmt: skip
     if withheld:
         output.note(

@@ -204,7 +204,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="Only records with this tag. Repeatable: with all of them.",
+            help="Only records with this tag; if repeated, with all of the tags.",
         ),
         click.option(
             "--importance", type=click.IntRange(1, 10), default=None, help="Only records of at least this importance."
@@ -226,7 +226,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
         click.option("--until", default="", metavar="TIME", help="Only records until this time."),
         click.option("--open", "is_open", is_flag=True, help="Only open records: neither closed nor archived."),
         click.option("--archived", is_flag=True, help="Only archived records."),
-        click.option("--all", "everything", is_flag=True, help="Archived records, too."),
+        click.option("--all", "everything", is_flag=True, help="Include archived records."),
     )(function)
 
 

@@ -60,7 +60,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Change": {
         "edit": ("change", "Change fields of a record, or edit its text in your editor."),
         "link": ("change", "Link two records, at both ends."),
-        "supersede": ("change", "Replace one record by another."),
+        "supersede": ("change", "Replace one record with another."),
         "resolve": ("change", "Resolve issues, or finish states."),
         "reopen": ("change", "Open resolved issues or finished states again."),
         "archive": ("change", "Archive records."),
@@ -92,7 +92,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "demo": ("project", "Create an example to try: a small shop's repository, with its memory."),
         "status": ("status", "Show the state of the memory, and what needs attention."),
         "commit": ("project", "Commit each pending change with its own message, and then all edits made by hand."),
-        "check": ("check", "Check that the memory is consistent; it never writes."),
+        "check": ("check", "Check that the memory is consistent; only --fix writes."),
         "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),
         "import": ("exchange", "Import records from a file or another tool."),
         "export": ("exchange", "Print records as JSON Lines, or write ADRs."),

@@ -70,7 +70,7 @@ def context_summary_command(
     if not source:
         assert memory is not None
         if checking:
-            raise MemctlError("there is nothing to check", "name a file, or - for standard input", USAGE)
+            raise MemctlError("no file was given to check", "name a file, or - for standard input", USAGE)
         ctx.exit(_print_standing(memory, decision, budget, counter, as_json))
     given = read(source)
     found = context_summary.parse(given)
@@ -78,7 +78,7 @@ def context_summary_command(
     if checking:
         ctx.exit(_print_violations(context_summary.violations(found.text, decision, budget, counter.tokens), as_json))
     if not decision:
-        raise MemctlError(f"{source} states no decision: {', '.join(DECISIONS)}", _DECIDE, USAGE)
+        raise MemctlError(f"{source} states no decision ({', '.join(DECISIONS)})", _DECIDE, USAGE)
     enforced = context_summary.summarize(found.text, decision, budget, counter.tokens, found.paths)
     if not (enforced.kept or enforced.paths):
         reasons = "; ".join(dict.fromkeys(one.reason for one in enforced.dropped))

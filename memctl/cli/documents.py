@@ -53,7 +53,7 @@ def render_command(
     memory = memory_access.memory(ctx)
     if only_check or dry_run:
         found = documents.compare(memory, memory_access.snapshot(memory, None), force=force)
-        _tell(memory, found, as_json)
+        _print_warnings(memory, found, as_json)
         ctx.exit(REFUSED if found.broken or (only_check and (found.by_hand or _differing(found))) else 0)
     memory.grant_trust()
     if merged:
@@ -106,7 +106,7 @@ def _differing(found: Comparison) -> list[str]:
     return [*found.stale, *found.orphans, *extra]
 
 
-def _tell(memory: Memory, found: Comparison, as_json: bool) -> None:
+def _print_warnings(memory: Memory, found: Comparison, as_json: bool) -> None:
     if as_json:
         stale = [memory.tracked(path) for path in _differing(found)]
         by_hand = [memory.tracked(path) for path in found.by_hand]

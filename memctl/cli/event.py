@@ -28,7 +28,7 @@ _SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The 
           "debt": ("PERCENT", "Context debt")}  # fmt: skip
 
 # The options that set the fields of an event.
-_said = options(
+_event_options = options(
     click.option("--to", "target_agent", default="", metavar="AGENT", help="The agent of the next phase."),
     text_options(
         ("--phase", "phase", "The phase of the workflow."),
@@ -36,7 +36,7 @@ _said = options(
         ("--mission", "mission", "The goal that the work serves."),
         ("--decision", "critical_decisions", "A decision to know. Repeatable."),
         ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
-        ("--input", "inputs", "An input of the next agent. Repeatable."),
+        ("--input", "inputs", "An input for the next agent. Repeatable."),
         ("--expect", "expected_outputs", "An expected result. Repeatable."),
         ("--output", "deliverables", "A result of the phase. Repeatable."),
     ),
@@ -71,7 +71,7 @@ _said = options(
 )
 @click.option("--type", "event_type", required=True, type=click.Choice(TYPES), help="The type of event.")
 @workflow_option
-@_said
+@_event_options
 @json_option
 @click.pass_context
 def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
@@ -125,7 +125,7 @@ def list_command(
         output.json("events", data)
     else:
         output.columns([_row(event) for event in shown])
-        output.rest(len(found), len(shown), "there are no such events")
+        output.rest(len(found), len(shown), "no event matches")
     _warn(memory, stream, name)
     ctx.exit(REFUSED if stream.broken else OK)
 

@@ -61,7 +61,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Show at most this many; 0 shows all."
 )
 @click.option(
-    "--window", type=click.IntRange(min=1), default=_WINDOW, show_default=True, help="Tokens of the model's window."
+    "--window", type=click.IntRange(min=1), default=_WINDOW, show_default=True, help="Size of the window in tokens."
 )
 @click.option(
     "--used",
@@ -176,9 +176,9 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
     if len(shown) < total_files:
         output.note(f"{total_files - len(shown):,} more files: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
-        output.note(f"never enters a context: {path}: {reason}")
+        output.note(f"never loaded: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
-        output.note("some code is read line by line, or not at all; memctl's extra `languages` parses it")
+        output.note("some code is read line by line, or not at all; to parse it, install memctl's extra `languages`")
     for path, reason in found.unsearched if explain else ():
         output.note(f"text not searched: {path}: {reason}")
     if later := sum(reason == LATER for _, reason in found.refused):

@@ -90,7 +90,7 @@ def list_command(
         below = [_waits(waits.get(record.memory_id, ())) for record in shown]
         output.columns([row(record) for record in shown], STYLES, below)
         is_there = total or at is None or snapshot.names("")
-        output.rest(total, len(shown), "no records match" if is_there else f"{at} has no memory")
+        output.rest(total, len(shown), "no record matches" if is_there else f"{at} has no memory")
     ctx.exit(output.finish(memory, snapshot))
 
 

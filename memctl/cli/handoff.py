@@ -42,7 +42,7 @@ from memctl.write import transaction, two_phase
 @reading
 @click.pass_context
 def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
-    """List handoffs that wait for an answer: to you, then by you, then others, newest first."""
+    """List handoffs that wait for an answer: those to you, then yours to others, then the rest, newest first."""
     memory = memory_access.memory(ctx)
     snapshot = memory_access.snapshot(memory, at)
     handoffs, wrong = handoff.read_all(snapshot, only_open=not everything)
@@ -103,7 +103,7 @@ _answering = options(
     json_option,
     click.option("--reason", default="", callback=real_text, help="Why, for the log."),
     click.option("--force", is_flag=True, help="Answer for another agent; needs --reason."),
-    click.option("--remote", default="", metavar="NAME", help="Change it at a remote too: fetch, change, push."),
+    click.option("--remote", default="", metavar="NAME", help="Change it on a remote too: fetch, change, push."),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
     click.pass_context,
 )
@@ -150,9 +150,9 @@ def withdraw_command(ctx: click.Context, /, **given: Any) -> None:
 @command(
     "recover",
     ("memctl handoff recover", "Repair a handoff that was interrupted, or that two clones answered."),
-    ("memctl handoff recover --remote origin", "Repair it at the remote too."),
+    ("memctl handoff recover --remote origin", "Repair it on the remote too."),
 )
-@click.option("--remote", default="", metavar="NAME", help="Repair them at a remote too: fetch, change, push.")
+@click.option("--remote", default="", metavar="NAME", help="Repair them on a remote too: fetch, change, push.")
 @click.pass_context
 def recover_command(ctx: click.Context, /, remote: str) -> None:
     """Finish or undo interrupted handoffs, and resolve contradictions about who owns a section.
@@ -221,7 +221,10 @@ _EXAMPLES = (
         'memctl handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"',
         "Hand §2.1 over; the next actions are those of your latest state.",
     ),
-    ('memctl handoff --to dba --type specialist --section 2.1 --task "A schema for refunds" -n', "Only show it."),
+    (
+        'memctl handoff --to dba --type specialist --section 2.1 --task "A schema for refunds" -n',
+        "Print the package, and record nothing.",
+    ),
     (
         'memctl handoff --to lead --from codex --type emergency --reason "It stopped answering"',
         "Hand over the work of an agent that failed.",
@@ -238,7 +241,7 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 
 
 # The options for the giver's text.
-_saying = text_options(
+_giver_options = text_options(
     ("--summary", "summary", "A summary of the work. [default: from the memory, 500 tokens]"),
     ("--task", "task", "What the other agent is to do, or the id of a state."),
     *((f"--{one.option}", one.name, f"{one.help} Repeatable.") for one in FIELDS),
@@ -264,9 +267,9 @@ _saying = text_options(
     help="A section to hand over. [default: none; the package is about the whole memory]",
 )  # fmt: skip
 @click.option("--reason", default="", metavar="TEXT", help="Why it is handed over.")
-@_saying
+@_giver_options
 @pack_options(AUTO, budget=", ".join(f"{name} {kind.budget}" for name, kind in TYPES.items()))
-@click.option("--remote", default="", metavar="NAME", help="Move ownership at a remote too: fetch, change, push.")
+@click.option("--remote", default="", metavar="NAME", help="Move ownership on a remote too: fetch, change, push.")
 @click.option("--dry-run", "-n", is_flag=True, help="Print the package; record nothing, move nothing.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
 @json_option

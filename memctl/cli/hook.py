@@ -65,7 +65,7 @@ def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) 
         output.json("compactions", {"total": len(found), "compactions": [msgspec.to_builtins(one) for one in shown]})
         return
     output.columns([("at", "session", "trigger", "before", "after", "calls", "suggested"), *map(_row, shown)])
-    output.rest(len(found), len(shown), "there are no compactions")
+    output.rest(len(found), len(shown), "no compaction is logged")
 
 
 def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) -> None:
@@ -75,7 +75,7 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
         return
     names = ("at", "event", "session", "where", "fault")
     output.columns([tuple(str(one.get(name, "")) for name in names) for one in shown])
-    output.rest(len(found), len(shown), "there are no errors")
+    output.rest(len(found), len(shown), "no error is logged")
 
 
 @command(
@@ -98,7 +98,7 @@ def stats_command(ctx: click.Context, /, as_json: bool) -> None:
         ("tool calls since the last compaction", _figure(found.median_calls)),
         ("tokens before", _figure(found.median_tokens_before)),
         ("tokens after", _figure(found.median_tokens_after)),
-        ("suggested before", share),
+        ("suggested by memctl before", share),
     ]
     output.columns(rows)
 

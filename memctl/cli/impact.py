@@ -67,7 +67,7 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV]")
 @click.option("--staged", is_flag=True, help="Compare the index with HEAD.")
-@click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat the change of every file as this kind.")
+@click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat every change as a change of this kind.")
 @click.option(
     "--all", "everything", is_flag=True, help="List every stale page, not only those that refer to the files."
 )
@@ -154,7 +154,8 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
     if unsought:
         output.note(
-            f"hint: no new paths were searched for the last {unsought:,} of these; correct the others, then try again"
+            f"hint: the new paths of the last {unsought:,} of these were not searched for; correct the others, then"
+            " try again"
         )
 
 

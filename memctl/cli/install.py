@@ -89,7 +89,7 @@ def _consent(mode: str) -> str:
     """Return what hooks commit, in words, by the value of memctl.hookCommits ("": each clone has its own)."""
     what = _PLACES.get(mode, _ANYWHERE).format(what=_COMMITTED)
     values = f"{hook_commits.ALL}|{hook_commits.RECORDS}|{hook_commits.NONE}"
-    return f"these hooks {what} (`git config {hook_commits.SETTING} {values}` settles it)"
+    return f"these hooks {what} (`git config {hook_commits.SETTING} {values}` changes that)"
 
 
 def _mode(repository: Repository | None) -> str:
@@ -251,7 +251,7 @@ def _advise(host: Host, asked: InstallOptions) -> None:
     elif not asked.user and not asked.own and (environment := _environment()):
         output.note(
             f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
-            " environment these hooks find none, and do nothing\n"
+            " environment these hooks do not find it, and do nothing\n"
             f"hint: install it for all your shells (`pipx install` its checkout), or start the agent there; {whole}"
         )
     if host.is_for_its_folder_only and not asked.user:
@@ -383,7 +383,7 @@ def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall
 def _print_mcp(target: str | None, as_json: bool) -> None:
     """Print the settings with which a program starts the server; they belong to the user, so nothing is written."""
     if target not in CLIENTS:
-        raise MemctlError("for which program?", f"--for {'|'.join(CLIENTS)}", USAGE)
+        raise MemctlError("the program is missing", f"--for {'|'.join(CLIENTS)}", USAGE)
     client = CLIENTS[target]
     command = "memctl" if shutil.which("memctl") else install.own_program(sys.argv[0], sys.executable)
     text = client.write(command or "memctl")

@@ -27,7 +27,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     """Archive and delete what is due, and store access counts, in one commit.
 
     \b
-    archived                                   deleted (`memctl restore ID` brings it back)
+    archived                                   deleted (`memctl restore ID` restores it)
     decision  superseded; or importance 5 and  importance 3 and less, archived for
               less, older than 90 days         more than 365 days
     issue     closed, older than 30 days       closed, archived for more than 180 days
@@ -41,7 +41,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     Open issues, the latest state and records of importance 8 or more are never touched, except that a closed
     issue of any importance is archived. What an open record or a page refers to is archived, but not deleted, except
     what the open record supersedes; other links to what is deleted are removed. Records with uncommitted changes
-    are left alone. An issue's age counts from its timestamp. A record that you bring back with `restore` is deleted
+    are left alone. An issue's age counts from its timestamp. A record that you brought back by `restore` is deleted
     again by the next run, unless you give it importance 8. `memctl install cron` prints a line that runs this every
     night.
 
@@ -49,7 +49,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
 
     \b
     lifecycle:
-      keep_importance: 8                # can only be made less
+      keep_importance: 8                # can only be lowered
       archive_decision_importance: 5
       archive_decision_days: 90
       archive_issue_days: 30
@@ -72,7 +72,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
 
 
 def _data(memory: Memory, done: MaintenanceResult, dry_run: bool) -> dict[str, Any]:
-    deeds = [{"action": deed.action, "id": deed.id, "reason": deed.reason} for deed in done.outcome.change.deeds]
+    deeds = [{"action": one.action, "id": one.id, "reason": one.reason} for one in done.outcome.change.deeds]
     data = report.change_data(memory, done.outcome, dry_run)
     return {**data, "deeds": deeds, "kept": _skipped_data(done), "folded": done.folded}
 

@@ -44,7 +44,7 @@ def memory(ctx: click.Context) -> Memory:
     if not ctx.params.get("at"):
         if os.path.lexists(opened.private / "batch"):
             ctx.obj.leave_batch(opened, dry_run=ctx.params.get("dry_run"))
-        _tell_not_checked_out(opened)
+        _warn_of_sparse_checkout(opened)
         if ctx.info_name in _READS:
             _note_undone(opened)
     if ctx.info_name in _WARN_IF_UNTRUSTED and not opened.is_trusted:
@@ -84,7 +84,7 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
         )
 
 
-def _tell_not_checked_out(opened: Memory) -> None:
+def _warn_of_sparse_checkout(opened: Memory) -> None:
     if text := load.left_out(opened):
         opened.remarks += [
             f"warning: {text}, and left out of the answer",

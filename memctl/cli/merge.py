@@ -27,7 +27,10 @@ _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # bytes that are not UTF-8 surv
         "git config merge.memctl-docs.driver 'memctl merge-file docs %O %A %B %P'",
         "Let Git merge rendered documents with memctl.",
     ),
-    ("git config merge.memctl-session.driver 'memctl merge-file session %O %A %B %P'", "And for sessions' pages."),
+    (
+        "git config merge.memctl-session.driver 'memctl merge-file session %O %A %B %P'",
+        "Let Git merge the pages of sessions with memctl.",
+    ),
 )
 @click.argument("kind", type=click.Choice(("record", "docs", "session")))
 @click.argument("base", type=click.Path(path_type=Path))

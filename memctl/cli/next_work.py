@@ -55,7 +55,7 @@ def _print_rest(found: NextWork) -> None:
     if found.blocked:
         output.note(f"{found.blocked:,} blocked: `memctl list --blocked` shows by what")
     if found.elsewhere:
-        output.note(f"in work by others: {some([f'{record.id} ({who})' for record, who in found.elsewhere], _SHOWN)}")
+        output.note(f"others work on: {some([f'{record.id} ({who})' for record, who in found.elsewhere], _SHOWN)}")
 
 
 def _data(memory: Memory, found: NextWork) -> dict[str, Any]:

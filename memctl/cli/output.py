@@ -137,7 +137,7 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.catalogue.with_alias(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
-                note(f"note: {other.id} ({other.title}) was once called {identifier} too")
+                note(f"note: {other.id} ({other.title}) once had the id {identifier} too")
 
 
 # The style of a cell: arguments of `click.style`, or a function of the cell's text that returns them or coloured text.

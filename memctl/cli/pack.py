@@ -53,8 +53,8 @@ def rehydrate_command(
 ) -> None:
     """Print what an agent needs to start work, within a token budget.
 
-    The last session and the tasks under way, decisions of weight, critical and high issues, learnings; then all other
-    open records as far as they fit, and the rest by id and title.
+    First come the last session and the tasks under way, important decisions, critical and high issues, and learnings;
+    then all other open records as far as they fit, and the rest by id and title.
     """
     memory, snapshot = memory_access.read(ctx, at)
     wanted = rehydrate.RehydrationRequest(
@@ -75,7 +75,7 @@ def rehydrate_command(
 
 @click.group("prompt", cls=Group)
 def prompt_command() -> None:
-    """Print the memory as part of a prompt: as a system prompt, or behind a user's message."""
+    """Print the memory as part of a prompt: as a system prompt, or after a user's message."""
 
 
 @command(

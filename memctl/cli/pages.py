@@ -129,7 +129,7 @@ _VALUES: dict[str, click.Option] = {
 _TEXT = (
     click.Option(["--file", "-f", "source"], metavar="FILE", help="Read the text from a Markdown file (- for stdin)."),
     click.Option(["--edit", "-e", "use_editor"], is_flag=True, help="Write the text in your editor."),
-    click.Option(["--strict"], is_flag=True, help="Refuse a path or glob that leads nowhere."),
+    click.Option(["--strict"], is_flag=True, help="Refuse a path that does not exist, or a glob that matches no file."),
 )
 
 

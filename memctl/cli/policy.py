@@ -62,7 +62,7 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
     """
     memory = memory_access.memory_if_any(ctx)
     if source is None and memory is None:
-        raise MemctlError("there is no memory with a log here", "name a FILE with observations", USAGE)
+        raise MemctlError("there is no memory here whose log could be read", "name a FILE with observations", USAGE)
     log = observations.parse(read(source), source) if source else observations.read(memory) if memory else []
     found = observations.review(log, threshold or token_counter.threshold_of(memory))
     steps = list(observations.STEPS) if found.decision != "keep" else []
@@ -75,7 +75,7 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
     rows = [
         ("observations", f"{found.observations}{span}"),
         ("median share of the threshold in use", used),
-        ("largest change of the SCS", f"{found.largest_delta:,}"),
+        ("largest change of the shared slice", f"{found.largest_delta:,}"),
         ("denied", denied),
         ("macro summaries", f"{found.macro_summaries}, {found.no_ops} saved nothing"),
     ]
@@ -93,7 +93,7 @@ _inputs = options(
         "--shared", metavar="FILE", help="Tokens of the shared context slice. [default: found in the contexts]"
     ),
     files_option("plan", "Files and prompts that the next batch will add."),
-    click.option("--remaining", type=click.IntRange(min=0), help="Remaining tokens. [default: those of the window]"),
+    click.option("--remaining", type=click.IntRange(min=0), help="Tokens left in the window. [default: computed]"),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that all branches together will return."),
     click.option(
         "--state", "described", metavar="FILE", help="Measures in YAML or JSON, which replace measured ones. See below."
@@ -204,8 +204,9 @@ class _Batch:
     def show(self) -> None:
         facts = self.facts
         output.text(
-            f"SCS {facts.shared.tokens:,} of {facts.threshold:,} ({facts.shared.source}); largest AWS {facts.aws:,}; "
-            f"planned {facts.burst.planned:,} ({facts.burst.growth:.0%} growth), {self.remaining:,} remain"
+            f"shared slice (SCS) {facts.shared.tokens:,} of {facts.threshold:,} ({facts.shared.source}); "
+            f"largest working set (AWS) {facts.aws:,}; planned {facts.burst.planned:,} "
+            f"({facts.burst.growth:.0%} growth), {self.remaining:,} remain"
         )
         for item, debt in zip(self.contexts, self.debts, strict=True):
             output.text(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
@@ -347,7 +348,7 @@ def triggers_command(
 
 def _print_ways(tier: contexts.Tier | None, ways: dict[str, list[contexts.Strategy]]) -> None:
     if tier is not None:
-        enough = "enough" if tier.is_enough else "the goal is 12 %: make it smaller in other ways too"
+        enough = "enough" if tier.is_enough else "the goal is 12 %: reduce it in other ways too"
         output.text(f"\n{tier.name} summary (at most {tier.most} tokens): {tier.why}")
         output.text(f"  takes {tier.reduction:.0%} off the shared slice; {enough}")
     for name, found in ways.items():

@@ -207,8 +207,8 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
 @click.option(
     "--drop", is_flag=True, help="Forget changes that were undone outside memctl: those of the given ids, or all."
 )
-@click.option("--batch", is_flag=True, help="Only squash a batch if HEAD has moved since (for hooks).")
-@click.option("--allow-accepted", is_flag=True, help="Allow to change the text of an accepted decision.")
+@click.option("--batch", is_flag=True, help="Only squash a batch, if HEAD has moved since it began (for hooks).")
+@click.option("--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
 @report.strict_option
 @json_option
@@ -256,8 +256,8 @@ def commit_command(
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
         results = commit.commit_all(memory, dry_run=dry_run, **allowed)
     _print_commits(memory, results, "write again" if again else "commit", as_json=as_json, dry_run=dry_run)
-    stuck = any(result.pending for result in results) and not dry_run
-    ctx.exit(REFUSED if stuck else OK)
+    is_pending = any(result.pending for result in results) and not dry_run
+    ctx.exit(REFUSED if is_pending else OK)
 
 
 def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_json: bool, dry_run: bool) -> None:

@@ -91,7 +91,7 @@ def _performance(transcript: str) -> Performance:
         window = reading.load(found, transcript).transcript
     if window is None:
         raise MemctlError(
-            f"{transcript} is not a transcript of Claude Code", "its times and results of tools are needed", USAGE
+            f"{transcript} is not a transcript of Claude Code", "its times and tool results are needed", USAGE
         )
     return performance.measure(window)
 
@@ -132,7 +132,7 @@ def _print(
         output.text("\nWhat to change")
         output.columns([_change(item) for item in changes])
         if number > len(changes):
-            output.text(f"  and {number - len(changes):,} more: --all")
+            output.text(f"  and {number - len(changes):,} more: --all lists them")
 
 
 def _value(metric: QualityMetric) -> str:

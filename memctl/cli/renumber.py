@@ -63,7 +63,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     output.note(*_owner_hints(memory, made), *done.settled)
     for path, identifier in made.returned:
         name = output.name(memory.tracked(path))
-        output.note(f"{name} is {identifier} under its old name: copy what is new in it, and delete it")
+        output.note(f"{name} has the old id of {identifier}: copy to {identifier} what is new in it, then delete it")
     if not flags["dry_run"]:
         output.note(*_to_conclude(memory, result, within))
 
@@ -96,7 +96,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) ->
         if within.conflicts:
             rendered = [path for path in within.conflicts if path.startswith(f"{memory.tracked(FOLDER)}/")]
             others = len(rendered) < len(within.conflicts)
-            yield f"in conflict still: {output.name(some(within.conflicts, 1))}"
+            yield f"still in conflict: {output.name(some(within.conflicts, 1))}"
             yield (
                 "hint: "
                 + ("resolve it, `git add` it, then " if others else "")

@@ -68,7 +68,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 strict_option = click.option(
-    "--strict", is_flag=True, help="Refuse what would only get a hint, such as a missing reason or path."
+    "--strict", is_flag=True, help="Treat hints as errors, such as one on a missing reason or path."
 )
 discard_option = click.option("--discard", is_flag=True, help="Discard uncommitted text.")
 
@@ -215,17 +215,17 @@ def working(doing: str, after: float = 1.0) -> Iterator[None]:
 
     is_done = Event()
 
-    def tell() -> None:
+    def show() -> None:
         started, line = time.monotonic(), ""
         while not is_done.wait(after):
             line = f"\r{doing} ... {time.monotonic() - started:.0f} s"
             print(line, end="", file=sys.stderr, flush=True)
         print("\r\033[K" if line else "", end="", file=sys.stderr, flush=True)
 
-    teller = Thread(target=tell, daemon=True)
-    teller.start()
+    thread = Thread(target=show, daemon=True)
+    thread.start()
     try:
         yield
     finally:
         is_done.set()
-        teller.join()
+        thread.join()

@@ -151,7 +151,7 @@ def _write(
     _, page = session_pages.existing_page(memory, summary.id)
     below = missing_facts.below_target(page, asked) if page else []
     for one in below:
-        output.note(f"{one.name} is {one.score} of 5, below {one.target}: {one.how}")
+        output.note(f"{one.name} scores {one.score} of 5, below its target of {one.target}: {one.how}")
     return REFUSED if below else OK
 
 
@@ -173,7 +173,7 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     else:
         output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
         if not pages:
-            output.note("no session was summarized yet")
+            output.note("no session has been summarized yet")
     output.faults(memory, faults)
     ctx.exit(REFUSED if faults else OK)
 
@@ -181,7 +181,7 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
 @command(
     "show",
     ("memctl session show 5f6c", "Print the page of a session, by the beginning of its name."),
-    ("memctl session show 5f6c --at HEAD~3", "As it was."),
+    ("memctl session show 5f6c --at HEAD~3", "Print it as it was three commits ago."),
     group=session_command,
 )
 @click.argument("given", metavar="NAME")
@@ -403,7 +403,7 @@ def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int,
     report.outcome(memory, result, flags, lines)
     output.note(_figures(summary))
     if (tokens := documents.counter(memory).tokens(result.change.writes[0].text)) > MOST_TOKENS:
-        output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
+        output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}; decisions are never left out")
     if left:
         output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review lists, --accept creates them")
 

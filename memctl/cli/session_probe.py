@@ -90,7 +90,7 @@ def probe_command(
     share = shares[-1].value or 0.0
     below = [one for one in measured if one.is_met is False]
     for one in below:
-        output.note(f"{one.name} is {one.score} of 5, below its target of {one.target}")
+        output.note(f"{one.name} scores {one.score} of 5, below its target of {one.target}")
     is_missed = least is not None and share < least
     if is_missed:
         output.note(f"{share:.1%} of the probes are answered, less than {least:.1%}")
@@ -125,7 +125,7 @@ def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool)
             "the transcript's session has no summary", "name the session to test; `memctl session list` lists them"
         )
     if not named and not pages:
-        raise MemctlError("no session was summarized yet", "`memctl session summarize --transcript FILE`")
+        raise MemctlError("no session has been summarized yet", "`memctl session summarize --transcript FILE`")
     return named or pages[0].id
 
 
@@ -154,7 +154,7 @@ def _print(
 ) -> None:
     by = Counter(one.by for one in made)
     judge = next((name for name in by if name != "exact"), "")
-    judged = f"{by[judge]:,} judged by {judge}, {by['exact']:,} by exact facts" if judge else "by exact facts"
+    judged = f"{by[judge]:,} judged by {judge}, {by['exact']:,} by exact facts" if judge else "judged by exact facts"
     output.text(f"{page.id}: {len(made):,} probes, from {found.source}")
     output.text(judged)
     output.text()
@@ -162,7 +162,7 @@ def _print(
     output.columns([("probe", "answered", "share"), *rows])
     value = shares[-1].value or 0.0
     if value < _HEALTHY:
-        poor = f", below {_POOR:.0%} it lost too much" if value < _POOR else ""
+        poor = f"; one below {_POOR:.0%} has lost too much" if value < _POOR else ""
         output.text(f"a healthy summary answers {_HEALTHY:.0%}{poor}")
     output.text()
     table = [

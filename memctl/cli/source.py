@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 def read(source: str, errors: str = "strict", most: int = -1) -> str:
-    """Return the text of a file, or of standard input for `-`; raises MemctlError if it can't be read.
+    """Return the text of a file, or of standard input for `-`.
 
-    With `errors` as "strict" that is so for a text that is not UTF-8, too; other values are those of `bytes.decode`.
-    Nor can a text of more than `most` bytes be read; -1 is no limit.
+    `errors` says what to do with bytes that are not UTF-8, as `bytes.decode` does; `most` limits the bytes (-1: not).
+    Raises MemctlError if the file can't be read, is larger, or is not UTF-8 while `errors` is "strict".
     """
     try:
         with nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as stream:
             data = stream.read(most + 1 if most >= 0 else -1)
         if 0 <= most < len(data):
-            raise MemctlError(f"{source} has more than {most:,} bytes", "divide it, or link to the file", USAGE)
+            raise MemctlError(f"{source} has more than {most:,} bytes", "split it, or link to the file", USAGE)
         return frontmatter.clean_newlines(data.decode(errors=errors))
     except OSError as error:
         raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None

@@ -35,7 +35,7 @@ class Start:
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        _open_what_is_closed()
+        _open_closed_streams()
         self.folder = Path(os.environ.get("MEMCTL_DIR") or ".")
         self.asked: StatusProcess | None = None
         self.memory: Memory | None = None
@@ -84,7 +84,8 @@ class Start:
             return
         if dry_run:
             name = branch.removeprefix("refs/heads/")
-            opened.remarks.append(f"files here belong to the batch of {name}; the next command that writes ends it")
+            whose = f"the files here belong to a batch on branch {name}"
+            opened.remarks.append(f"{whose}; the next command that writes ends that batch")
             return
         try:
             commit.end_batch(opened, only_if_moved=True)
@@ -92,7 +93,7 @@ class Start:
             opened.remarks.append(f"warning: {error}")
 
 
-def _open_what_is_closed() -> None:
+def _open_closed_streams() -> None:
     """Open closed standard streams on /dev/null, since the next file to be opened would get their numbers.
 
     Writing to a closed standard output then fails, so that nobody takes the missing answer for an empty one.

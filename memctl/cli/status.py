@@ -126,7 +126,7 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
 
 
 def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
-    """Return the handoffs that wait for the answer of whoever asks."""
+    """Return the handoffs that wait for an answer of the acting agent."""
 
     from memctl.record import handoff  # most memories have none
 
@@ -174,7 +174,7 @@ def _change_data(commit: Commit) -> dict[str, Any]:
 def _upstream(memory: Memory, snapshot: Snapshot, asked: StatusProcess) -> dict[str, Any] | None:
     """Return the branch that HEAD follows, as last fetched, and how far away it is.
 
-    Git counts that only if it is elsewhere, and once for a pair of commits.
+    Git counts the commits only if the two differ, and only once for each pair of commits.
     """
     name, is_level = asked.upstream()
     if not name or is_level:
@@ -204,19 +204,21 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     if last := data["last_change"]:
         output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
     if number := data.get("batched"):
-        output.text(f"batch: {quantity(number, 'change')} for one commit, after your next one or by `memctl commit`")
-    for line in _wrong(data):
+        output.text(
+            f"batch of {quantity(number, 'change')}: your next commit, or `memctl commit`, makes one commit of it"
+        )
+    for line in _attention_lines(data):
         output.painted(line, "yellow")
 
 
-def _wrong(data: dict[str, Any]) -> Iterator[str]:
+def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
     """Yield a line for everything that needs attention."""
     for identifier, found in data["duplicate_ids"].items():
         yield f"{identifier} is the id of {len(found)} records: {', '.join(found)}"
     if stale := data["stale_pages"]:
         yield _stale_line(stale)
     if (number := data["records_since_overview"]) >= MANY_RECORDS:
-        yield f"{number:,} records since §1.0 was last written or reviewed: `memctl review §1.0`, once it is right"
+        yield f"{number:,} records since §1.0 was last written or reviewed: check it, then `memctl review §1.0`"
     for entry in data.get("pending", ()):
         late = f" since {entry['since']}" if entry["overdue"] else ""
         yield f"pending{late}: {entry['op']} {entry['title']} ({entry['why'] or 'not committed'})"
@@ -230,8 +232,8 @@ def _wrong(data: dict[str, Any]) -> Iterator[str]:
         yield f"no commits now: {data['commits_blocked_by']} is under way"
     upstream = data.get("upstream")
     if upstream and (upstream["ahead"] or upstream["behind"]):
-        away = f"{upstream['ahead']} ahead of and {upstream['behind']} behind {upstream['name']}"
-        yield f"commits {away}, as last fetched: `memctl sync`"
+        counts = [f"{quantity(upstream[side], 'commit')} {side}" for side in ("ahead", "behind") if upstream[side]]
+        yield f"{upstream['name']}: this branch is {', '.join(counts)}, as last fetched: `memctl sync`"
     yield from data.get("locks", ())
 
 

@@ -220,8 +220,8 @@ def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
         worst = data["open_issues"].items()
         yield "issues", ", ".join(_severe(f"{number:,} {name}", name) for name, number in worst if number)
     if any((work := data["work"]).values()):
-        parts = f"{work['in_parts']:,} in parts that are open, " if work["in_parts"] else ""
-        numbers = f"{work['ready']:,} ready, {work['blocked']:,} blocked, {parts}{work['begun']:,} begun"
+        parts = f"{work['in_parts']:,} with open parts, " if work["in_parts"] else ""
+        numbers = f"{work['ready']:,} ready, {work['blocked']:,} blocked, {parts}{work['begun']:,} in progress"
         yield "work", f"{numbers}: `memctl next`"
     if agents := data.get("at_work"):
         named = [one["agent"] + (f" ({one['task']})" if one["task"] else "") for one in agents[:_AGENTS]]

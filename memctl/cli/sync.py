@@ -19,7 +19,7 @@ from memctl.write.merge import WHOLE
 
 @command(
     "sync",
-    ("memctl sync", "Merge this branch with the one that it follows, and push."),
+    ("memctl sync", "Merge this branch with its upstream, and push."),
     ("memctl sync origin --dry-run", "Fetch, and print what would be merged, renumbered and pushed."),
     ("memctl sync --no-push", "Fetch and merge, but push nothing."),
 )

@@ -29,13 +29,13 @@ from memctl.write import transaction, two_phase
 agreeing = options(
     json_option,
     click.option("--reason", callback=real_text, help="The reason, which the history of the state keeps."),
-    click.option("--remote", metavar="NAME", help="Change it at a remote too: fetch, change, push."),
+    click.option("--remote", metavar="NAME", help="Change it on a remote too: fetch, change, push."),
     click.option(
         "--expect-version",
         "expected",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Only if the state still has this version.",
+        help="Change it only if the state still has this version.",
     ),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
 )
@@ -46,7 +46,7 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.fetch_and_merge(memory, remote)
-    _tell(taken.lost)
+    _report(taken.lost)
     return taken.seen
 
 
@@ -63,7 +63,7 @@ def carry_out(
         two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     result = remote_state.update(memory, remote, plan, terms)  # --remote "" is a script's slip, and is refused
-    _tell(result.lost)
+    _report(result.lost)
     if given["as_json"]:
         data = {
             "op": result.step.op,
@@ -81,7 +81,7 @@ def carry_out(
         output.note("nothing to change")
 
 
-def _tell(lost: tuple[str, ...]) -> None:
+def _report(lost: tuple[str, ...]) -> None:
     output.warnings(lost)
 
 
@@ -110,7 +110,7 @@ _force = click.option("--force", is_flag=True, help="Overrule the owner; needs -
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
               help=f"Who may write: you, all, nobody. [default: {TYPES[0]}]")  # fmt: skip
 @click.option("--for", "span", default="", metavar="SPAN", help="The duration, such as 4h, 7d, 2w. [default: no end]")
-@click.option("--until", default="", metavar="TIME", help="Until when.")
+@click.option("--until", default="", metavar="TIME", help="The end: a date or a time.")
 @click.option(
     "--reader",
     "readers",

@@ -78,12 +78,12 @@ class _Row(msgspec.Struct, frozen=True):
     type=click.Choice(["here", "anthropic"]),
     default="here",
     show_default=True,
-    help="Who counts. anthropic: its endpoint, to which the text is sent.",
+    help="What counts; anthropic sends the text to Anthropic's endpoint.",
 )
 @click.option("--allow-secret", is_flag=True, help="Send text that looks like a credential, too.")
 @click.option("--calibrate", metavar="FILE", help="Learn from JSON Lines of observations, usage logs or transcripts.")
-@click.option("--forget", is_flag=True, help="Forget what was learnt about --model, or about all models.")
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be learnt or forgotten, and change nothing.")
+@click.option("--forget", is_flag=True, help="Forget what was learned about --model, or about all models.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be learned or forgotten, and change nothing.")
 @json_option
 @click.pass_context
 def tokens_command(
@@ -104,9 +104,7 @@ def tokens_command(
     The factors that --calibrate learns stay in this clone's Git directory.
     """
     if sum(map(bool, (sources, calibrate, forget))) != 1:
-        raise MemctlError(
-            "files, --calibrate FILE or --forget is missing, or two are combined", "`memctl tokens -h` shows how", USAGE
-        )
+        raise MemctlError("give either files, --calibrate FILE or --forget", "`memctl tokens -h` shows how", USAGE)
     if calibrate or forget:
         memory = memory_access.memory(ctx)
         _calibrate(memory, calibrate, dry_run, as_json) if calibrate else _forget(memory, model, dry_run)
@@ -212,7 +210,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
         output.json("calibration", _data(rows, observed.asides, dry_run))
         return
     output.columns([_row(*row) for row in rows])
-    _tell(rows, observed.asides)
+    _print_calibrations(rows, observed.asides)
 
 
 def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
@@ -222,7 +220,7 @@ def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
     names = kept if model is None else [name for name in kept if name == name_of(model)]
     if not names:
         raise MemctlError(
-            "nothing was learnt" + (f" of {model}" if model else ""), f"known: {', '.join(kept)}" if kept else None
+            "nothing was learned" + (f" of {model}" if model else ""), f"known: {', '.join(kept)}" if kept else None
         )
     for name in names:
         if not dry_run:
@@ -236,7 +234,7 @@ def _read_beside(source: str, name: str) -> str:
     folder = folder if folder.is_dir() else folder.parent
     file = (folder / name).resolve()
     if not file.is_relative_to(folder):
-        raise MemctlError(f"{name} is not below the folder of the observations")
+        raise MemctlError(f"{name} is not inside the folder of the observations")
     return read(str(file))
 
 
@@ -245,7 +243,7 @@ def _row(model: str, new: int, learnt: Calibration) -> tuple[str, ...]:
     return model, f"x {learnt.ratio:.2f}", total, f"error {learnt.before:.1%} before, {learnt.after:.1%} now"
 
 
-def _tell(rows: list[tuple[str, int, Calibration]], asides: list[RejectedLine]) -> None:
+def _print_calibrations(rows: list[tuple[str, int, Calibration]], asides: list[RejectedLine]) -> None:
     for model, _, learnt in rows:
         if learnt.after > GOAL:
             output.note(f"warning: {model} is still off by {learnt.after:.0%} (median); the goal is {GOAL:.0%}")

@@ -95,7 +95,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
         "Records": [_record_row(snapshot, item) for item in shown],
         "Pages": [_page_row(one) for one in found.pages],
         "Sections": [_WhyRow((page.id, f"{page.title}  {_brackets(*globs)}")) for page, globs in found.sections],
-        "Of the pages and sections above": [_plain_row(snapshot, record) for record in indirect.of_places],
+        "Records of the pages and sections above": [_plain_row(snapshot, record) for record in indirect.of_places],
         f"Session {found.session}": [_plain_row(snapshot, record) for record in found.of_session],
         "Perhaps": [_plain_row(snapshot, record) for record in indirect.perhaps],
         "Commits": [_commit_row(cause) for cause in found.commits if not cause.is_here],

@@ -50,7 +50,7 @@ def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> Non
     if as_json:
         output.json("window_audit", msgspec.to_builtins(found))
     else:
-        _tell(found, path)
+        _print(found, path)
     ctx.exit(OK)
 
 
@@ -59,11 +59,11 @@ def _own(ctx: click.Context) -> Path:
 
     memory = memory_access.memory_if_any(ctx)
     if memory is None:
-        raise MemctlError("there is no memory with a log here", "name a file", USAGE)
+        raise MemctlError("there is no memory here whose log could be read", "name a file", USAGE)
     return memory.private / LOG
 
 
-def _tell(found: Summary, path: Path) -> None:
+def _print(found: Summary, path: Path) -> None:
     output.text(
         f"{output.plain(str(path))}: {quantity(found.decisions, 'decision')} in {quantity(found.turns, 'turn')}"
     )
@@ -85,9 +85,9 @@ def _tell(found: Summary, path: Path) -> None:
         output.text(
             f"  {output.plain(name)}: {quantity(worth.blocks, 'block')}, {worth.tokens:,} tokens{scores}{again}"
         )
-    others = {name: times for name, times in found.events.items() if name.split(":")[0] in _TOLD}
+    others = {name: times for name, times in found.events.items() if name.split(":")[0] in _SHOWN_EVENTS}
     for name, times in others.items():
         output.text(f"{output.plain(name)} ({times:,})")
 
 
-_TOLD = ("alert", "budget", "pressure", "checkpoint", "overflow", "model", "task", "audit")
+_SHOWN_EVENTS = ("alert", "budget", "pressure", "checkpoint", "overflow", "model", "task", "audit")

@@ -28,7 +28,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     ("memctl window compact messages.json > smaller.json", "Compact to 60 % of what fits; the report is on stderr."),
     (
         "memctl window compact session.jsonl --target 80000 --output messages.json",
-        "The last window of a transcript, as messages of at most 80,000 tokens.",
+        "Take the last window of a transcript, and leave at most 80,000 tokens.",
     ),
     (
         "memctl window compact messages.json --strategy results --free 20000 --json -o small.json",
@@ -53,7 +53,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
 @click.option(
     "--window",
     type=click.IntRange(min=1),
-    help="The window's tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+    help="Size of the window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
 )
 @material.no_llm
 @messages.written
@@ -145,23 +145,23 @@ def _report(seen: SeenConversation, found: Reduction, counter: Counter) -> None:
         output.note(_describe_step(step))
     kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
     if kept:
-        output.note(f"everything that must survive is there: {kept}")
+        output.note(f"kept of what must survive: {kept}")
     for one in found.lost:
         output.note(f"lost: {one.kind} {one.text[:80]!r}")
     for entry in found.missed:
         output.note(f"missing: {entry.kind} {entry.text[:80]!r}")
     if found.listed and not found.missed:
-        output.note(f"checked by an independent list: all {len(found.listed):,} of its things are there")
-    messages.tell_rest(seen)
+        output.note(f"checked against an independent list: all of its {len(found.listed):,} entries survived")
+    messages.warn_of_rest(seen)
     if after < before * (1 - _BOLD):
         output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, or compacting earlier, keeps more")
     if not found.cascade.is_reached:
-        output.note(f"the target is out of reach by {after - found.cascade.target:,} tokens")
+        output.note(f"the target was missed by {after - found.cascade.target:,} tokens")
 
 
 def _describe_step(step: Step) -> str:
     """Return a step on one line."""
-    more = [f"{step.blocks} blocks"] if step.blocks else []
+    more = [quantity(step.blocks, "block")] if step.blocks else []
     more += [f"fidelity {step.fidelity:.2f}"] if step.fidelity is not None else []
     if step.llm_calls:
         more += [f"{quantity(step.llm_calls, 'call')} of the model: {step.llm_used} used, {step.llm_refused} refused"]
@@ -178,7 +178,7 @@ _HELD = 6  # reasons that are listed
     ("memctl window evict messages.json --free 20000 > smaller.json", "Free 20,000 tokens; the report is on stderr."),
     (
         "memctl window evict session.jsonl --target 80000 --output messages.json",
-        "The last window of a transcript, as messages of at most 80,000 tokens.",
+        "Take the last window of a transcript, and leave at most 80,000 tokens.",
     ),
     (
         "memctl window evict messages.json --policy lru --target 50000 --json --output small.json",
@@ -251,10 +251,9 @@ def _evict_report(seen: SeenConversation, result: EvictionResult, data: dict[str
         output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (worth {one.score:.2f})")
     if number > 12:
         output.note(f"  and {number - 12:,} more: --json lists all")
-    messages.tell_rest(seen)
+    messages.warn_of_rest(seen)
     if not result.is_reached:
-        output.note(
-            f"the target is out of reach by {result.target_free_tokens - result.tokens_freed:,} tokens; not evictable:"
-        )
+        missed = result.target_free_tokens - result.tokens_freed
+        output.note(f"the target was missed by {missed:,} tokens; these can't be evicted:")
         for why, tokens in list(result.held.items())[:_HELD]:
             output.note(f"  {tokens:>7,}  {why}")

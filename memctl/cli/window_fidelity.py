@@ -17,7 +17,7 @@ from memctl.providers.provider import Provider, ProviderFailed
 from memctl.text.phrases import quantity
 from memctl.transcript import reader
 from memctl.transcript.events import Session
-from memctl.window import Entry, Fidelity, GradedQuestion, Question, checklist, fidelity
+from memctl.window import Entry, Fidelity, Question, checklist, fidelity
 
 _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 
@@ -101,7 +101,7 @@ def _session(source: str) -> Session:
         session = reader.read("".join(found).encode())
     if not session.events and session.form != "text":
         raise MemctlError(f"{source} has no text", "give a transcript, messages as JSON, or a text")
-    messages.tell_broken(session.broken, source)
+    messages.warn_of_broken(session.broken, source)
     return session
 
 
@@ -117,7 +117,7 @@ def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry])
     lost = [answer for answer in found.answers if answer.kept is False]
     aside = [answer for answer in found.answers if answer.kept is None]
     is_telling = found.counted >= fidelity.FEWEST_QUESTIONS
-    verdict = "enough" if is_telling else "but by too few questions"
+    verdict = "enough" if is_telling else "but from too few questions"
     if missed or score < least:
         verdict = "too little" if score < least else "but something is missing"
     output.text(
@@ -125,17 +125,15 @@ def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry])
         f"{found.counted - len(lost)} of {found.counted} questions are still answered"
     )
     if not is_telling:
-        wanted = "10 to 20 are better; your own: --questions FILE"
-        output.note(f"a score of {quantity(found.counted, 'question')} says little, {wanted}")
+        wanted = "10 to 20 are better: --questions FILE asks your own"
+        output.note(f"a score from {quantity(found.counted, 'question')} says little, {wanted}")
     if lost:
         output.text()
-        output.columns([("lost", answer.question.category or "-", _what(answer)) for answer in lost])
+        facts = [", ".join(one.lost) or f"{one.question.ask} ({one.note})" for one in lost]
+        categories = [one.question.category or "-" for one in lost]
+        output.columns([("lost", *row) for row in zip(categories, facts, strict=True)])
     if missed:
         output.text()
         output.columns([("missing", entry.kind, entry.text) for entry in missed])
     for answer in aside:
         output.note(f"not counted: {answer.question.ask} ({answer.note})")
-
-
-def _what(answer: GradedQuestion) -> str:
-    return ", ".join(answer.lost) or f"{answer.question.ask} ({answer.note})"

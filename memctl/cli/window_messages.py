@@ -44,7 +44,7 @@ written = options(
         "-o",
         "target_file",
         metavar="FILE",
-        help="Write the messages to this file, not to standard output.",
+        help="Write the messages to this file instead of standard output.",
     ),
     click.option(
         "--model",
@@ -119,7 +119,7 @@ def broken_in(transcript: Window | None) -> int:
     return transcript.broken if transcript else 0
 
 
-def tell_broken(number: int, name: str = "") -> None:
+def warn_of_broken(number: int, name: str = "") -> None:
     """Warn on stderr that `number` lines of a transcript can't be read; print nothing if it is 0.
 
     `name` is the transcript's name for the warning, "" for none.
@@ -129,7 +129,7 @@ def tell_broken(number: int, name: str = "") -> None:
         output.note(f"warning: {quantity(number, 'line')}{of} can't be read")
 
 
-def tell_rest(seen: SeenConversation) -> None:
+def warn_of_rest(seen: SeenConversation) -> None:
     """Print on stderr which parts of a file are neither counted nor written."""
     found = rest(seen)
     if found["uncounted"]:
@@ -139,4 +139,4 @@ def tell_rest(seen: SeenConversation) -> None:
         many = "call or result of the transcript has no counterpart and is" if left_out == 1 else None
         many = many or "calls or results of the transcript have no counterpart and are"
         output.note(f"{left_out:,} {many} left out")
-    tell_broken(found["broken_lines"])
+    warn_of_broken(found["broken_lines"])

@@ -30,7 +30,10 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
 @command(
     "simulate",
     ("memctl window simulate session.jsonl --budget 100000", "Replay under all policies with the same budget."),
-    ("memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9", "Two, evicting later."),
+    (
+        "memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9",
+        "Compare two policies that evict later.",
+    ),
     ("memctl window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy, for a program."),
 )
 @click.argument("source", metavar="FILE|-")
@@ -90,14 +93,14 @@ def simulate_command(
         output.json("window_simulation", data)
         return
     _print(simulation, replays, counter, budget, f"evicting from {trigger:.0%} down to {target:.0%}")
-    messages.tell_broken(broken)
+    messages.warn_of_broken(broken)
 
 
 def _print(simulation: Simulation, replays: list[Replay], counter: Counter, budget: int, how: str) -> None:
     peak = max(simulation.curve)
     output.text(
-        f"{len(simulation.curve):,} requests, {sum(simulation.curve):,} tokens of {counter.family.name} unmanaged, "
-        f"the largest {peak:,}; budget {budget:,}, {how}"
+        f"{len(simulation.curve):,} requests, {sum(simulation.curve):,} tokens of {counter.family.name} without "
+        f"eviction, the largest {peak:,}; budget {budget:,}, {how}"
     )
     head = ("policy", "saved", "share", "peak", "evictions", "over", "regrets/100", "tokens/100")
     output.columns([head, *(_row(one) for one in replays)])

@@ -52,7 +52,7 @@ looking = options(
     click.option(
         "--window",
         type=click.IntRange(min=1),
-        help="Tokens of the window. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+        help="Size of the window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
     ),
     click.option(
         "--host",
@@ -64,7 +64,7 @@ looking = options(
         type=click.IntRange(min=1),
         default=model_windows.DEFAULT_OUTPUT,
         show_default=True,
-        help="Tokens that the model may answer with, which a host keeps free.",
+        help="Tokens that a host keeps free for the model's answer.",
     ),
     click.option("--config", "settings", metavar="FILE", help="Settings in YAML. [default: config.yaml's window]"),
     click.option("--projects", metavar="DIR", help="The folder with transcripts. [default: ~/.claude/projects]"),
@@ -107,7 +107,7 @@ class WindowSource:
     def warn(self, seen: SeenConversation, limit: Limit) -> None:
         """Warn that a window's size is uncertain, and about parts of the file that were not read."""
         window_limit.warn_of(limit)
-        messages.tell_rest(seen)
+        messages.warn_of_rest(seen)
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
@@ -206,9 +206,9 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: St
     reading = found.reading
     output.text(output.name(source.file))
     zone = click.style(reading.zone.value.upper(), fg=window_limit.ZONE_COLOURS[reading.zone.value], bold=True)
-    told = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as {source.counted_as}'s"
+    origin = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as for {source.counted_as}"
     output.styled(
-        f"{zone}  {reading.utilization_pct:.1f} %: {reading.current_tokens:,} tokens, {told}, "
+        f"{zone}  {reading.utilization_pct:.1f} %: {reading.current_tokens:,} tokens, {origin}, "
         f"of the {limit.usable:,} {_fits(limit)}"
     )
     output.text(f"{_growth(reading, source.config.pressure.velocity_window)}{_until_red(reading)}\n")
@@ -247,8 +247,8 @@ def _until_red(reading: PressureReading) -> str:
     if reading.zone is PressureZone.RED:
         return "red now"
     if turns is None:
-        return "not growing" if reading.velocity_tokens_per_turn == 0 else "not known when it is red"
-    return f"at that, red in {turns.least:.0f} to {turns.most:.0f} turns, likely {turns.likely:.0f}"
+        return "not growing" if reading.velocity_tokens_per_turn == 0 else "when it will be red is unknown"
+    return f"at that rate, red in {turns.least:.0f} to {turns.most:.0f} turns, most likely {turns.likely:.0f}"
 
 
 def _share(part: status.ComponentUse) -> float:
@@ -344,7 +344,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
             )
             output.styled(f"\n{level}: {alert.message}\n  {alert.action}")
         if not alerts:
-            output.text("\nnothing alarms")
+            output.text("\nno alarms")
         _print_past(begun, {alert.metric for alert in alerts})
         if seen.transcript:
             print_performance(performance.measure(seen.transcript))

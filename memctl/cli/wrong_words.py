@@ -32,7 +32,7 @@ LEADS = {
     **dict.fromkeys(("tag", "label"), "`memctl edit ID --tag NAME` adds a tag"),
     **dict.fromkeys(
         ("adr", "adrs"),
-        "`memctl decide` records a decision, `memctl import adr` and `export adr` take those that lie there",
+        "`memctl decide` records a decision, `memctl import adr DIR` and `memctl export adr DIR` read and write ADRs",
     ),
     **dict.fromkeys(("remember", "memorize", "lesson"), "`memctl learn TITLE --lesson …` records what was learned"),
     **dict.fromkeys(("purge", "forget"), "`memctl delete ID` deletes a record, `memctl redact ID` a credential"),

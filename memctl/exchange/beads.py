@@ -69,7 +69,9 @@ class Issue(msgspec.Struct):
 def import_beads(target: ImportTarget, text: str) -> ImportResult:
     """Return the result of importing issues of beads from JSON Lines, or from the JSON array of `bd list --json`."""
     unknown = UnknownValues()
-    found = import_items(target, _items(text, unknown), "name the issues of beads, such as .beads/issues.jsonl")
+    found = import_items(
+        target, _items(text, unknown), "name the file with the issues of beads, such as .beads/issues.jsonl"
+    )
     return msgspec.structs.replace(found, notes=[*unknown.notes(), *found.notes])
 
 

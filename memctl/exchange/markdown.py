@@ -54,7 +54,7 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     in_form = content_fields.content(kind, body)
     is_labelled = own is not None and bool(role_of(own.source.split("\n")[0]))
     if own is None or found is None or not (is_labelled or own.values or set(own.content) - set(in_form)):
-        notes = [f"{_article(kind)} has no field for {names}"] if (names := _headings(unread)) else []
+        notes = [f"{indefinite(kind.name)} has no field for {names}"] if (names := _headings(unread)) else []
         notes += _hint_of_other_type(others, kind) if not title and "title" not in values else []
         given = {**({"title": title} if title else {}), **values, "body": body}
         draft, more = draft_of_values(given, kind)
@@ -98,9 +98,11 @@ def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[
     for name in values.keys() & draft.values.keys():
         others = [one for one in KINDS.values() if name in one.defaults or name in (field.name for field in one.fields)]
         if name not in own or (others and kind not in others):
-            whose = f" (that is a field of {' and '.join(map(_article, others))})" if others else ""
+            whose = (
+                f" (that is a field of {' and '.join(indefinite(other.name) for other in others)})" if others else ""
+            )
             what = "it is left out" if name in ORDER else "it is kept as a key of your own"
-            notes.append(f"{_article(kind)} has no field {name!r}{whose}: {what}")
+            notes.append(f"{indefinite(kind.name)} has no field {name!r}{whose}: {what}")
             if name in ORDER:
                 del draft.values[name]
     return draft, sorted(notes)
@@ -120,11 +122,7 @@ def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any],
 def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
     """Return a hint, in a list, if the text reads as a record of another type; else []."""
     other = next((KINDS[one.kind] for one in others if one.kind in KINDS and one.kind != kind.name), None)
-    return [f"it reads as {_article(other)}: `memctl {other.verb} --file`"] if other else []
-
-
-def _article(kind: Kind) -> str:
-    return f"{'an' if kind.name[0] in 'aeiou' else 'a'} {kind.name}"
+    return [f"it reads like {indefinite(other.name)}: `memctl {other.verb} --file`"] if other else []
 
 
 def _headings(unread: Iterable[Unread]) -> str:
@@ -212,8 +210,9 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     taken = {number for one, _ in made for number in range(one.line, one.end + 1)} | links.lines
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
     if rest:
-        which = f"{len(rest):,} lines, from line {rest[0]} on, are" if len(rest) > 1 else f"line {rest[0]} is"
-        notes.append(f"{which} not imported: no label such as `DECISION:` is above")
+        several = len(rest) > 1
+        which = f"{len(rest):,} lines, from line {rest[0]} on, are" if several else f"line {rest[0]} is"
+        notes.append(f"{which} not imported: no label such as `DECISION:` is above {'them' if several else 'it'}")
     imported = import_items(target, items, "correct the lines", known=again)
     noted = [f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes)]
     return msgspec.structs.replace(imported, notes=noted, refused=[f"{source}: {one}" for one in imported.refused])

@@ -176,7 +176,7 @@ def _is_sound(target: ImportTarget, one: Row, found: Problems) -> bool:
     _, wrong = try_write(target, values, one.draft)
     path = one.values.get("path")
     if not wrong and one.has_id and path is not None and not _is_valid_path(path, one.values["id"]):
-        wrong = [f"path: {path!r} is not a path for {one.values['id']}"]
+        wrong = [f"path: {path!r} is not the path of {one.values['id']}"]
     found.refused += [f"{one.place}: {message}" for message in wrong]
     return not wrong
 

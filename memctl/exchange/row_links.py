@@ -14,7 +14,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import one_line
-from memctl.text.phrases import some
+from memctl.text.phrases import indefinite, some
 from memctl.write import links
 
 _NAMED = 5  # ids to print on one line
@@ -129,7 +129,7 @@ class RowLinks:
             raise MemctlError(f"{target} links to itself")
         if relation in ("supersedes", "superseded_by"):
             if ids.kind_of(target) is not one.draft.kind:
-                raise MemctlError(f"{target} is of another type than {one.draft.kind.name}")
+                raise MemctlError(f"{target} is not {indefinite(one.draft.kind.name)}")
             if "superseded" not in one.draft.kind.statuses:
                 raise MemctlError(f"{one.draft.kind.plural} can't be superseded")
         record = other.record if other is not None else self._snapshot.find(target)

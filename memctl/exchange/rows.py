@@ -87,7 +87,7 @@ class UnknownValues:
         """Return a message on each value: where it stands, and what was taken for it."""
         return [
             f"{field} {value!r} of {quantity(count, 'item')} is unknown: "
-            + (f"{instead} was taken" if instead else "left out")
+            + (f"{instead} was used instead" if instead else "left out")
             for (field, value, instead), count in self._counts.items()
         ]
 

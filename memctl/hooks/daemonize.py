@@ -37,14 +37,14 @@ def run_detached(do: Callable[[], object]) -> NoReturn:
 
     with suppress(BaseException):
         os.setsid()
-        _let_go_of_pipes()
+        _close_pipes()
         signal(SIGALRM, _end)
         alarm(_SECONDS)
         do()
     os._exit(0)
 
 
-def _let_go_of_pipes() -> None:
+def _close_pipes() -> None:
     """Close the streams and all inheritable descriptors, because the host waits until its pipes are closed.
 
     Descriptors that memctl itself opened are not inheritable (PEP 446).

@@ -208,7 +208,7 @@ def _in_time(call: _EventCall, make: Callable[[], str]) -> str:
 def _tool(call: _EventCall) -> str:
     from memctl.hooks import pressure
 
-    _attempt(call, lambda: _look(call))
+    _attempt(call, lambda: _check_compression(call))
     suggestion = pressure.after_tool(call.host, call.payload, call.folder, call.environ)
     return _owed_context(call) or _try_text(call, lambda: _of_file(call)) + suggestion
 
@@ -229,7 +229,7 @@ def _before(call: _EventCall) -> str:
 
 
 def _prompt(call: _EventCall) -> str:
-    _attempt(call, lambda: _look(call))
+    _attempt(call, lambda: _check_compression(call))
     owed = _owed_context(call)  # before the prompt is noted, so that it has the state of the compacted context
     if call.payload.prompt and not call.host.reads:
         _attempt(call, lambda: _note_prompt(call))
@@ -265,7 +265,7 @@ def _note_answer(call: _EventCall) -> None:
     job_queue.run_locked(call.folder, lambda: session_state.note_answer(call.folder, call.payload.answer), _PATIENCE)
 
 
-def _look(call: _EventCall) -> None:
+def _check_compression(call: _EventCall) -> None:
     """Check whether a host without an event for compactions has compacted the context; then mark its state as owed."""
     if not call.host.silent:
         return
@@ -325,7 +325,7 @@ def _start(call: _EventCall) -> str:
     begun = time.monotonic()
     if call.payload.source != COMPACTED and (job_queue.notes(call.folder.root) or _killed_sessions(call)):
         # Before the pack, which includes the results; if it takes longer, it goes on in its own process.
-        daemonize.within(daemonize.seconds(call.environ) / 2, lambda: _take_up(call))
+        daemonize.within(daemonize.seconds(call.environ) / 2, lambda: _finish_killed(call))
     memory = _open(call)
     from memctl.hooks import primer, recall, session_start, session_state  # before the fork, which needs them, too
 
@@ -349,7 +349,7 @@ def _killed_sessions(call: _EventCall) -> list[SessionDir]:
     return live_sessions.killed_sessions(call.folder, call.place, _open(call).config.session_pause)
 
 
-def _take_up(call: _EventCall) -> str:
+def _finish_killed(call: _EventCall) -> str:
     """Do the queued work of killed sessions, and end up to three of them; returns ""."""
     from memctl.hooks import jobs
 
@@ -363,7 +363,7 @@ def _compact(call: _EventCall) -> str:
     from memctl.hooks import compaction
 
     _note_compaction(call)
-    _attempt(call, lambda: _leave(call, COMPACT))
+    _attempt(call, lambda: _queue(call, COMPACT))
     return compaction.INSTRUCTIONS + _reminder(call) if call.host.instructs else ""
 
 
@@ -381,10 +381,10 @@ def _stop(call: _EventCall) -> str:
     continues after one already.
     """
     is_attended = call.environ.get(_ATTENDED) != "0"
-    text = _reminder(call) if is_attended and not call.payload.goes_on else ""
+    text = _reminder(call) if is_attended and not call.payload.continues else ""
     if call.payload.answer and not call.host.reads:
         _attempt(call, lambda: _note_answer(call))
-    _leave(call, STOP)
+    _queue(call, STOP)
     return text
 
 
@@ -403,7 +403,7 @@ def _reminder(call: _EventCall) -> str:
     return _try_text(call, lambda: reminder.give(call.folder, made, end))
 
 
-def _leave(call: _EventCall, what: str) -> None:
+def _queue(call: _EventCall, what: str) -> None:
     """Queue the work of an event, to run in a process of its own, or in one that is working for the session already."""
     job_queue.add(call.folder, _job_of(call, what))
     held = job_queue.acquire_lock(call.folder, _MOMENT)

@@ -29,7 +29,7 @@ class Payload(NamedTuple):
     - `source`: how a session starts (startup, resume, clear, compact).
     - `trigger`: whether a person (manual) or the host (auto) compacts the context.
     - `prompt`: the prompt to the agent or sub-agent. `answer`: the agent's last message, when it stops.
-    - `goes_on`: when the agent stops, whether a hook has made it continue before.
+    - `continues`: when the agent stops, whether a hook has made it continue before.
     - `tool`, `arguments`: the name and the arguments of the tool that is called.
     """
 
@@ -42,7 +42,7 @@ class Payload(NamedTuple):
     trigger: str
     prompt: str = ""
     agent_type: str = ""
-    goes_on: bool = False
+    continues: bool = False
     answer: str = ""
     tool: str = ""
     arguments: Mapping[str, Any] = NOTHING
@@ -72,7 +72,7 @@ def parse(data: bytes) -> Payload:
         trigger=_text(values, "trigger"),
         prompt=_without_hook_context(_text(values, "prompt")),
         agent_type=_text(values, "agent_type"),
-        goes_on=values.get("stop_hook_active") is True,
+        continues=values.get("stop_hook_active") is True,
         answer=_text(values, "last_assistant_message") or _text(values, "prompt_response"),
         tool=_text(values, "tool_name"),
         arguments=arguments if isinstance(arguments, dict) else NOTHING,

@@ -58,7 +58,7 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
         is_new = folder.mark_shown(_AT_FILE + record.id)
         again = f"{record.id}, given before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
-        check = " Already written without a look at it: check it against that." if is_written else ""
+        check = " The file is already changed: check the change against that." if is_written else ""
         lines.append(f"{sentence}{check}\n")
         if len(lines) == _AT_ONCE:
             break
@@ -76,7 +76,7 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
         if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
             text = (
-                f"{_sentence(name, record, reason, others)} Check the change against that; the next try is let through."
+                f"{_sentence(name, record, reason, others)} Check the change against that; the next attempt is allowed."
             )
             answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": text}
             return json.dumps({"hookSpecificOutput": answer})

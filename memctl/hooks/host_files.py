@@ -145,7 +145,7 @@ def settings_edit(
     except MemctlError as error:
         wanted = permissions.choose(allowed.rules, allowed.groups, (), [])
         lines = settings.change_list(settings.add_hooks("", host, call, name), path, wanted, [], name)
-        hint = f"nothing was changed; correct it and run this again, or put this in by hand:\n{lines.rstrip()}"
+        hint = f"nothing was changed; correct it and run this again, or add this by hand:\n{lines.rstrip()}"
         raise MemctlError(error.message, hint) from None
     return _with_rules(edit, kept, allowed, wanted, present)
 

@@ -110,9 +110,10 @@ CODEX = Host(
     last=3,  # Codex warns of a longer limit
     most_bytes=10_000,  # 2,500 tokens, which Codex counts as 4 bytes each
     home="CODEX_HOME",
-    advice="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever"
-    " they change); until then it passes over them, and `codex exec` does not say so. Its sandbox closes Git's folder:"
-    " what agents may run without asking runs outside of it, as a command of its own, in no pipe or chain",
+    advice="Codex runs the hooks of a project that it trusts once you have approved them (`/hooks` in Codex, again"
+    " whenever they change); until then it skips them, and `codex exec` does not say so. Its sandbox closes Git's"
+    " folder, so the commands that agents may run without asking run outside of the sandbox, each alone, not in a pipe"
+    " or chain",
 )
 GEMINI = Host(
     agent_env.GEMINI.host,
@@ -130,8 +131,8 @@ GEMINI = Host(
     second=1000,
     silent=True,
     home="GEMINI_CLI_HOME/.gemini",
-    advice="Gemini CLI runs hooks of a folder that it trusts: it asks you, and with `-p` it refuses any other folder"
-    " (`--skip-trust`)",
+    advice="Gemini CLI runs hooks only in a folder that it trusts: it asks you whether to trust it, and with `-p` it"
+    " refuses to run in any other folder (`--skip-trust` lets it)",
     is_for_its_folder_only=True,
     takes=("comments",),
 )

@@ -76,8 +76,8 @@ def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[Sessi
     """Return the sessions of a memory that were probably killed, the one with the latest activity first.
 
     The session of `folder` is left out; `place` is the folder with the memory. A session was probably killed if its
-    host's process is gone. It was, too, if it had no activity for `pause` seconds (`session_pause_hours` of
-    config.yaml), but this does not count while a process is alive that the host itself named as the session's.
+    host's process is gone, or if it had no activity for `pause` seconds (`session_pause_hours` of config.yaml).
+    Inactivity does not count while a process is alive that the host itself named as the session's.
     """
     return [one for one, alive in _others(folder, place) if _was_killed(one, alive, pause)]
 

@@ -144,6 +144,8 @@ def describe(host: Host, rules: Collection[str]) -> str:
     parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in found.items() if commands]
     if not parts:
         return "agents have to ask before they run memctl; `--allow all` (or read, or record) changes that"
-    hooks = "; a record is a commit, which runs your Git hooks; if a hook in the worktree is edited, it waits for you"
+    hooks = (
+        "; a record is a commit, which runs your Git hooks; after a change of a hook in the worktree, it waits for you"
+    )
     hooks = hooks if found[RECORD] else ""
     return f"agents may run without asking, {'; '.join(parts)} (`--allow read`, or none, leaves the others out){hooks}"

@@ -31,7 +31,7 @@ TOPICS = {
         """\
 # Recording
 
-Record what nobody can read off the code, as soon as it is known, one thing a record; each is a commit.
+Record what nobody can read off the code, as soon as it is known, one thing per record; each is a commit.
 
 - You chose between options:
   `memctl decide "Queue in PostgreSQL" --rationale "One system to run" --alternative "Redis: a second" --code queue.py`
@@ -96,8 +96,8 @@ To a sub-agent: its start brings what bears on its prompt, if the program has ho
 3. Where the task stands: `memctl checkpoint save --done A --doing B --next C`; `--next none` says that it is finished.
 4. Whether all is well: `memctl status`, `memctl check`. `memctl commit` makes commits that are pending.
 
-With hooks installed the session is summed up by itself, and the next one is told. Without:
-`memctl session summarize --transcript session.jsonl --review` proposes records, `--accept 1,3` makes those.
+With hooks installed, the session is summarized automatically, and the next one gets the summary. Without hooks,
+`memctl session summarize --transcript session.jsonl --review` proposes records, and `--accept 1,3` creates two of them.
 """,
     ),
 }

@@ -65,7 +65,7 @@ def _pack(
     room: int,
     size: Callable[[str], int],
 ) -> Pack | None:
-    """Return what bears on a prompt and is not shown, in so much room as `size` measures it; None if nothing does.
+    """Return what is relevant to a prompt and not shown yet, at most `room` by `size`; None if nothing is.
 
     A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
     """

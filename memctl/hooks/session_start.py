@@ -206,4 +206,4 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     if not is_known and not are_kept_there:
         return ""
     private.make_file(root / _ELSEWHERE)
-    return f"Pages of earlier sessions may be at {remote} and are not here yet: `memctl sync` brings them. (memctl)\n"
+    return f"Pages of earlier sessions may be at {remote} and are not here yet: `memctl sync` fetches them. (memctl)\n"

@@ -1,8 +1,9 @@
 """Find definitions and imports in code line by line, without a parser.
 
 This serves the imports of C, Java, Ruby and Rust, and all of Python, Go, JavaScript and TypeScript if the extra
-`languages` is not installed. It reads code right that is laid out as formatters do. Python is never parsed: `ast` stops
-at the first error, and a deep expression crashes Python 3.10 (https://github.com/python/cpython/issues/95185).
+`languages` is not installed. It is reliable only for code in the layout of the usual formatters. Python is never
+parsed: `ast` stops at the first error, and a deep expression crashes Python 3.10
+(https://github.com/python/cpython/issues/95185).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def missing_reason(record: Record, body: str) -> str:
     is_given = any(content.get(name) for name in (kind.reason, *kind.reasoning))
     if not kind.reason or is_given or _REASON.search(f"{record.title}\n{body}"):
         return ""
-    return "nothing says why"
+    return "no reason is given"
 
 
 def doubt(record: Record, body: str) -> str:

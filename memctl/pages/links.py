@@ -180,8 +180,8 @@ def refuse_nowhere(outline: Outline, marker: str) -> None:
 def missing_section(outline: Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details))
-    known = known or "none: `memctl section add` makes one"
-    return MemctlError(f"there is no section {marker}", f"there are {known}", USAGE, "not-found")
+    known = known or "none yet: `memctl section add` creates one"
+    return MemctlError(f"there is no section {marker}", f"sections and pages: {known}", USAGE, "not-found")
 
 
 def section_marker(value: str) -> str:

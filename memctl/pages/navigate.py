@@ -49,7 +49,7 @@ def is_marker(text: str) -> bool:
 def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Place:
     """Return the place that a marker names; `making` returns the Renderer, which is slow to load.
 
-    Raises MemctlError if the marker leads nowhere (the hint has similar markers), is ambiguous, or names a page that
+    Raises MemctlError if the marker does not exist (the hint has similar markers), is ambiguous, or names a page that
     can't be read.
     """
     marker = "§" + marker.strip().removeprefix("§")
@@ -68,7 +68,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
     refuse_broken(snapshot, marker)
     if marker == pages.PROJECT_ID:
         return _page(snapshot, making(), marker, None)
-    raise MemctlError(f"{marker} leads nowhere", _near(snapshot, marker))
+    raise MemctlError(f"{marker} does not exist", _near(snapshot, marker))
 
 
 def refuse_broken(snapshot: Snapshot, marker: str) -> None:
@@ -143,7 +143,7 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
     found = found or list(repository_paths.resolve(names, reference))
     if not found:
         refuse_closed_file(snapshot, reference)
-        raise MemctlError(f"{marker} leads to no file of the repository", _near_files(names, reference))
+        raise MemctlError(f"{marker} matches no file of the repository", _near_files(names, reference))
     if "*" in reference and not found[0].endswith("/"):
         return _listing(snapshot, marker, marker[3:], found)
     if len(found) > 1:

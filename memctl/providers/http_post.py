@@ -56,7 +56,7 @@ def address(given: str, setting: str) -> str:
     if not host or not is_safe or not is_plain or parts.username is not None or parts.query or parts.fragment:
         raise MemctlError(
             f"{setting} is not an https:// address",
-            "give an https:// address; http:// is for this machine alone, as in http://localhost:8080",
+            "give an https:// address; http:// is only for this machine, as in http://localhost:8080",
             USAGE,
         )
     return base

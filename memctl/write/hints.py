@@ -102,7 +102,7 @@ def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, 
         else:
             is_there = snapshot.find(name) is not None
         if not is_there:
-            yield f"{name} leads nowhere", ""
+            yield f"{name} does not exist", ""
 
 
 def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, str]]:

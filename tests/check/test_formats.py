@@ -65,7 +65,7 @@ def test_text_has_a_line_for_each_finding_and_the_counts(hand: Hand, memctl: Mem
     assert result.out.split("\n") == [
         f"{decision}:15: error MEM107 relates_to: ISS-2025-10-03-001 does not have DEC-2025-10-02-001 under relates_to",
         "    hint: `memctl check --fix` adds it",
-        ".memory/project.md:3: warning MEM305 declared are 20 %, but the mean of the sections is 45 %",
+        ".memory/project.md:3: warning MEM305 the page says 20 %, but the mean of the sections is 45 %",
         f".memory/{AUTH}:1: info MEM307 §2.1 has {_number(result.out)} tokens; level 2 should have 200 or more",
         "",
     ]

@@ -85,7 +85,7 @@ def test_the_responses_of_a_level_are_printed(memctl: Memctl) -> None:
     red = memctl("budget", "--used", "210000").out
     assert "score below 30" in red
     assert "over by 10,000" in red
-    assert "lacks 20,000" in red
+    assert "is 20,000 tokens short" in red
 
 
 def test_a_type_over_its_hard_limit_is_reported(memctl: Memctl, tmp_path: Path) -> None:
@@ -106,11 +106,13 @@ def test_budget_lists_the_memctl_pages_only_in_a_memory(memctl: Memctl, tmp_path
     assert memctl("budget", "--json", where=outside).data["memctl"] == []
 
 
-def test_a_team_of_agents_shares_a_part(memctl: Memctl) -> None:
+def test_team_profile_has_a_shared_part(memctl: Memctl) -> None:
     found = memctl("budget", "--profile", "multi-agent", "--json").data
     assert (found["team"]["effective"], found["team"]["efficiency"]) == (720_000, 0.72)
     assert found["types"][0]["type"] == "shared"
-    assert "5 agents: 720,000 of 1,000,000 tokens of use (72%)" in memctl("budget", "--profile", "multi-agent").out
+    assert (
+        "5 agents: 720,000 of 1,000,000 tokens are effective (72%)" in memctl("budget", "--profile", "multi-agent").out
+    )
 
 
 def test_shared_files_belong_to_a_team_only(memctl: Memctl, repo: Path) -> None:
@@ -119,7 +121,7 @@ def test_shared_files_belong_to_a_team_only(memctl: Memctl, repo: Path) -> None:
     assert memctl("budget", "--profile", "multi-agent", "--shared", str(repo / "app.py")).out
 
 
-def test_any_window_from_one_token_on_is_divided(memctl: Memctl) -> None:
+def test_window_of_one_or_more_tokens_is_divided(memctl: Memctl) -> None:
     found = memctl("budget", "--window", "1", "--used", "0", "--json").data
     assert sum(item["soft_limit"] for item in found["types"]) == 1
     assert memctl("budget", "--window", "1", "--used", "1", "--json").data["measured"]["level"] == "red"

@@ -151,7 +151,7 @@ def test_restore_brings_an_earlier_version_back(repo: Path, memctl: Memctl) -> N
     assert "no revision" in memctl("restore", made, "--at", "nowhere", code=1).err
 
 
-def test_archive_several_at_once_and_back(repo: Path, memctl: Memctl) -> None:
+def test_several_records_are_archived_and_unarchived_at_once(repo: Path, memctl: Memctl) -> None:
     made = [memctl("learn", f"Number {n}").id for n in range(3)]
     before = commits(repo)
     memctl("archive", *made, "--reason", "over")

@@ -93,7 +93,7 @@ def test_a_new_memory_is_healthy(built: Path, memctl: Memctl) -> None:
     assert memctl("check", "--strict", where=built).err == "nothing found\n"
 
 
-def test_a_branch_without_commits_can_be_checked(hand: Hand, memctl: Memctl) -> None:
+def test_memory_on_a_branch_without_commits_is_checked(hand: Hand, memctl: Memctl) -> None:
     hand.git("checkout", "-q", "--orphan", "anew")
     assert found(memctl, code=0) == found(memctl, "--staged", code=0) == []
     hand.replace(ISSUE, *DREADFUL)

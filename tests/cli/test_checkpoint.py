@@ -385,7 +385,7 @@ def test_checkpoint_with_a_path_outside_the_repository_is_refused(repo: Path, me
     assert "MEM505" in memctl("check", code=1).out
 
 
-def test_a_checkpoint_is_written_in_the_names_of_the_seed(memctl: Memctl) -> None:
+def test_checkpoint_as_xml_has_the_required_names(memctl: Memctl) -> None:
     decision = memctl("decide", "Adopt <PostgreSQL>", "-i", "9").id
     memctl("event", "emit", "--type", "compression", "--action", "cut", "--aws-before", "9000", "--aws-after", "4500")
     memctl(*FIRST, "--decision", "</mission>")
@@ -573,7 +573,7 @@ def test_a_worktree_of_another_branch_resumes_the_same_task_and_saves_it(
 def test_a_pending_or_undone_checkpoint_is_reported_with_the_command(repo: Path, memctl: Memctl) -> None:
     name = memctl(*FIRST, "--no-commit").id
     for command in ("list", "show", "resume"):
-        assert f"{name} is not committed: `memctl commit`" in memctl("checkpoint", command).err
+        assert f"{name} is not committed: `memctl commit` commits it" in memctl("checkpoint", command).err
     git(repo, "stash", "-qu")
     for command, code in (("list", 0), ("resume", 1)):
         err = memctl("checkpoint", command, code=code).err
@@ -582,9 +582,7 @@ def test_a_pending_or_undone_checkpoint_is_reported_with_the_command(repo: Path,
 
 
 @pytest.mark.parametrize("option", ["--done", "--doing", "--planned", "--claimed", "--decision", "--next"])
-def test_a_text_that_is_empty_or_too_long_is_refused_by_its_option_and_nothing_is_written(
-    repo: Path, memctl: Memctl, option: str
-) -> None:
+def test_empty_or_too_long_text_is_refused_with_its_option(repo: Path, memctl: Memctl, option: str) -> None:
     memctl(*FIRST)
     before = git(repo, "rev-parse", "HEAD")
     for text in ("", "x" * 600):

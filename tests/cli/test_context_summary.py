@@ -72,7 +72,7 @@ def test_a_budget_is_kept_as_the_model_counts(memctl: Memctl) -> None:
     assert data["dropped"][-1]["line"] == 1
 
 
-def test_a_check_prints_what_is_against_the_rules(memctl: Memctl) -> None:
+def test_check_lists_what_breaks_the_rules(memctl: Memctl) -> None:
     assert memctl("context-summary", "-", "--check", stdin=f"PROCEED\n\n{GOOD}").out == ""
     out = memctl("context-summary", "-", "--check", stdin=BAD, code=1).out
     assert out.startswith("line 1: a search, not what it found: I searched")

@@ -44,7 +44,7 @@ def test_leave_keeps_sections_unless_release_is_given(memctl: Memctl) -> None:
         assert list(state(memctl)["section_ownership_map"]) == kept  # type: ignore[call-overload]
 
 
-def test_tasks_are_assigned_and_taken_back(memctl: Memctl) -> None:
+def test_tasks_are_assigned_and_removed(memctl: Memctl) -> None:
     for task in ("Refunds", "Search", "Refunds"):
         memctl("coordination", "assign", "elena", task, code=None)
     assert state(memctl)["agent_task_assignments"] == {"elena": ["Refunds", "Search"]}
@@ -69,7 +69,7 @@ def test_blockers_remain_until_unblocked(memctl: Memctl) -> None:
     assert state(memctl)["global_blockers"] == {}
 
 
-def test_resources_are_shared_and_taken_out(memctl: Memctl) -> None:
+def test_resources_are_shared_and_removed(memctl: Memctl) -> None:
     memctl("coordination", "share", "staging", "elena, until noon")
     assert state(memctl)["shared_resources"] == {"staging": "elena, until noon"}
     memctl("coordination", "share", "staging", "")
@@ -78,7 +78,7 @@ def test_resources_are_shared_and_taken_out(memctl: Memctl) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a\x1b[1mb", "x" * 501])
-def test_blocker_that_is_no_line_of_text_is_wrong_usage(memctl: Memctl, text: str) -> None:
+def test_blocker_without_printable_text_is_wrong_usage(memctl: Memctl, text: str) -> None:
     memctl("coordination", "block", text, code=2)
 
 

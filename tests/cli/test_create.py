@@ -43,7 +43,7 @@ def test_a_record_is_put_only_where_there_is_a_section(repo: Path, memctl: Memct
     ]
     for told in refused:
         assert f"there is no section §{marker.removeprefix('§')}" in told
-        assert "there are §2.1, §3.1" in told
+        assert "sections and pages: §2.1, §3.1" in told
     assert commits(repo) == before
     memctl("check")
 
@@ -60,7 +60,7 @@ def test_record_of_a_removed_section_can_be_edited(repo: Path, memctl: Memctl) -
     assert "there is no section §2.8" in memctl("edit", made, "--file", "-", stdin=moved, code=USAGE).err
 
 
-def test_before_there_are_pages_a_record_may_name_a_section_to_come(memctl: Memctl) -> None:
+def test_record_may_name_a_missing_section_before_any_pages_exist(memctl: Memctl) -> None:
     assert memctl("list", "--section", "2.1", "--json").data["total"] == 0
     memctl("decide", "First", "--section", "2.1")
     assert "is not a section marker" in memctl("decide", "Odd", "--section", "9.9", code=1).err

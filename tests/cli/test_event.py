@@ -50,7 +50,7 @@ def test_a_compression_makes_the_working_set_strictly_smaller(memctl: Memctl, si
     assert data["compression_ratio"] == 50.0
 
 
-def test_a_transition_is_written_in_the_names_of_the_seed(memctl: Memctl) -> None:
+def test_transition_as_xml_has_the_required_names(memctl: Memctl) -> None:
     memctl(*COMPRESSION, "--aws-before", "9000", "--aws-after", "4500", "--debt-before", "30", "--to", "next")
     root = ElementTree.fromstring(memctl("event", "show").out)
     assert root.tag == "context_transition"

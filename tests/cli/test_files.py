@@ -103,7 +103,7 @@ def test_open_issues_and_todos_are_unresolved(shop: Path, memctl: Memctl) -> Non
     assert ranked(memctl)["src/shop/stock.py"]["score"] == 0
 
 
-def test_ignored_binary_and_secret_files_never_enter(shop: Path, memctl: Memctl) -> None:
+def test_ignored_binary_and_secret_files_are_never_listed(shop: Path, memctl: Memctl) -> None:
     write(
         shop,
         {
@@ -130,7 +130,7 @@ def test_ignored_binary_and_secret_files_never_enter(shop: Path, memctl: Memctl)
     assert {file["path"]: file["left_out"] for file in data["files"]}["keys.py"] == refused["keys.py"]
     assert "never enters a model's context" in memctl("files", "--active", "keys.py", code=1).err
     told = memctl("files", "--explain").err
-    assert "never enters a context: keys.py: it looks like it contains a credential (AWS access key)" in told
+    assert "never loaded: keys.py: it looks like it contains a credential (AWS access key)" in told
     assert KEY not in told
 
 

@@ -82,9 +82,7 @@ def test_an_empty_repository_has_next_commands_too(tmp_path: Path, memctl: Memct
     assert "--yes" in memctl("init", "--yes", "--json", where=tmp_path / "new", code=2).err
 
 
-def test_documents_of_the_default_branch_alone_are_offered_where_there_is_a_remote(
-    project: Path, memctl: Memctl
-) -> None:
+def test_init_offers_default_branch_documents_only_with_a_remote(project: Path, memctl: Memctl) -> None:
     git(project, "remote", "add", "origin", "https://example.org/project.git")
     assert "memctl init --docs default-branch" in memctl("init", where=project).err
     assert memctl("init", "--docs", "default-branch", where=project).code == 0

@@ -232,7 +232,7 @@ def test_a_hook_that_is_a_link_runs_and_stays_a_link(repo: Path, memctl: Memctl,
     assert picture(repo) == before
 
 
-def test_a_link_to_our_own_hook_is_the_users(repo: Path, memctl: Memctl) -> None:
+def test_link_to_our_hook_counts_as_a_user_hook(repo: Path, memctl: Memctl) -> None:
     memctl("install", "git")
     link = repo / ".git" / "hooks" / "pre-merge-commit"
     link.unlink()
@@ -449,7 +449,7 @@ def test_note_for_husky_names_the_users_hook_file(repo: Path, memctl: Memctl) ->
     assert list((repo / ".husky" / "_").iterdir()) == []
 
 
-def test_hooks_that_git_has_been_turned_away_from_are_taken_away_too(repo: Path, memctl: Memctl) -> None:
+def test_hooks_in_a_folder_that_git_no_longer_uses_are_removed(repo: Path, memctl: Memctl) -> None:
     put(repo, "pre-commit", "#!/bin/sh\n")
     before = picture(repo)
     memctl("install", "git")
@@ -572,7 +572,7 @@ def test_uninstall_removes_our_hook_moved_by_another_tool(repo: Path, memctl: Me
     assert picture(repo) == before
 
 
-def test_a_tool_that_wrote_its_hook_once_more_is_chained_once_more(repo: Path, memctl: Memctl, log: Log) -> None:
+def test_hook_rewritten_by_another_tool_is_chained_again(repo: Path, memctl: Memctl, log: Log) -> None:
     text = '#!/bin/sh\necho tool >>"$MEMCTL_TEST_LOG"\n'
     put(repo, "pre-commit", text)
     before = picture(repo)
@@ -603,7 +603,7 @@ def framework(repo: Path) -> None:
 
 @pytest.mark.parametrize("order", ["framework first", "memctl first"])
 @pytest.mark.parametrize("user", [True, False])
-def test_the_pre_commit_framework_can_come_before_after_and_again(
+def test_pre_commit_framework_can_be_installed_before_after_and_again(
     repo: Path, memctl: Memctl, log: Log, order: str, user: bool
 ) -> None:
     expected = [CHECK, "framework"]
@@ -701,7 +701,7 @@ def test_uninstalling_works_when_the_memory_is_gone(repo: Path, memctl: Memctl) 
     assert picture(repo) == before
 
 
-def test_a_memctl_of_its_own_process_knows_where_it_is(repo: Path) -> None:
+def test_running_memctl_finds_its_own_program(repo: Path) -> None:
     started = process(repo, "install", "git", "--json")
     _, err = started.communicate()
     assert (started.returncode, err) == (0, "")
@@ -720,7 +720,7 @@ def test_the_program_is_found_by_its_name_or_beside_its_python(tmp_path: Path) -
     assert own_program("/x/memctl/__main__.py", str(tmp_path / "python")) == ""
 
 
-def test_the_manifest_of_hooks_names_commands_and_is_as_the_framework_wants_it() -> None:
+def test_hook_manifest_names_commands_in_the_form_of_the_framework() -> None:
     import yaml
 
     check, render = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())

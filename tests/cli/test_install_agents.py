@@ -122,7 +122,7 @@ def test_other_hooks_in_our_group_are_kept(memctl: Memctl, repo: Path) -> None:
 
 
 @pytest.mark.parametrize("what", HOSTS)
-def test_calls_of_other_memctls_in_a_file_give_way_to_one_of_this(memctl: Memctl, repo: Path, what: str) -> None:
+def test_calls_of_other_memctls_are_replaced_by_one_of_this(memctl: Memctl, repo: Path, what: str) -> None:
     memctl("install", what, "--yes")
     file = repo / HOSTS[what].folder / HOSTS[what].shared
     wanted = file.read_bytes()
@@ -139,7 +139,7 @@ def test_calls_of_other_memctls_in_a_file_give_way_to_one_of_this(memctl: Memctl
     assert made == json.loads(wanted)["hooks"]
 
 
-def test_an_old_form_of_ours_is_refreshed_in_its_place(memctl: Memctl, repo: Path) -> None:
+def test_old_form_of_our_hook_is_updated_in_place(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     group = {"hooks": [{"type": "command", "command": "memctl hook claude-code", "timeout": 3}]}
     put(file, json.dumps({"hooks": {"Stop": [group, {"hooks": []}]}}, indent=2).encode())
@@ -245,7 +245,7 @@ def test_comments_and_trailing_commas_in_settings_are_kept(memctl: Memctl, repo:
 def test_settings_that_cannot_be_edited_are_printed_for_manual_entry(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     put(file, b'{"model": opus}')
-    _, _, lines = memctl("install", "claude-code", "--yes", code=1).err.partition("put this in by hand:\n")
+    _, _, lines = memctl("install", "claude-code", "--yes", code=1).err.partition("add this by hand:\n")
     assert json.loads(lines)["hooks"]["Stop"] == [settings.hook_groups(CLAUDE_CODE, CALL)["Stop"]]
     assert "Bash(memctl search:*)" in json.loads(lines)["permissions"]["allow"]
 
@@ -523,7 +523,7 @@ def test_adding_and_removing_our_hooks_changes_nothing_else(
 
 
 @pytest.mark.parametrize("blank", ["", "\n", " \n\t\n"])
-def test_settings_of_white_space_only_are_settings_without_anything(repo: Path, memctl: Memctl, blank: str) -> None:
+def test_settings_of_only_white_space_count_as_empty(repo: Path, memctl: Memctl, blank: str) -> None:
     file = repo / ".claude" / "settings.json"
     file.parent.mkdir()
     file.write_text(blank)
@@ -565,7 +565,7 @@ def test_user_settings_are_installed_where_the_variable_points(
 
 
 @pytest.mark.parametrize("what", list(HOSTS))
-def test_a_memctl_in_a_folder_with_blanks_is_called_by_its_very_path(what: str) -> None:
+def test_memctl_in_a_folder_with_spaces_is_called_by_its_path(what: str) -> None:
     program = "/home/ada/my apps/memctl"
     called = settings.hook_call(HOSTS[what], program, is_own=True, windows=False)
     words = [called["command"], *called["args"]] if "args" in called else shlex.split(called["command"])

@@ -251,7 +251,7 @@ def test_an_accepted_decision_that_was_changed_on_purpose_can_be_merged(repo: Pa
     in_order(memctl, repo)
 
 
-def test_a_rebase_leaves_documents_that_one_rendering_brings_in_order(installed: Path, memctl: Memctl) -> None:
+def test_documents_after_a_rebase_are_repaired_by_one_render(installed: Path, memctl: Memctl) -> None:
     on(installed, "side")
     made = int(git(installed, "rev-list", "--count", "main..side"))
     git(installed, "rebase", "-q", "pay")
@@ -264,7 +264,7 @@ def test_a_rebase_leaves_documents_that_one_rendering_brings_in_order(installed:
     has_both(installed)
 
 
-def test_a_cherry_pick_leaves_documents_that_one_rendering_brings_in_order(installed: Path, memctl: Memctl) -> None:
+def test_documents_after_a_cherry_pick_are_repaired_by_one_render(installed: Path, memctl: Memctl) -> None:
     on(installed, "pay")
     git(installed, "cherry-pick", "main..side")
     assert git(installed, "status", "--porcelain") == ""
@@ -274,7 +274,7 @@ def test_a_cherry_pick_leaves_documents_that_one_rendering_brings_in_order(insta
     has_both(installed)
 
 
-def test_a_revert_leaves_documents_that_one_rendering_brings_in_order(installed: Path, memctl: Memctl) -> None:
+def test_documents_after_a_revert_are_repaired_by_one_render(installed: Path, memctl: Memctl) -> None:
     on(installed, "pay")
     if git(installed, "rev-list", "--count", "main..pay").strip() == "1":
         memctl("undo", git(installed, "log", "--all", "--format=%h", "--grep", PAY[0][1], "--no-merges").split()[-1])
@@ -354,7 +354,7 @@ def test_two_clones_with_hooks_pull_from_each_other(
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
 
 
-def test_without_the_installation_git_merges_lines_and_one_rendering_brings_the_documents_in_order(
+def test_without_installation_git_merges_lines_and_render_repairs_documents(
     clones: tuple[Path, Path], memctl: Memctl
 ) -> None:
     plain, page = clones[0], ".memory/sections/2.1-payment.md"
@@ -384,7 +384,7 @@ def clashing(clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.Monk
     return two, memctl("decide", "Sell maps", where=two).out.split()[1]
 
 
-def test_an_id_assigned_by_two_clones_stops_the_merge_until_it_is_renumbered_or_aborted(
+def test_id_of_two_clones_stops_the_merge_until_renumbered_or_aborted(
     clashing: tuple[Path, str], memctl: Memctl
 ) -> None:
     clone, path = clashing

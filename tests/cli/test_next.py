@@ -142,7 +142,7 @@ class TestOthers:
         bob("own", "acquire", "2.1")
         assert order(memctl) == ["Free"]
         assert self.elsewhere(memctl) == ["bob owns §2.1", "bob owns §2.1"]
-        assert "in work by others: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
+        assert "others work on: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
         assert sorted(order(bob)) == ["Free", "In its details", "There"]
 
     def test_work_of_an_active_agent_is_left_out(self, memctl: Memctl, bob: Memctl) -> None:

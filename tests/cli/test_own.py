@@ -395,7 +395,7 @@ def test_force_with_a_placeholder_reason_is_refused(memctl: Memctl, bob: Memctl)
     bob(*args, "none is at hand")
 
 
-def test_an_empty_reason_takes_the_reason_out(memctl: Memctl, bob: Memctl) -> None:
+def test_empty_reason_removes_the_reason(memctl: Memctl, bob: Memctl) -> None:
     memctl("section", "add", "Payment")
     memctl("own", "acquire", "2.1", "--reason", "New schema", "--for", "4h")
     memctl("own", "acquire", "2.1", "--type", "read-only")

@@ -93,7 +93,7 @@ class TestExample:
                 shown.append(memctl(*command).out)
             assert shown[0] == shown[1]
 
-    def test_a_system_prompt_has_the_parts_of_the_seed(self, memctl: Memctl, repo: Path) -> None:
+    def test_system_prompt_has_all_required_parts(self, memctl: Memctl, repo: Path) -> None:
         config = repo / ".memory/config.yaml"
         config.write_text(config.read_text() + "agents:\n  codex:\n    role: You mend payment code.\n")
         text = memctl("prompt", "system", "--agent", "codex", "--task", "refunds", "--criterion", "Tests pass").out
@@ -132,14 +132,14 @@ class TestExample:
         result = memctl("load", stdin=reply, code=1)
         assert "### PgBouncer in front of PostgreSQL" in result.out
         assert "§3.2.1" in result.out
-        assert "## Not found\n\n- §9.9: §9.9 leads nowhere" in result.out
-        assert "\n- §3.99: §3.99 leads nowhere" in result.out
+        assert "## Not found\n\n- §9.9: §9.9 does not exist" in result.out
+        assert "\n- §3.99: §3.99 does not exist" in result.out
         assert result.out.endswith("## To be dropped\n\n- §2.4 - done with it\n")
         data = memctl("load", "--json", stdin="load §3.2\nPRUNE: x - y").data
         assert data["parts"]["loaded"] == ["§3.2"]
         assert data["prune"] == [{"target": "x", "reason": "y"}]
 
-    def test_a_reply_without_a_request_is_answered_by_nothing(self, memctl: Memctl) -> None:
+    def test_reply_without_a_request_prints_nothing(self, memctl: Memctl) -> None:
         result = memctl("load", stdin="All is well.")
         assert result.out == ""
         assert "the reply asks for nothing" in result.err

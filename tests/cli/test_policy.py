@@ -151,7 +151,7 @@ def test_policy_commands_work_without_a_memory(memctl: Memctl, agents: tuple[str
     assert memctl("policy", "threshold", "-", stdin="", where=outside).code == 0
 
 
-def test_batches_are_logged_and_tell_of_the_next_ones(
+def test_logged_batches_give_values_for_the_next_ones(
     memctl: Memctl, tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "there is no memory" in memctl("policy", "threshold", where=tmp_path, code=2).err

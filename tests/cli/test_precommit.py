@@ -162,7 +162,7 @@ def append(repo: Path, path: str, text: str) -> int:
 def refer(repo: Path) -> str:
     """Let the page of details refer to a file that is not there; the finding."""
     line = append(repo, PAGE, "See §4.src/gone.py too.")
-    return f"{PAGE}:{line}: error MEM201 §4.src/gone.py leads to no file"
+    return f"{PAGE}:{line}: error MEM201 §4.src/gone.py matches no file"
 
 
 def test_try_repo_builds_the_hooks_and_runs_them(trial: tuple[subprocess.Popen[str], str], guarded: Path) -> None:
@@ -225,13 +225,13 @@ def test_taking_a_file_away_that_a_page_refers_to_stops_the_commit(repo: Path, m
     line = FILES[PAGE].count("\n")
     done = commit(repo)
     assert done.returncode == 1
-    assert f"{PAGE}:{line}: error MEM201 §4.src/pay.py leads to no file" in done.stdout
+    assert f"{PAGE}:{line}: error MEM201 §4.src/pay.py matches no file" in done.stdout
     git(repo, "reset", "-q", "--hard")
     git(repo, "rm", "-q", "src/old.py")
     assert commit(repo).returncode == 0
 
 
-def test_only_what_is_committed_counts(repo: Path) -> None:
+def test_only_committed_changes_are_checked(repo: Path) -> None:
     finding = refer(repo)
     git(repo, "add", PAGE)
     append(repo, "app.py", "# more")
@@ -309,7 +309,7 @@ def test_merge_that_breaks_a_reference_is_stopped(repo: Path, memctl: Memctl) ->
     command = ["git", "merge", "--no-edit", "tidy"]
     done = subprocess.run(command, cwd=repo, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 1
-    assert f"{PAGE}:{line}: error MEM201 §4.src/old.py leads to no file" in done.stdout
+    assert f"{PAGE}:{line}: error MEM201 §4.src/old.py matches no file" in done.stdout
     git(repo, "merge", "--abort")
     assert git(repo, "status", "--porcelain") == ""
 

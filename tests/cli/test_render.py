@@ -1,4 +1,4 @@
-"""`render` and `review`: what they say, how they end, and that a check never writes."""
+"""`render` and `review`: what they say, how they end, and that --check never writes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_render_lists_and_commits_only_changed_documents(pages: Path, memctl: Me
     assert memctl("log", "--json").data["commits"][0]["ops"] == ["render"]
 
 
-def test_documents_of_what_is_in_no_commit_are_rendered_and_wait_for_it(pages: Path, memctl: Memctl) -> None:
+def test_documents_of_uncommitted_edits_are_rendered_and_stay_pending(pages: Path, memctl: Memctl) -> None:
     rename(pages)
     head = git(pages, "rev-parse", "HEAD")
     held = memctl("render")

@@ -112,7 +112,7 @@ def test_first_record_keeps_the_id_and_the_other_gets_it_as_an_alias(clones: tup
     assert "Memctl-Op: renumber" in git(one.folder, "log", "-1", "--format=%B")
     shown = memctl("show", FIRST, where=one.folder)
     assert "title: Sell books" in shown.out
-    assert shown.err == f"note: {new} (Sell maps) was once called {FIRST} too\n"
+    assert shown.err == f"note: {new} (Sell maps) once had the id {FIRST} too\n"
     assert memctl("show", new, where=one.folder).err == ""
     log = memctl("log", new, where=one.folder).out
     assert f"decide {FIRST} Sell maps" in log  # from when it had the other id
@@ -380,7 +380,7 @@ def test_a_record_back_under_its_former_id_is_reported_and_not_renumbered(
     new = next(f.name[:21] for f in one.files() if "sell-maps" in f.name and FIRST not in f.name)
     result = memctl("renumber", where=one.folder)
     assert result.out == ""
-    assert f"{path} is {new} under its old name" in result.err
+    assert f"{path} has the old id of {new}" in result.err
     assert memctl("renumber", "--json", where=one.folder).data["returned"] == [{"path": path, "id": new}]
 
 

@@ -328,7 +328,7 @@ def test_unknown_session_is_refused_with_a_hint(repo: Path, memctl: Memctl) -> N
     assert "set MEMCTL_SESSION" in memctl("session", "start", code=2).err
     assert "not a valid name for a session" in memctl("session", "start", "../../x", code=2).err
     assert "transcript is missing" in memctl("session", "summarize", code=2).err
-    assert memctl("session", "list").err == "no session was summarized yet\n"
+    assert memctl("session", "list").err == "no session has been summarized yet\n"
     (repo.parent / "empty.jsonl").write_text("\n")
     assert "not a transcript" in memctl("session", "summarize", "-t", str(repo.parent / "empty.jsonl"), code=1).err
 

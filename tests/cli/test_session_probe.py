@@ -256,7 +256,7 @@ def test_a_judge_answers_from_the_summary_and_compares(repo: Path, memctl: Memct
     assert "<summary>" not in second
     assert "keep the API as it is" in third
     asked.answers(None)
-    assert "judged by" not in probe(memctl, repo, "--no-llm").out
+    assert "judged by exact facts" in probe(memctl, repo, "--no-llm").out
     assert len(asked.prompts) == 3
 
 
@@ -275,7 +275,7 @@ def test_without_a_usable_judge_exact_facts_decide(
 
 
 def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -> None:
-    assert "no session was summarized" in memctl("session", "probe", code=1).err
+    assert "no session has been summarized" in memctl("session", "probe", code=1).err
     made = session(repo)
     written(memctl, repo, made)
     page_of(repo, made).write_text("nothing")
@@ -285,7 +285,7 @@ def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -
     assert "no summarized session" in probe(memctl, repo, "other", code=1).err
 
 
-def test_the_session_that_is_meant_is_the_transcripts_the_environments_or_the_latest(
+def test_probed_session_is_that_of_transcript_environment_or_the_latest(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = session(repo)

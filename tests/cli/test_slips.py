@@ -34,13 +34,13 @@ def test_a_time_before_those_of_git_is_named(memctl: Memctl, monkeypatch: pytest
     assert "MEMCTL_NOW: '1800-01-01T00:00:00Z' is before 1970" in told
 
 
-def test_an_agent_behind_handoff_leads_to_its_option(memctl: Memctl) -> None:
+def test_agent_name_after_handoff_is_refused_with_its_option(memctl: Memctl) -> None:
     assert "`memctl handoff --to bob` gives work" in memctl("handoff", "bob", code=2).err
     assert "`memctl handoff --to AGENT` gives work" in memctl("handoff", "create", code=2).err
 
 
 @pytest.mark.parametrize("verb", ["issue", "decide"])
-def test_word_of_a_list_is_no_title(repo: Path, memctl: Memctl, verb: str) -> None:
+def test_word_list_is_not_taken_as_a_title(repo: Path, memctl: Memctl, verb: str) -> None:
     before = commits(repo)
     assert "`memctl list --type" in memctl(verb, "list", code=2).err
     assert commits(repo) == before

@@ -44,7 +44,7 @@ def test_work_with_open_parts_is_counted_beside_ready_and_blocked_work(memctl: M
     whole = memctl("issue", "Checkout").id
     memctl("issue", "Cards", "--parent", whole)
     assert memctl("status", "--json").data["work"] == {"ready": 1, "blocked": 0, "in_parts": 1, "begun": 0}
-    assert "1 ready, 0 blocked, 1 in parts that are open, 0 begun" in memctl("status").out
+    assert "1 ready, 0 blocked, 1 with open parts, 0 in progress" in memctl("status").out
 
 
 def test_lines_of_bars_fit_a_narrow_terminal_and_colours_can_be_off(repo: Path, memctl: Memctl) -> None:

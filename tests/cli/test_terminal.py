@@ -60,7 +60,7 @@ def test_json_escapes_terminal_controls_and_loses_nothing() -> None:
     assert terminal.json('"𝄞"', "ascii") == '"\\ud834\\udd1e"'
 
 
-def test_an_authors_name_does_not_steer_a_terminal_by_json(repo: Path, memctl: Memctl) -> None:
+def test_control_characters_of_an_author_are_escaped_in_json(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "One", "--lesson", "x")
     git(repo, "commit", "-q", "--amend", "--no-edit", "--author", "Eve\u202e\x9b31m <eve@example.org>")
     memctl("learn", "Two", "--lesson", "x")

@@ -30,7 +30,7 @@ def test_compact_prints_messages_in_their_shape_and_reports_on_stderr(memctl: Me
     assert f"{before:,} -> " in found.err
     assert "warning: more than 50% is gone" in found.err
     assert "is gone" not in memctl("window", "compact", str(file), "--target", str(before * 9 // 10)).err
-    assert "everything that must survive is there: task 1 of 1" in found.err
+    assert "kept of what must survive: task 1 of 1" in found.err
 
 
 def test_without_a_target_it_is_60_percent_of_what_fits(memctl: Memctl, file: Path, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_status_takes_the_newest_transcript_of_the_project(
     assert "no transcript of Claude Code" in result.err
 
 
-def test_the_window_can_be_given_and_settings_have_a_say(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+def test_window_follows_from_the_option_and_the_settings(memctl: Memctl, session: Path, tmp_path: Path) -> None:
     assert memctl("window", "status", str(session), "--window", "1000000", "--json").data["limit"]["usable"] == 967_000
     settings = tmp_path / "w.yaml"
     tokens = memctl("window", "status", str(session), "--json").data["reading"]["current_tokens"]
@@ -159,7 +159,7 @@ def test_messages_are_counted_and_an_unknown_model_needs_a_window(memctl: Memctl
     given = messages(TASK, "There are 23 files.")
     out = memctl("window", "status", "-", "--model", "gpt-4o", stdin=given).out
     assert "of the 128,000 assumed to fit" in out
-    assert "counted here as gpt's" in out
+    assert "counted here as for gpt" in out
     result = memctl("window", "status", "-", "--model", "ours", "--json", stdin=given)
     assert result.data["limit"]["is_guessed"]
     assert "a guess" in memctl("window", "status", "-", "--model", "ours", stdin=given).err
@@ -204,7 +204,7 @@ def test_the_model_that_is_asked_for_counts_messages(memctl: Memctl) -> None:
     for model, family in (("gpt-4o", "gpt"), ("claude-sonnet-4-5", "claude-4.5"), ("claude-opus-5", "claude")):
         args = ("-", "--model", model)
         tokens = memctl("window", "status", *args, "--json", stdin=given).data["reading"]["current_tokens"]
-        assert f"{tokens:,} tokens, counted here as {family}'s" in memctl("window", "status", *args, stdin=given).out
+        assert f"{tokens:,} tokens, counted here as for {family}" in memctl("window", "status", *args, stdin=given).out
         told = memctl("window", "evict", *args, "--free", "1", stdin=given, code=None).err
         assert told.startswith(f"{tokens:,} -> ")
         assert f" tokens of {family}: " in told
@@ -212,9 +212,7 @@ def test_the_model_that_is_asked_for_counts_messages(memctl: Memctl) -> None:
     assert len(counts) == 3
 
 
-def test_messages_of_no_model_have_the_window_of_the_budget_and_say_that_it_is_assumed(
-    memctl: Memctl, tmp_path: Path
-) -> None:
+def test_messages_without_a_model_get_a_default_window_marked_as_assumed(memctl: Memctl, tmp_path: Path) -> None:
     given = messages(TASK, "There are 23 files.")
     shown = memctl("window", "status", "-", stdin=given)
     assert "of the 200,000 assumed to fit" in shown.out
@@ -241,7 +239,7 @@ def test_status_shows_the_growth_used_by_the_forecast(memctl: Memctl, session: P
     out = memctl("window", "status", str(session)).out
     lately = reading["velocity_tokens_per_turn"]
     burnt = f"burn rate {reading['burn_rate_tokens_per_turn']:,.0f} tokens a turn in the last 20 turns"
-    assert f"{burnt}, {lately:,.0f} in the last 5, 850 usually, {rate:,.0f} expected; at that, red in" in out
+    assert f"{burnt}, {lately:,.0f} in the last 5, 850 usually, {rate:,.0f} expected; at that rate, red in" in out
     health = memctl("window", "health", str(session), "--json", code=None).data["snapshot"]
     assert round(health["burn_rate"], 1) == reading["burn_rate_tokens_per_turn"]
 
@@ -360,9 +358,9 @@ def test_health_shows_metrics_and_alarms(memctl: Memctl, tmp_path: Path) -> None
     assert data["trends"]["utilization"]["direction"] == "insufficient_data"
 
 
-def test_health_of_a_small_conversation_is_fine(memctl: Memctl) -> None:
+def test_small_conversation_raises_no_alarm(memctl: Memctl) -> None:
     out = memctl("window", "health", "-", "--model", "gpt-4o", stdin=messages(TASK, "Yes.")).out
-    assert "nothing alarms" in out
+    assert "no alarms" in out
 
 
 def test_health_shows_earlier_alarms(memctl: Memctl, tmp_path: Path) -> None:
@@ -431,7 +429,7 @@ def test_an_empty_summary_keeps_nothing(memctl: Memctl, contexts: tuple[str, str
 
 def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path: Path) -> None:
     """10 to 20 questions are wanted (rules.md#window-health)."""
-    for number, verdict in ((1, "but by too few questions"), (9, "but by too"), (10, "enough")):
+    for number, verdict in ((1, "but from too few questions"), (9, "but from too"), (10, "enough")):
         text = tmp_path / f"{number}.txt"
         text.write_text("\n\n".join(f"See src/part{n}.py." for n in range(number)))
         asked = tmp_path / f"{number}.yaml"

@@ -164,7 +164,7 @@ def test_a_status_names_the_other_record_in_many_ways(
     assert texts(tmp_path / "out") == texts(folder)
 
 
-def test_a_record_without_a_date_is_from_the_commit_that_added_it(
+def test_record_without_a_date_gets_that_of_its_first_commit(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = put(repo / "docs", {"0001-a.md": "# A\n", "0002-b.md": "# B\n", "0003-c.md": "# C\n"})
@@ -391,9 +391,7 @@ def test_amendments_stay_when_a_nygard_file_becomes_madr(memctl: Memctl, tmp_pat
     assert "### Consequences\n\nA mail" in text
 
 
-def test_decisions_of_memctl_are_numbered_behind_the_others_and_keep_their_numbers(
-    memctl: Memctl, tmp_path: Path
-) -> None:
+def test_decisions_of_memctl_are_numbered_after_imported_ones(memctl: Memctl, tmp_path: Path) -> None:
     one = memctl("decide", "One", "--context", "C", "--alternative", "A: no", "--decision", "D", "--validation", "V").id
     assert list(exported(memctl, tmp_path / "out")) == ["0001-one.md"]
     folder = put(tmp_path / "in", {"adr-017-a.md": "# A\n", "adr-009-one.md": "# By hand\n"})
@@ -473,7 +471,7 @@ def test_json_lines_preserve_the_original_adr_files(memctl: Memctl, tmp_path: Pa
     assert texts(tmp_path / "out") == texts(EXAMPLES / "nygard")
 
 
-def test_decisions_of_two_folders_go_back_to_their_own(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_decisions_of_two_folders_are_exported_to_their_own(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     text = "# {0}\n\n## Status\n\nAccepted\n\n## Context\n\nC\n"
     one = put(repo / "api/adr", {"0001-record.md": text.format("Use A"), "0002-same.md": text.format("Same")})
     two = put(repo / "web/adr", {"0001-record.md": text.format("Use B"), "0002-same.md": text.format("Same")})

@@ -157,6 +157,6 @@ def test_a_file_has_a_title_or_is_refused_with_a_line(lines: list[str]) -> None:
         ("2024", "", 0),
     ],
 )
-def test_dates_are_read_in_the_forms_that_mean_one_day(text: str, day: str, length: int) -> None:
+def test_unambiguous_date_forms_are_read(text: str, day: str, length: int) -> None:
     found, width = moment_of(text)
     assert (found[:10], width) == (day, length)

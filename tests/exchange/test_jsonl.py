@@ -191,7 +191,7 @@ def test_a_misspelt_field_is_named_with_the_nearest(memctl: Memctl) -> None:
     memctl("import", "-", stdin=lines({"memory_type": "issue", "title": "Slow", "team": "payments"}))
 
 
-def test_an_array_an_answer_and_an_object_over_lines_are_read(memctl: Memctl) -> None:
+def test_json_arrays_envelopes_and_multiline_objects_are_read(memctl: Memctl) -> None:
     made = memctl("import", "-", "--json", stdin='[{"memory_type": "issue", "title": "A"}, 5]').data
     assert (len(made["ids"]), made["refused"]) == (1, ["item 2: this is not a JSON object"])
     memctl("import", "-", stdin='{\n  "memory_type": "issue",\n  "title": "B"\n}\n')

@@ -126,7 +126,7 @@ def test_each_type_takes_its_own_labels(memctl: Memctl) -> None:
 
 def test_a_text_of_another_type_gets_a_hint_at_its_command(memctl: Memctl) -> None:
     found = memctl("issue", "--file", "-", stdin=DECISION, code=2)
-    assert "it reads as a decision: `memctl decide --file`" in found.err
+    assert "it reads like a decision: `memctl decide --file`" in found.err
     assert "a title is missing" in found.err
 
 
@@ -160,9 +160,9 @@ def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path)
 
 def test_a_decision_without_a_field_gets_a_hint(memctl: Memctl) -> None:
     bare = memctl("decide", "Use a queue")
-    assert bare.err == f"hint: nothing says why: `memctl edit {bare.id} --allow-accepted --rationale \u2026`\n"
+    assert bare.err == f"hint: no reason is given: `memctl edit {bare.id} --allow-accepted --rationale \u2026`\n"
     assert memctl("decide", "Use a heap", "--rationale", "it is small").err == ""
-    assert memctl("decide", "--file", "-", stdin="DECISION: Use a list\n").err.startswith("hint: nothing says why")
+    assert memctl("decide", "--file", "-", stdin="DECISION: Use a list\n").err.startswith("hint: no reason is given")
     assert memctl("learn", "Queues are small").err == ""
 
 

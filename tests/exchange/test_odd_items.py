@@ -117,7 +117,9 @@ def test_import_of_odd_items_only_is_an_error_with_a_hint(memctl: Memctl, tmp_pa
     assert "hint: name the folder with files such as" in memctl("import", "backlog", str(tasks), code=1).err
     lines = _files(tmp_path / "lines", {"x.jsonl": b"5\n"})
     assert "hint: correct the lines" in memctl("import", str(lines / "x.jsonl"), code=1).err
-    assert "hint: name the issues of beads" in memctl("import", "beads", str(lines / "x.jsonl"), code=1).err
+    assert (
+        "hint: name the file with the issues of beads" in memctl("import", "beads", str(lines / "x.jsonl"), code=1).err
+    )
 
 
 def test_name_of_a_file_forges_no_line_of_output(memctl: Memctl, tmp_path: Path) -> None:

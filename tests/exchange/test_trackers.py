@@ -141,24 +141,24 @@ def test_a_folder_without_tasks_is_refused(memctl: Memctl, tmp_path: Path) -> No
     assert "formats are adr, jsonl, beads, backlog" in memctl("import", "jira", str(tmp_path), code=2).err
 
 
-def test_values_that_beads_does_not_know_are_named_once_with_what_is_taken(memctl: Memctl, tmp_path: Path) -> None:
+def test_unknown_values_in_beads_are_named_once_with_their_substitute(memctl: Memctl, tmp_path: Path) -> None:
     odd = {"status": "parked", "priority": 7, "created_at": "yesterday"}
     issues = [{"id": "sh-1", "title": "Till", **odd}, {"id": "sh-2", "title": "Lock", **odd}]
     (tmp_path / "odd.jsonl").write_bytes(b"\n".join(msgspec.json.encode(one) for one in issues))
 
     said = memctl("import", "beads", str(tmp_path / "odd.jsonl")).err
 
-    assert "status 'parked' of 2 items is unknown: open was taken" in said
-    assert "priority '7' of 2 items is unknown: medium was taken" in said
+    assert "status 'parked' of 2 items is unknown: open was used instead" in said
+    assert "priority '7' of 2 items is unknown: medium was used instead" in said
     assert "created_at 'yesterday' of 2 items is unknown: left out" in said
 
 
-def test_values_that_backlog_does_not_know_are_named_with_what_is_taken(memctl: Memctl, tmp_path: Path) -> None:
+def test_unknown_values_in_backlog_are_named_with_their_substitute(memctl: Memctl, tmp_path: Path) -> None:
     text = TASK.format(status="Parked").replace("priority: high", "priority: urgent").replace("'2025-07", "'soon 07")
     (tmp_path / "task-45.md").write_text(text)
 
     said = memctl("import", "backlog", str(tmp_path)).err
 
-    assert "status 'Parked' of 1 item is unknown: open was taken" in said
-    assert "priority 'urgent' of 1 item is unknown: medium was taken" in said
+    assert "status 'Parked' of 1 item is unknown: open was used instead" in said
+    assert "priority 'urgent' of 1 item is unknown: medium was used instead" in said
     assert "created_date 'soon 07-03 21:21' of 1 item is unknown: left out" in said

@@ -28,7 +28,7 @@ def run(session: Session, data: bytes, *args: str) -> subprocess.CompletedProces
     return subprocess.run(command, input=data, cwd=session.repo, capture_output=True, timeout=60)
 
 
-def test_a_process_answers_an_event_and_ends_well(session: Session) -> None:
+def test_hook_process_answers_an_event_and_exits_with_0(session: Session) -> None:
     done = run(session, session.event("SessionStart", source="startup"))
     assert (done.returncode, done.stderr) == (0, b"")
     assert "Memory of shop" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
@@ -331,9 +331,7 @@ def test_the_suggestion_says_that_a_first_checkpoint_needs_its_task(repo: Path, 
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_an_event_that_a_host_gives_to_hooks_of_several_files_is_answered_and_counted_once(
-    repo: Path, tmp_path: Path, host: Host
-) -> None:
+def test_event_given_to_hooks_of_several_files_is_answered_once(repo: Path, tmp_path: Path, host: Host) -> None:
     session = Session(repo, tmp_path / "rollout.jsonl", "c1", host)
     names = {what: name for name, what in host.events.items()}
 

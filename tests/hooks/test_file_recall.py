@@ -34,7 +34,7 @@ def ran(session: Session, command: str, tool: str = "Bash", **more: str) -> str:
     return session.said("PostToolUse", tool_name=tool, tool_input={"command": command}, tool_response="", **more)
 
 
-def test_the_sentence_comes_with_the_first_reading_of_a_session(session: Session, decided: str) -> None:
+def test_first_read_of_a_file_in_a_session_recalls_its_record(session: Session, decided: str) -> None:
     said = at(session, "Read", str(session.repo / "queue.py"))
     assert f"{decided} (accepted decision) is about queue.py: Queue in PostgreSQL. One service fewer to run." in said
     assert len(said) <= 400
@@ -49,7 +49,7 @@ def test_the_sentence_comes_with_the_first_reading_of_a_session(session: Session
 def test_writing_an_unread_file_recalls_its_decision(session: Session, decided: str) -> None:
     said = at(session, "Write", str(session.repo / "queue.py"))
     assert decided in said
-    assert "Already written" in said
+    assert "already changed" in said
     assert at(session, "Read", "queue.py") == ""
 
 
@@ -71,7 +71,7 @@ def test_other_files_and_tools_get_no_answer(session: Session, decided: str, fil
 def test_a_shell_command_that_reads_a_file_brings_the_sentence(session: Session, decided: str, command: str) -> None:
     said = ran(session, command)
     assert said.startswith(f"{decided} (accepted decision) is about queue.py: ")
-    assert "Already written" not in said
+    assert "already changed" not in said
     assert ran(session, command) == ""
 
 
@@ -95,7 +95,7 @@ def test_command_or_patch_on_an_unread_file_recalls_its_decision(
     session = Session(repo, tmp_path / "rollout.jsonl", host=CODEX)
     said = ran(session, command, tool)
     assert decided in said
-    assert "Already written" in said
+    assert "already changed" in said
 
 
 def test_relative_path_is_resolved_in_the_current_folder(session: Session, decided: str) -> None:

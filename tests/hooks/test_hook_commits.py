@@ -233,7 +233,7 @@ def test_broken_sessions_ref_is_reported_and_other_commands_work(records: Sessio
     assert "# Memory of shop" in Session(records.repo, records.file, "next").said("SessionStart", source="startup")
 
 
-def test_an_unknown_value_is_named_with_those_that_there_are(session: Session, memctl: Memctl) -> None:
+def test_unknown_value_is_refused_with_the_known_ones(session: Session, memctl: Memctl) -> None:
     git(session.repo, "config", "memctl.hookCommits", "sometimes")
     session.said("SessionStart", source="startup")
     ask(session)

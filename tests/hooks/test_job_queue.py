@@ -98,7 +98,7 @@ def begun(session: Session) -> None:
 @linux
 @pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("event", ["PreCompact", "Stop"])
-def test_host_goes_on_while_a_job_waits_for_the_lock(session: Session, behind: Behind, event: str) -> None:
+def test_host_continues_while_a_job_waits_for_the_lock(session: Session, behind: Behind, event: str) -> None:
     begun(session)
     printed = behind.send(event, trigger="auto")  # it would wait a minute for the lock
     assert ("Keep in the summary" in printed) == (event == "PreCompact")
@@ -432,7 +432,7 @@ def test_job_noted_while_the_lock_is_released_is_done(session: Session, monkeypa
 
 @linux
 @pytest.mark.usefixtures("held")
-def test_host_that_waits_for_a_pipe_of_its_own_goes_on(session: Session, behind: Behind) -> None:
+def test_host_that_waits_for_its_own_pipe_continues(session: Session, behind: Behind) -> None:
     """As bats and some shells do, which give what they start a pipe of their own."""
     begun(session)
     reading, writing = os.pipe()

@@ -43,7 +43,7 @@ def test_a_decision_in_an_answer_is_shown_to_the_next_session(
 
 
 @pytest.mark.parametrize("host", [CODEX, GEMINI], ids=lambda host: host.name)
-def test_a_page_names_the_errors_that_the_hosts_transcript_tells_of(repo: Path, tmp_path: Path, host: Host) -> None:
+def test_page_names_the_errors_in_the_hosts_transcript(repo: Path, tmp_path: Path, host: Host) -> None:
     session = Session(repo, tmp_path / "a.jsonl", "first", host)
     session.said("SessionStart", source="startup")
     session.send("BeforeAgent" if host is GEMINI else "UserPromptSubmit", prompt="Refunds by card")

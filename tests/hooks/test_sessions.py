@@ -184,7 +184,7 @@ def test_the_state_is_the_same_in_a_later_session_another_worktree_and_a_clone(
         assert [line for line in told(out) if line] == wanted, where
 
 
-def test_a_new_session_of_the_task_starts_with_the_same_text_and_the_rest_of_the_memory(
+def test_new_session_of_the_task_gets_its_resume_text_and_a_pack(
     session: Session, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Transactions", "-i", "9")

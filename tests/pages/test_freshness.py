@@ -78,7 +78,7 @@ def test_a_page_without_references_asks_git_nothing(repo: Path, memctl: Memctl) 
 
 
 @pytest.mark.parametrize("path", ["src/auth/jwt.py", "src/with space.py", "untracked größe.py"])
-def test_a_file_that_changes_in_any_way_has_drifted_until_it_is_back(code: Path, memctl: Memctl, path: str) -> None:
+def test_changed_file_has_drifted_until_its_content_is_restored(code: Path, memctl: Memctl, path: str) -> None:
     file = code / path
     if not file.exists():
         file.write_text("new\n")
@@ -101,9 +101,7 @@ def test_a_file_that_changes_in_any_way_has_drifted_until_it_is_back(code: Path,
     assert [ref.state for ref in freshness.references(*page(code))] == [MISSING]
 
 
-def test_a_file_that_a_dotted_reference_follows_has_drifted_if_it_changed_on_the_way(
-    code: Path, memctl: Memctl
-) -> None:
+def test_moved_file_of_a_dotted_reference_has_drifted_if_it_changed(code: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Auth")
     memctl("detail", "add", "Tokens", "--section", "2.1", "--file", "-", stdin="See §4.auth.jwt.\n")
     stamp = page(code)[1].stamps["src/auth/jwt.py"]
@@ -137,7 +135,7 @@ def test_folder_or_link_in_place_of_a_file_counts_as_missing(code: Path, memctl:
     memctl("render")
 
 
-def test_a_stamp_is_kept_new_ones_are_added_and_lost_ones_go(code: Path, memctl: Memctl) -> None:
+def test_known_stamps_are_kept_new_ones_added_and_lost_ones_dropped(code: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Auth")
     memctl("detail", "add", "Tokens", "--section", "2.1", "--code", "app.py", "--code", "src/db.py")
     old = blob(code, "app.py")
@@ -170,7 +168,7 @@ def test_the_index_and_a_revision_are_judged_by_their_own_files(code: Path, memc
     assert judged == [[], ["app.py"], []]
 
 
-def test_the_answer_on_outdated_pages_is_cached_until_a_file_a_page_or_the_index_changes(
+def test_outdated_pages_are_cached_until_a_file_page_or_index_changes(
     code: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status, "RACY", 0)  # else files written a moment ago are looked at each time

@@ -101,7 +101,7 @@ def test_a_page_that_refers_to_a_file_that_no_section_covers_is_reached(shop: Pa
     assert [documents for _, documents in found.values()] == [[L4], [".memory/docs/3.2-tools.md"], [], [L1]]
 
 
-def test_a_file_that_no_page_is_about_reaches_the_summary_alone(shop: Path, memctl: Memctl) -> None:
+def test_file_without_a_page_affects_only_the_summary(shop: Path, memctl: Memctl) -> None:
     write(shop, "tools/run.sh", "echo changed\n")
     data = memctl("impact", "--json").data
     assert [documents for _, documents in levels(data, "code").values()] == [[], [], [], [L1]]
@@ -124,7 +124,7 @@ def test_a_file_that_no_page_is_about_reaches_the_summary_alone(shop: Path, memc
         ("Dockerfiles.md", "code"),
     ],
 )
-def test_a_file_is_judged_by_its_kind(shop: Path, memctl: Memctl, path: str, row: str) -> None:
+def test_kind_of_change_follows_from_the_file(shop: Path, memctl: Memctl, path: str, row: str) -> None:
     write(shop, path, "x\n")
     assert rows(memctl("impact", "--json").data) == {row: [path]}
     committed(shop, "wip: x")
@@ -231,7 +231,7 @@ def test_other_files_of_the_memory_lead_to_their_documents(shop: Path, memctl: M
     assert "docs/INDEX.md" in out
 
 
-def test_the_row_can_be_given(shop: Path, memctl: Memctl) -> None:
+def test_given_kind_of_change_counts_for_all_files(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/rates.py", "RATE = 2\n")
     for row in MATRIX:
         data = memctl("impact", "--as", row, "--json").data
@@ -272,7 +272,7 @@ def test_in_a_hook_the_index_that_is_being_committed_counts(shop: Path, memctl: 
     assert commits(shop) == before + 1
 
 
-def test_pages_are_those_of_the_source(shop: Path, memctl: Memctl) -> None:
+def test_stale_pages_of_a_range_are_judged_at_its_end(shop: Path, memctl: Memctl) -> None:
     before = git(shop, "rev-parse", "HEAD").strip()
     write(shop, "src/pay/api.py", API + "# more\n")
     changed = committed(shop, "fix: more")
@@ -342,7 +342,7 @@ def test_a_file_moved_with_git_and_then_without_is_renamed_once(shop: Path, memc
     ]
 
 
-def test_a_file_taken_out_of_the_index_but_still_there_is_changed(shop: Path, memctl: Memctl) -> None:
+def test_file_removed_from_the_index_but_on_disk_is_changed(shop: Path, memctl: Memctl) -> None:
     git(shop, "rm", "-q", "--cached", "src/pay/api.py")
     write(shop, "src/pay/api.py", API + "# more\n")
     data = memctl("impact", "--json").data
@@ -485,7 +485,7 @@ def test_a_revision_before_the_memory_is_reported_to_have_none(shop: Path, memct
     first = git(shop, "rev-list", "--max-parents=0", "HEAD").strip()
     assert "has no memory" in memctl("impact", f"{first}..{first}", code=1).err
     assert f"{first} has no memory" in memctl("list", "--at", first).err
-    assert "no records match" in memctl("list", "--at", "HEAD").err
+    assert "no record matches" in memctl("list", "--at", "HEAD").err
 
 
 def test_status_names_stale_pages(shop: Path, memctl: Memctl) -> None:

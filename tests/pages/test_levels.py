@@ -196,11 +196,11 @@ def test_records_are_on_the_pages_that_they_belong_to() -> None:
     assert index_of(snapshot).outside == 2
 
 
-def test_a_record_of_a_section_that_is_not_there_counts_as_one_of_no_section() -> None:
+def test_record_of_a_missing_section_counts_as_without_section() -> None:
     assert index_of(memory(section(1), record(1, section="§2.99"), record(2, section="§3.7.1"))).outside == 2
 
 
-def test_the_most_important_comes_first_and_of_equals_the_newest() -> None:
+def test_records_are_ordered_by_importance_then_newest_first() -> None:
     importances, days = (3, 9, 5, 5), ("04", "01", "02", "03")
     texts = [
         record(n, importance=importance, timestamp=f"2025-11-{day}T00:00:00Z", section="§2.1")
@@ -225,7 +225,7 @@ def test_level_1_has_critical_issues_then_high_ones_and_what_blocks_tasks() -> N
     assert executive_of(memory()).blockers == ()
 
 
-def test_level_1_stays_short() -> None:
+def test_level_1_keeps_its_limit() -> None:
     texts = [record(n, kind, severity="critical", importance=9) for n in range(1, 30) for kind in ("issue", "decision")]
     found = executive_of(memory(*texts))
     assert (len(found.decisions), len(found.blockers)) == (5, 5)
@@ -325,7 +325,7 @@ def test_decision_of_default_importance_is_no_key_decision() -> None:
     assert "Key decisions" not in renderer(memory()).page("1.0-executive-summary.md")
 
 
-def test_a_tag_leads_to_the_page_with_most_of_it() -> None:
+def test_tag_links_to_the_page_with_most_of_its_records() -> None:
     texts = [record(n, section=place, tags=["db"]) for n, place in enumerate(["§2.2", "§2.1", "§2.2"], start=1)]
     needs = {entry.title: entry.id for entry in index_of(memory(section(1), section(2), *texts)).tags}
     assert needs["db"] == "§2.2"
@@ -342,7 +342,7 @@ def test_other_text_of_a_page_is_kept_and_text_without_headings_is_its_overview(
 
 @pytest.mark.parametrize("text", ["```\nopen\n", "Text\n\n~~~\nopen\n", "```\nclosed\n```\n\nText\n"])
 @pytest.mark.parametrize("heading", ["", "## Goal\n\n", "## Overview\n\n", "## Status\n\n", "## Mine\n\n"])
-def test_code_on_a_page_swallows_nothing_of_the_document(heading: str, text: str) -> None:
+def test_unclosed_code_on_a_page_hides_nothing_below_it(heading: str, text: str) -> None:
     body = heading + text
     making = renderer(memory(project(body), section(1, body), detail(1, body), record(1, section="§2.1")))
     for name in making.names():

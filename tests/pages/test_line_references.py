@@ -52,7 +52,7 @@ def test_a_line_is_followed_through_later_commits(shop: Path, memctl: Memctl) ->
 
 
 @pytest.mark.parametrize("path", ['src/it\'s "the" api.py', "src/größe.py", FILE])
-def test_a_reference_is_of_the_commit_that_recorded_it(shop: Path, memctl: Memctl, path: str) -> None:
+def test_reference_means_the_lines_of_the_commit_that_recorded_it(shop: Path, memctl: Memctl, path: str) -> None:
     write(shop, path, API * 20)
     committed(shop, "feat: a long file")
     one = decided(memctl, "Refunds", "90", path=path)
@@ -65,7 +65,7 @@ def test_a_reference_is_of_the_commit_that_recorded_it(shop: Path, memctl: Memct
     assert reasons(memctl, f"{path}:9")["Refunds"]["lines"] == lines
 
 
-def test_a_changed_or_deleted_line_is_not_this_line(shop: Path, memctl: Memctl) -> None:
+def test_changed_or_deleted_line_no_longer_matches_the_reference(shop: Path, memctl: Memctl) -> None:
     decided(memctl, "Whole", "1", "9")
     decided(memctl, "Sign", "9")
     decided(memctl, "Puts", "5")
@@ -79,7 +79,7 @@ def test_a_changed_or_deleted_line_is_not_this_line(shop: Path, memctl: Memctl) 
     assert ", gone since]" in out
 
 
-def test_a_line_that_is_only_indented_otherwise_is_the_same(shop: Path, memctl: Memctl) -> None:
+def test_reindented_line_still_matches_the_reference(shop: Path, memctl: Memctl) -> None:
     decided(memctl, "Refunds", "9")
     write(shop, FILE, API.replace("    return -amount", "        return -amount"))
     committed(shop, "style: indent", "src")
@@ -121,7 +121,7 @@ def test_line_reference_follows_a_renamed_file(shop: Path, memctl: Memctl) -> No
     assert f"{FILE}:9 at" in memctl("why", "src/pay/money.py").out
 
 
-def test_a_record_that_was_edited_since_counts_from_when_it_had_the_line(shop: Path, memctl: Memctl) -> None:
+def test_edited_record_counts_from_the_version_that_added_the_line(shop: Path, memctl: Memctl) -> None:
     made = decided(memctl, "Refunds", "9")
     write(shop, FILE, HEAD + API)
     committed(shop, "docs: a head", "src")
@@ -171,9 +171,7 @@ def test_uncommitted_record_refers_to_the_current_lines(shop: Path, memctl: Memc
     }
 
 
-def test_the_history_of_a_shallow_clone_claims_nothing_from_before_its_beginning(
-    shop: Path, memctl: Memctl, tmp_path: Path
-) -> None:
+def test_shallow_clone_claims_nothing_about_commits_it_lacks(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
     decided(memctl, "Refunds", "9")
     write(shop, FILE, HEAD + API)
     committed(shop, "docs: a head", "src")
@@ -245,7 +243,7 @@ def test_a_line_beyond_the_file_is_refused_with_its_length(shop: Path, memctl: M
 class TestAnswer:
     """The first line says why; the rest goes from the line to the file to what is around it."""
 
-    def test_a_record_about_the_line_says_its_reason(self, shop: Path, memctl: Memctl) -> None:
+    def test_reason_of_a_record_about_the_line_is_shown(self, shop: Path, memctl: Memctl) -> None:
         made, whole = decided(memctl, "Refunds", "9"), decided(memctl, "Whole", path=FILE)
         out = memctl("why", f"{FILE}:9").out.split("\n")
         assert out[0] == f"{FILE}:9: Refunds is why. ({made} Refunds)"
@@ -292,9 +290,9 @@ class TestAnswer:
         data = memctl("why", FILE, "--json").data
         assert [one["record"]["title"] for one in data["of_places"]] == ["Never refund through the api twice"]
         assert data["of_places"][0]["reason"] == "Money."
-        assert "Of the pages and sections above" in memctl("why", FILE).out
+        assert "Records of the pages and sections above" in memctl("why", FILE).out
 
-    def test_a_record_that_names_nothing_of_the_file_may_be_about_it(self, shop: Path, memctl: Memctl) -> None:
+    def test_similar_record_that_does_not_name_the_file_is_listed(self, shop: Path, memctl: Memctl) -> None:
         write(shop, FILE, '"""Retries of payments."""\n')
         memctl("decide", "Retries of payments wait twice as long", "--code", "src/pay/other.py")
         memctl("decide", "Colours of buttons")

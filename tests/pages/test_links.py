@@ -150,7 +150,7 @@ def test_every_link_of_every_document_leads_to_something(repo: Path, memctl: Mem
     assert {f"{up}src/{name}" for name in ODD} <= linked
 
 
-def test_tables_keep_their_cells_whatever_files_are_called_and_for(repo: Path, memctl: Memctl) -> None:
+def test_special_characters_of_file_names_break_no_table_cell(repo: Path, memctl: Memctl) -> None:
     for name in ("a|b.py", "`x`.py", "plain.py"):
         (repo / name).write_text('"""Does `a | b` | c."""\n')
     memctl("section", "add", "All", "--path", "*.py")

@@ -1,4 +1,4 @@
-"""Going to a marker: what it leads to, and what is said of one that leads nowhere."""
+"""Going to a marker: what it leads to, and what is said of one that does not exist."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_shown_text_has_no_link_targets_or_neighbouring_parts() -> None:
     assert go("§4.src/auth").text == "src/auth/jwt.py\nsrc/auth/keys.py\n"
 
 
-def test_a_memory_without_a_project_page_has_a_level_1_all_the_same() -> None:
+def test_memory_without_a_project_page_still_has_level_1() -> None:
     place = go("§1.0", memory(section(1)))
     assert (place.title, place.path, place.children) == ("shop", ".memory/docs/1.0-executive-summary.md", ("§2.1",))
 
@@ -117,17 +117,17 @@ def test_a_memory_without_a_project_page_has_a_level_1_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("marker", "message", "hint"),
     [
-        ("§2.3", "§2.3 leads nowhere", "did you mean §2."),
-        ("3.1.2", "§3.1.2 leads nowhere", "§3.1.1"),
-        ("§9.9", "§9.9 leads nowhere", "memctl index"),
-        ("§4.jwtt", "§4.jwtt leads to no file", "did you mean §4.src/auth/jwt.py?"),
-        ("§4.src/auth/key.py", "leads to no file", "did you mean §4.src/auth/keys.py?"),
-        ("§4.nothing/like/it", "leads to no file", "lists a folder"),
+        ("§2.3", "§2.3 does not exist", "did you mean §2."),
+        ("3.1.2", "§3.1.2 does not exist", "§3.1.1"),
+        ("§9.9", "§9.9 does not exist", "memctl index"),
+        ("§4.jwtt", "§4.jwtt matches no file", "did you mean §4.src/auth/jwt.py?"),
+        ("§4.src/auth/key.py", "matches no file", "did you mean §4.src/auth/keys.py?"),
+        ("§4.nothing/like/it", "matches no file", "lists a folder"),
         ("§4.logo.png", "logo.png is not text", ""),
-        ("§4.", "leads to no file", ""),
+        ("§4.", "matches no file", ""),
     ],
 )
-def test_a_marker_that_leads_nowhere_names_near_ones(marker: str, message: str, hint: str) -> None:
+def test_missing_marker_is_refused_with_similar_ones(marker: str, message: str, hint: str) -> None:
     error = refusal(marker)
     assert message in error.message
     assert hint in (error.hint or "")

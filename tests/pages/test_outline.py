@@ -198,7 +198,7 @@ def test_empty_texts_have_no_markers_and_no_purpose(suffix: str, text: str) -> N
 
 @pytest.mark.parametrize("suffix", ["py", "js", "ts", "tsx", "go", "md", "json", "toml", "sql", "sh", "yaml"])
 @pytest.mark.parametrize("text", ["\ud800", "'", '"""', "/*", "/*/", "#!", "# \ud800", "// \ud800\n"])
-def test_texts_that_break_off_are_no_error(suffix: str, text: str) -> None:
+def test_truncated_texts_are_outlined_without_an_error(suffix: str, text: str) -> None:
     assert len(outline.markers(f"a.{suffix}", text)) <= 1
     assert len(outline.purpose(f"a.{suffix}", text)) <= len(text)
 
@@ -208,7 +208,7 @@ def test_files_of_other_kinds_have_no_markers(path: str) -> None:
     assert outline.markers(path, "# Heading\nclass A: ...\n") == []
 
 
-def test_lines_are_counted_alike_whatever_ends_them() -> None:
+def test_line_numbers_are_the_same_for_all_line_ends() -> None:
     for path, text in (("a.py", PYTHON), ("a.md", "---\na: b\n---\n\n# One\n\nTwo\n---\n")):
         lf = outline.markers(path, text)
         assert lf
@@ -260,9 +260,7 @@ def test_markdown_shows_headings_of_both_kinds_without_their_markup() -> None:
         ("# A\n---\ntitle: x\n---\n", [(1, 1, "A"), (3, 2, "title: x")]),
     ],
 )
-def test_front_matter_is_no_heading_and_a_line_that_parts_is_no_front_matter(
-    text: str, expected: list[tuple[int, int, str]]
-) -> None:
+def test_front_matter_and_thematic_breaks_are_not_headings(text: str, expected: list[tuple[int, int, str]]) -> None:
     assert found("a.md", text) == expected
 
 
@@ -351,14 +349,14 @@ def test_generated_lines_are_skipped() -> None:
 
 @pytest.mark.parametrize("suffix", ["py", "js", "ts", "tsx", "go", "md", "package.json"])
 @pytest.mark.parametrize("unit", ["(", "[", "{\n", "> ", "- ", "`${"])
-def test_a_hundred_thousand_brackets_do_no_harm(suffix: str, unit: str) -> None:
+def test_hundred_thousand_brackets_are_outlined_without_an_error(suffix: str, unit: str) -> None:
     assert outline.markers(f"a.{suffix}", unit * 100_000) == []
     assert len(outline.purpose(f"a.{suffix}", unit * 100_000)) <= 120
 
 
 @pytest.mark.parametrize("suffix", ["py", "js", "tsx", "go"])
 @pytest.mark.parametrize("unit", ["<a>\n", "x=>\n", "if x:\n ", "class A{\n", "func a(){\n", "a?b:\n"])
-def test_endless_nesting_does_no_harm(suffix: str, unit: str) -> None:
+def test_very_deep_nesting_is_outlined_without_an_error(suffix: str, unit: str) -> None:
     assert len(outline.markers(f"a.{suffix}", unit * 5_000)) <= 2000
 
 
@@ -476,5 +474,5 @@ def test_a_purpose_is_one_short_line_of_printable_text() -> None:
     assert said.endswith("…")
 
 
-def test_a_marker_is_a_value() -> None:
+def test_markers_with_equal_fields_are_equal() -> None:
     assert outline.markers("a.md", "# A\n") == [Marker(1, 1, "A")]

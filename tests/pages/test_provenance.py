@@ -210,7 +210,7 @@ def test_commits_under_an_earlier_name_count_and_so_do_references_to_it(shop: Pa
 
 
 @pytest.mark.parametrize("name", ["a file.py", "naïve/データ.py", 'quoted "x".py', "glob[1]*.py", "-dash.py", "a:12"])
-def test_paths_with_anything_in_them_work_with_and_without_a_line(shop: Path, memctl: Memctl, name: str) -> None:
+def test_special_characters_in_a_path_work_with_and_without_a_line(shop: Path, memctl: Memctl, name: str) -> None:
     path = f"src/pay/{name}"
     write(shop, path, "one\ntwo\n")
     commit = committed(shop, "feat: odd", "src")
@@ -308,7 +308,7 @@ def test_in_a_repository_without_commits_the_memory_alone_explains(memctl: Memct
     assert "knows no file" in memctl("why", "b.py", where=folder, code=2).err
 
 
-def test_a_page_that_cannot_be_read_is_complained_of(shop: Path, memctl: Memctl) -> None:
+def test_unreadable_page_is_reported(shop: Path, memctl: Memctl) -> None:
     page = shop / ".memory/details/3.1-payment-details.md"
     page.write_text(page.read_text().replace("section: §2.1", "section: 7"))
     result = memctl("why", "src/pay/api.py")

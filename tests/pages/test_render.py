@@ -109,7 +109,7 @@ def test_an_empty_memory_has_documents_that_say_how_to_go_on() -> None:
     assert "Blockers: none" in seen(found["1.0-executive-summary.md"]).lines
 
 
-def test_a_document_is_its_page_with_a_head() -> None:
+def test_document_is_the_rendered_page_below_a_header() -> None:
     making = renderer(memory(*PAGES))
     for name in making.names():
         opened = generated_header.split(making.document(name))
@@ -131,9 +131,7 @@ def test_a_document_is_its_page_with_a_head() -> None:
         ("1.0-executive-summary.md", "{{ page.goal }}\n", "1.0-executive-summary.md", "Sell.\n"),
     ],
 )
-def test_a_template_of_the_projects_own_takes_the_place_of_ours(
-    name: str, text: str, document: str, expected: str
-) -> None:
+def test_project_template_replaces_the_built_in_one(name: str, text: str, document: str, expected: str) -> None:
     texts = (*PAGES, record(1, section="§2.1"))
     found = render(*texts, template(name, text))
     assert found[document] == expected
@@ -141,12 +139,12 @@ def test_a_template_of_the_projects_own_takes_the_place_of_ours(
     assert others == {name for name in found if name[:2] == document[:2]}
 
 
-def test_a_template_may_build_on_another() -> None:
+def test_template_can_extend_another() -> None:
     texts = (template("section.md", '{% include "base.md.j2" %}!\n'), template("base.md", "of {{ page.number }}"))
     assert render(section(1), *texts)["2.1-s.md"] == "of 2.1!\n"
 
 
-def test_compiled_templates_are_kept_and_never_trusted(tmp_path: Path) -> None:
+def test_damaged_compiled_templates_are_compiled_again(tmp_path: Path) -> None:
     kept = tmp_path / "compiled"
     expected = renderer(memory(*PAGES), kept).page("INDEX.md")
     for file in kept.iterdir():
@@ -159,7 +157,7 @@ def test_compiled_templates_are_kept_and_never_trusted(tmp_path: Path) -> None:
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
 
 
-def test_pages_are_rendered_where_no_template_can_be_kept(tmp_path: Path) -> None:
+def test_pages_are_rendered_without_a_writable_template_cache(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     assert renderer(memory(*PAGES), tmp_path / "file" / "compiled").page("INDEX.md") == renderer(memory(*PAGES)).page(
         "INDEX.md"

@@ -53,13 +53,13 @@ FILES = (
         ("APP.py", []),
     ],
 )
-def test_the_nearest_way_of_reading_a_reference_decides(reference: str, found: list[str]) -> None:
+def test_most_literal_match_of_a_reference_wins(reference: str, found: list[str]) -> None:
     assert list(repository_paths.resolve(frozenset(FILES), reference)) == found
 
 
 @examples(50)
 @given(st.sets(st.sampled_from(FILES), min_size=1), st.data())
-def test_a_whole_path_always_means_its_file_whatever_else_there_is(names: set[str], data: st.DataObject) -> None:
+def test_whole_path_means_its_file_despite_other_matches(names: set[str], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(names)))
     assert repository_paths.resolve(frozenset(names), name) == (name,)
 

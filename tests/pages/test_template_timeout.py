@@ -15,7 +15,7 @@ def work() -> None:
         sum(range(1_000))
 
 
-def test_endless_work_is_stopped() -> None:
+def test_deadline_stops_endless_work() -> None:
     with pytest.raises(TimeoutError, match="longer than"), deadline(0.05):
         work()
 

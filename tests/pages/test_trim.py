@@ -37,9 +37,7 @@ def shown_and_left_out(text: str, pattern: str = "DEC-2025-11-04-[0-9]{3}") -> t
     [("Use {}", SHORT), ("Use {}", LONG), ("Größe {} für あいう " + "ü" * 60, SHORT), ("`a_b` *{}* [x] " * 4, LONG)],
     ids=["short", "long reasons", "long titles", "markup"],
 )
-def test_with_200_decisions_pages_keep_within_their_limits_and_say_how_many_more_there_are(
-    title: str, body: str
-) -> None:
+def test_pages_of_200_decisions_keep_their_limits_and_count_the_rest(title: str, body: str) -> None:
     decisions = [record(n, body=body, title=title.replace("{}", str(n)), section="§2.1") for n in range(1, 201)]
     for model in ("claude", "gpt-5"):
         snapshot = memory(*PAGES, *decisions, config=Config(format=1, project="shop", model=model))

@@ -39,7 +39,7 @@ def test_a_program_runs_in_an_empty_folder_and_may_ask_no_provider(
     assert program(tmp_path, code).answer("") == "[] none None"
 
 
-def test_a_failure_says_the_exit_code_and_the_last_word(tmp_path: Path) -> None:
+def test_failed_program_is_reported_with_exit_code_and_last_line(tmp_path: Path) -> None:
     failing = program(tmp_path, "import sys; print('so far'); sys.exit('first\\nno \\x1b[31mcredit')")
     with pytest.raises(ProviderFailed) as caught:
         failing.answer("hello")

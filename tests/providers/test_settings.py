@@ -44,7 +44,7 @@ def test_a_wrong_setting_is_named(name: str, value: str) -> None:
     assert caught.value.exit_code == USAGE
 
 
-def test_settings_without_a_choice_are_not_passed_over() -> None:
+def test_settings_without_a_chosen_provider_are_reported() -> None:
     with pytest.raises(MemctlError, match=r"MEMCTL_LLM_MODEL is set, but no provider is chosen"):
         settings.read({"MEMCTL_LLM_MODEL": "m"}, {})
 

@@ -64,7 +64,7 @@ def test_words_and_meaning_are_fused(repo_with_model: Path) -> None:
     assert titles(repo_with_model, "lamp wombat")[0] == "Wombat"
 
 
-def test_phrases_and_beginnings_are_meant_as_they_are_written(repo_with_model: Path) -> None:
+def test_phrases_and_prefixes_match_literally_despite_a_model(repo_with_model: Path) -> None:
     assert titles(repo_with_model, '"lamp"') == []
     assert titles(repo_with_model, "lamp*") == []
 
@@ -156,7 +156,9 @@ def test_a_model_that_the_repository_names_is_not_used(repo: Path, memctl: Memct
     assert "MEM512" in memctl("check", "--all").out
 
 
-def test_a_model_of_the_environment_comes_first(repo: Path, memctl: Memctl, model: Path, monkeypatch: Any) -> None:
+def test_model_in_the_environment_overrides_the_setting(
+    repo: Path, memctl: Memctl, model: Path, monkeypatch: Any
+) -> None:
     memctl("learn", "Lantern")
     memctl("learn", "Wombat")
     git(repo, "config", "memctl.semanticModel", "no_such_package")

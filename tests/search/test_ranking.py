@@ -100,7 +100,7 @@ def test_the_better_match_comes_first() -> None:
     assert found([first, second], [hit(first, 1), hit(second, 4)]) == [second.id, first.id]
 
 
-def test_weight_orders_what_matches_about_equally_well_and_lifts_no_worse_match() -> None:
+def test_weight_orders_similar_matches_and_lifts_no_worse_match() -> None:
     light = made(1, importance=1, timestamp="2020-01-01T00:00:00Z")
     heavy = made(2, importance=10, access_count=10)
     assert found([light, heavy], [hit(light, 1), hit(heavy, 0.96)]) == [heavy.id, light.id]
@@ -113,12 +113,12 @@ def test_records_of_equal_weight_are_ranked_by_text() -> None:
     assert found(records, hits) == [record.id for record in reversed(records)]
 
 
-def test_no_match_is_too_weak_to_be_a_result() -> None:
+def test_weakest_match_is_still_a_result() -> None:
     records = [made(1), made(2)]
     assert found(records, [hit(records[0], 100), hit(records[1], 0.1)]) == [records[0].id, records[1].id]
 
 
-def test_the_best_match_of_its_thread_or_of_what_it_is_linked_with_counts_beside_a_text(
+def test_best_match_in_the_thread_or_links_adds_to_the_score(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     best, beside, linked, alone = (made(number) for number in range(1, 5))

@@ -33,7 +33,7 @@ def to_file(repo: Path, path: str, *sections: str) -> dict[str, Related]:
     return {found.record.id: found for found in related.related(view, subject, Filters())}
 
 
-def test_the_parts_can_make_one() -> None:
+def test_weights_of_the_parts_add_up_to_one() -> None:
     assert pytest.approx(1) == LINKS + CODE + TEXT + TAGS + SECTION
 
 
@@ -83,7 +83,7 @@ def test_a_shared_section_alone_makes_no_relation(repo: Path, memctl: Memctl) ->
     assert to_record(repo, one) == {}
 
 
-def test_filters_hold_and_archived_records_are_left_out(repo: Path, memctl: Memctl) -> None:
+def test_filters_apply_and_archived_records_are_left_out(repo: Path, memctl: Memctl) -> None:
     one = memctl("decide", "Adopt lamps").id
     two = memctl("learn", "Wicks burn", "--relates-to", one).id
     assert to_record(repo, one, Filters(types=("issue",))) == {}

@@ -16,7 +16,7 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["decide", "Use a queue"], "nothing says why"),
+        (["decide", "Use a queue"], "no reason is given"),
         (["decide", "Perhaps use Redis", "--rationale", "It is fast"], "'perhaps'"),
         (["decide", "Use Redis", "--rationale", "not decided yet"], "'not decided'"),
         (["learn", "Test duration", "--lesson", "took 41.7 s"], "not a lesson"),
@@ -24,7 +24,7 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
         (["learn", "Trace", "--lesson", TRACE], "not a lesson"),
         (["learn", "Log", "--lesson", LOG], "not a lesson"),
         (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is not a file of the repository"),
-        (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 leads nowhere"),
+        (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 does not exist"),
         (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** matches no file"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_file_and_an_edit_by_hand_get_hints(repo: Path, memctl: Memctl) -> Non
 
 
 def test_json_output_has_the_hints(memctl: Memctl) -> None:
-    assert "nothing says why" in memctl("decide", "Use a queue", "--json").data["advice"][0]
+    assert "no reason is given" in memctl("decide", "Use a queue", "--json").data["advice"][0]
 
 
 def test_record_deleted_by_hand_is_committed_as_deleted(repo: Path, memctl: Memctl) -> None:

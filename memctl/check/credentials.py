@@ -8,6 +8,7 @@ from memctl.check.findings import Finding, Subject
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.store.cache import digest
 from memctl.text import credentials
+from memctl.text.phrases import quantity
 
 _MOST = 20  # findings per file; one more finding counts the rest
 _HINT = "`memctl redact FILE` removes it; revoke the credential too"
@@ -57,4 +58,5 @@ def _findings(path: str, text: str, where: str = "", hint: str = _HINT) -> Itera
         message = f"{where}column {column}: this {credentials.describe(text, span)}"
         yield Finding("MEM110", path, line, message, hint)
     if len(spans) > _MOST:
-        yield Finding("MEM110", path, 1, f"{where}{len(spans) - _MOST:,} more places look like credentials", hint)
+        rest = quantity(len(spans) - _MOST, "more place")
+        yield Finding("MEM110", path, 1, f"{where}{rest} with what looks like a credential", hint)

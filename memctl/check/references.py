@@ -92,7 +92,7 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_records(subject: Subject) -> Iterator[Finding]:
-    """Report each § marker and id in an open record's text that does not exist."""
+    """Report each § marker and id in an open record's text that names nothing."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, found in subject.snapshot.catalogue.mentions().items():

@@ -48,7 +48,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     type=click.Choice(limits.HOSTS),
     default=limits.NO_HOST,
     show_default=True,
-    help="The program that compacts the window; zones are shares of what fits before it does.",
+    help="The program that compacts the window; zones are shares of the tokens that fit before it compacts.",
 )
 @click.option(
     "--profile",

@@ -32,7 +32,7 @@ def of(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         except (MemctlError, OSError):
             return []
     typed = incomplete.casefold()
-    return [CompletionItem(value, help=said) for value, said in pairs if value.casefold().startswith(typed)]
+    return [CompletionItem(value, help=line) for value, line in pairs if value.casefold().startswith(typed)]
 
 
 def _ids(snapshot: Snapshot) -> Pairs:

@@ -209,11 +209,11 @@ def _coloured(line: str, style: str) -> str:
 
 def _errors(found: Report) -> Iterator[Finding]:
     """Yield the findings that are errors; of equal messages about one file only the first."""
-    said = set()
+    seen = set()
     for finding in found.findings:
         key = (finding.code, finding.path, finding.message)
-        if finding.rule.severity == ERROR and key not in said:
-            said.add(key)
+        if finding.rule.severity == ERROR and key not in seen:
+            seen.add(key)
             yield finding
 
 

@@ -105,7 +105,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 
 @command(
     "list",
-    ("memctl checkpoint list", "All checkpoints, newest first."),
+    ("memctl checkpoint list", "List all checkpoints, newest first."),
     ("memctl checkpoint list --workflow refunds --json", "List the checkpoints of one workflow, for a program."),
 )
 @click.option("--workflow", default="", metavar="NAME", help="List only this workflow's checkpoints.")
@@ -144,7 +144,7 @@ def list_command(
 @command(
     "show",
     ("memctl checkpoint show", "Print the newest checkpoint of this branch's workflow."),
-    ("memctl checkpoint show refunds-w2-v7 --json", "Print one by the beginning of its id, for a program."),
+    ("memctl checkpoint show refunds-w2-v7 --json", "Print the checkpoint whose id begins so, as JSON for a program."),
     ("memctl checkpoint show --format xml", "Print the newest one for an agent that takes over."),
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
@@ -235,7 +235,7 @@ def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -
                       if one.checkpoint_id in names))  # fmt: skip
     if withheld:
         output.note(
-            f"{withheld:,} files and records are left out: their owners restrict who reads them (`memctl own list`)"
+            f"files and records left out, since their owners restrict readers: {withheld:,} (`memctl own list`)"
         )
 
 

@@ -80,8 +80,8 @@ add_completion_class(PowerShellComplete)
 @command(
     "completion",
     ('eval "$(memctl completion bash)"', "Complete commands, options and record ids in bash (in ~/.bashrc)."),
-    ('eval "$(memctl completion zsh)"', "In ~/.zshrc, after compinit."),
-    ("memctl completion fish > ~/.config/fish/completions/memctl.fish", "For fish."),
+    ('eval "$(memctl completion zsh)"', "Complete in zsh (in ~/.zshrc, after compinit)."),
+    ("memctl completion fish > ~/.config/fish/completions/memctl.fish", "Complete in fish."),
     ("memctl completion powershell | Out-String | Invoke-Expression", "Complete in PowerShell 7 (in $PROFILE)."),
 )
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)

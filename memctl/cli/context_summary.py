@@ -29,7 +29,7 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     ),
     (
         "memctl context-summary returned.json --json",
-        "Shorten an object; print the tokens saved, for a program.",
+        "Shorten a result given as a JSON object; print the tokens saved, for a program.",
     ),
     ("memctl context-summary summary.md --check", "List what breaks the rules, and shorten nothing."),
 )

@@ -99,8 +99,10 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
 
     memory = memory_access.memory(ctx)
     flags, reference, named = take_flags(given), given["update"], given["checkpoint"]
-    said = {field.name: list(v) if isinstance(v := given[field.name], tuple) else v for field in STATE.fields}
-    other = [name for name, value in given.items() if value not in (None, (), False) and name not in (*said, *_UPDATES)]
+    fields = {field.name: list(v) if isinstance(v := given[field.name], tuple) else v for field in STATE.fields}
+    other = [
+        name for name, value in given.items() if value not in (None, (), False) and name not in (*fields, *_UPDATES)
+    ]
     if other:
         raise MemctlError(
             f"--update can't be combined with {', '.join(sorted(other))}",
@@ -114,7 +116,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
             reading = memory_access.readable(memory, None)
             one = "" if named == "newest" else named
             saved = versions.resolve(reading, one, versions.workflow_for(memory, reading))
-        return task_state.update(snapshot, reference, said, saved, given["completion_percentage"])
+        return task_state.update(snapshot, reference, fields, saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
     report.outcome(memory, result, flags)
@@ -163,7 +165,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         )
     if draft.values["title"] in _READING and not (source or draft.content or draft.body):
         hint = f"`memctl list --type {kind.name}` lists {kind.plural}, and `memctl show ID` shows one"
-        raise MemctlError(f"a title of the one word {draft.values['title']!r} says nothing", hint, USAGE)
+        raise MemctlError(f"a title of one word says nothing: {draft.values['title']!r}", hint, USAGE)
     with kept:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"

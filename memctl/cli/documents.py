@@ -83,7 +83,7 @@ def render_command(
 @command(
     "review",
     ("memctl review §3.1", "Confirm that a page agrees with the present code."),
-    ('memctl review §2.1 §3.1 --reason "Checked after the move to queues"', "Several at once."),
+    ('memctl review §2.1 §3.1 --reason "Checked after the move to queues"', "Confirm several pages at once."),
 )
 @click.argument(
     "markers", nargs=-1, required=True, metavar="§N.N…", callback=section_named, shell_complete=complete("marker")

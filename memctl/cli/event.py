@@ -29,12 +29,12 @@ _SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The 
 
 # The options that set the fields of an event.
 _event_options = options(
-    click.option("--to", "target_agent", default="", metavar="AGENT", help="The agent of the next phase."),
+    click.option("--to", "target_agent", default="", metavar="AGENT", help="The agent that does the next phase."),
     text_options(
         ("--phase", "phase", "The phase of the workflow."),
         ("--action", "action_taken", "What was done."),
         ("--mission", "mission", "The goal that the work serves."),
-        ("--decision", "critical_decisions", "A decision to know. Repeatable."),
+        ("--decision", "critical_decisions", "A decision that the next agent must know. Repeatable."),
         ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
         ("--input", "inputs", "An input for the next agent. Repeatable."),
         ("--expect", "expected_outputs", "An expected result. Repeatable."),
@@ -98,7 +98,9 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
     ("memctl event list", "List the latest events of all workflows, newest first."),
     ("memctl event list --type compression --since 7d --json", "List the compressions of a week, for a program."),
 )
-@click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only this type. Repeatable.")
+@click.option(
+    "--type", "types", multiple=True, type=click.Choice(TYPES), help="List only events of this type. Repeatable."
+)
 @click.option("--workflow", default="", metavar="NAME", help="List only events of this workflow.")
 @click.option("--since", default="", metavar="TIME", help="List only events since this time: 2025-11-04, or 7d.")
 @limit_option(20)
@@ -133,7 +135,7 @@ def list_command(
 @command(
     "show",
     ("memctl event show --format xml", "Print the latest event as XML, for the next agent."),
-    ("memctl event show 12 --json", "One event, for a program."),
+    ("memctl event show 12 --json", "Print one event as JSON, for a program."),
 )
 @click.argument("number", required=False, type=click.IntRange(min=1))
 @click.option(

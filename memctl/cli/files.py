@@ -22,6 +22,7 @@ from memctl.sources.facts import LATER
 from memctl.sources.load_plan import NO_ROOM, Choice, LoadBudget
 from memctl.sources.priorities import FileRequest, Priorities, priorities
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 from memctl.tokens.count import Counter
 
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
@@ -174,7 +175,7 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
         )
         output.note(f"tokens left free: {free}")
     if len(shown) < total_files:
-        output.note(f"{total_files - len(shown):,} more files: --limit 0 shows all")
+        output.note(f"{quantity(total_files - len(shown), 'more file')}: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
         output.note(f"never loaded: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
@@ -184,7 +185,7 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
     if later := sum(reason == LATER for _, reason in found.refused):
         output.note(f"hint: {later:,} large files are not ranked yet; the next run ranks them")
     if found.refused and not explain:
-        output.note(f"{len(found.refused):,} more files are never loaded: --explain shows why")
+        output.note(f"{quantity(len(found.refused), 'more file')} never loaded: --explain shows why")
 
 
 def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:

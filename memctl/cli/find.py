@@ -114,8 +114,8 @@ def _work(
 
 def _waits(blockers: Sequence[Record]) -> str:
     """Return the line below a blocked record, which names what it waits for."""
-    said = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
-    return f"      waits for {output.plain(said)}" if said else ""
+    names = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
+    return f"      waits for {output.plain(names)}" if names else ""
 
 
 def row(record: Record) -> tuple[str, ...]:

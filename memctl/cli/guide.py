@@ -13,7 +13,7 @@ from memctl.hooks.primer import GUIDE, TOPICS
     "guide",
     ("memctl guide", "Print when to use memctl, in a few lines, and the list of topics."),
     ("memctl guide recording", "Print what is worth a record, and which command creates it."),
-    ("memctl guide searching --json", "For a program."),
+    ("memctl guide searching --json", "Print a topic as JSON, for a program."),
 )
 @click.argument("topic", type=click.Choice(list(TOPICS)), required=False)
 @json_option

@@ -37,8 +37,8 @@ from memctl.write import transaction, two_phase
     ("memctl handoff list", "List handoffs that wait for an answer, yours first."),
     ("memctl handoff list --all --json", "List all handoffs, for a program."),
 )
-@click.option("--all", "everything", is_flag=True, help="Also answered handoffs.")
-@click.option("--to", "taker", default="", metavar="AGENT", help="Only handoffs to this agent.")
+@click.option("--all", "everything", is_flag=True, help="Also list answered handoffs.")
+@click.option("--to", "taker", default="", metavar="AGENT", help="List only handoffs to this agent.")
 @reading
 @click.pass_context
 def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
@@ -101,9 +101,11 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
 _answering = options(
     click.argument("id", shell_complete=complete_id),
     json_option,
-    click.option("--reason", default="", callback=real_text, help="Why, for the log."),
+    click.option("--reason", default="", callback=real_text, help="The reason, for the log."),
     click.option("--force", is_flag=True, help="Answer for another agent; needs --reason."),
-    click.option("--remote", default="", metavar="NAME", help="Change it on a remote too: fetch, change, push."),
+    click.option(
+        "--remote", default="", metavar="NAME", help="Change the handoff on a remote too: fetch, change, push."
+    ),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
     click.pass_context,
 )
@@ -152,7 +154,7 @@ def withdraw_command(ctx: click.Context, /, **given: Any) -> None:
     ("memctl handoff recover", "Repair a handoff that was interrupted, or that two clones answered."),
     ("memctl handoff recover --remote origin", "Repair it on the remote too."),
 )
-@click.option("--remote", default="", metavar="NAME", help="Repair them on a remote too: fetch, change, push.")
+@click.option("--remote", default="", metavar="NAME", help="Repair handoffs on a remote too: fetch, change, push.")
 @click.pass_context
 def recover_command(ctx: click.Context, /, remote: str) -> None:
     """Finish or undo interrupted handoffs, and resolve contradictions about who owns a section.
@@ -230,7 +232,7 @@ _EXAMPLES = (
         "Hand over the work of an agent that failed.",
     ),
     ("memctl handoff list", "List handoffs that wait for an answer, yours first."),
-    ("memctl handoff accept HND-2025-11-04-001", "Take it over."),
+    ("memctl handoff accept HND-2025-11-04-001", "Accept a handoff."),
 )
 
 

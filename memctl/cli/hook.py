@@ -17,6 +17,7 @@ from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.hooks.statistics import CompactionCount
 from memctl.store import session_dir
+from memctl.text.phrases import quantity
 
 
 def _answering(host: Host) -> Command:
@@ -81,7 +82,7 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
 @command(
     "stats",
     ("memctl hook stats", "Show how often contexts are compacted, and how full they are then."),
-    ("memctl hook stats --json", "For a program."),
+    ("memctl hook stats --json", "Print JSON, for a program."),
 )
 @json_option
 @click.pass_context
@@ -94,7 +95,10 @@ def stats_command(ctx: click.Context, /, as_json: bool) -> None:
     triggers = ", ".join(f"{number:,} {name}" for name, number in found.by_trigger.items())
     share = "-" if found.suggested_before is None else f"{found.suggested_before:.0%}"
     rows = [
-        ("compactions", f"{found.compactions:,} in {found.sessions:,} sessions{f' ({triggers})' if triggers else ''}"),
+        (
+            "compactions",
+            f"{found.compactions:,} in {quantity(found.sessions, 'session')}{f' ({triggers})' if triggers else ''}",
+        ),
         ("tool calls since the last compaction", _figure(found.median_calls)),
         ("tokens before", _figure(found.median_tokens_before)),
         ("tokens after", _figure(found.median_tokens_after)),

@@ -19,6 +19,7 @@ from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 
 _FEW = 3  # files to name of those of one kind without a page
 # Cells of the matrix: when to update a document, or what of the change goes into it.
@@ -60,8 +61,11 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 @command(
     "impact",
     ("memctl impact", "Show the impact of what differs from HEAD in the worktree."),
-    ("memctl impact --staged --strict", "Show that of the staged files; exit with 1 if a page is stale (for hooks)."),
-    ("memctl impact main..HEAD --json", "A branch, for a program."),
+    (
+        "memctl impact --staged --strict",
+        "Show the impact of the staged files; exit with 1 if a page is stale (for hooks).",
+    ),
+    ("memctl impact main..HEAD --json", "Print the impact of a branch as JSON, for a program."),
     ("memctl impact src/payment --as fix", "Show what a bug fix in these files would touch."),
     ("memctl impact --all", "List every stale page, whatever has changed."),
 )
@@ -145,7 +149,7 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
         shown = [*known, *others] if len(others) <= _FEW else known
         output.columns([_change_row(item) for item in shown])
         if len(shown) < len(changed):
-            output.text(f"  {len(others):,} files that no page is about")
+            output.text(f"  {quantity(len(others), 'file')} that no page is about")
         output.columns(_document_rows(changed), ({"fg": "cyan"},))
     if stale:
         output.styled(("\n" if blocks else "") + click.style("Stale pages", bold=True))

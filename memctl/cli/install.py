@@ -181,10 +181,10 @@ def _is_on_path(own: str) -> bool:
 
 
 def _environment() -> str:
-    """Return the virtual environment without which the PATH would lead to no memctl; "" if there is none such.
+    """Return the active virtual environment if the PATH has memctl only in its folders, otherwise "".
 
-    It is active where VIRTUAL_ENV says so, or where the Python that runs is its own. A memctl that a link outside leads
-    to, as installers of programs make them, is found without it.
+    An environment is active if VIRTUAL_ENV names it or if it has the running Python. A link outside of it that leads to
+    its memctl, as pipx makes one, is found without the environment.
     """
     named = [os.environ.get("VIRTUAL_ENV", ""), sys.prefix if sys.prefix != sys.base_prefix else ""]
     environments = [Path(os.path.realpath(folder)) for folder in named if os.path.isabs(folder)]
@@ -291,7 +291,7 @@ def _data(edit: Edit) -> dict[str, Any]:
     "--for",
     "target",
     type=click.Choice([*install.TARGETS, *CLIENTS]),
-    help=f"The target of what is printed. For cron: {', '.join(install.TARGETS)}; for mcp: {', '.join(CLIENTS)}.",
+    help=f"The system or program to print for. For cron: {', '.join(install.TARGETS)}; for mcp: {', '.join(CLIENTS)}.",
 )
 @click.option("--user", is_flag=True, help="For agents: install in your home, for all projects.")
 @click.option(

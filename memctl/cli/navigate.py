@@ -30,7 +30,10 @@ _FILES = 4  # the level of the repository's files
     "show",
     ("memctl show DEC-2025-11-04-003", "Print a record."),
     ("memctl show §2.1 §3.1.2 --tokens", "Print a section and a heading of its details, with their tokens."),
-    ("memctl show §4.services.auth.jwt_handler", "Print a source file, by its path or the dotted end of it."),
+    (
+        "memctl show §4.services.auth.jwt_handler",
+        "Print a source file, named by its path or the end of its path, with dots for slashes.",
+    ),
     (
         "memctl show iss-2025-11-04 --at HEAD~5",
         "Print a record by the beginning of its id, as it was five commits ago.",

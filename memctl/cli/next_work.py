@@ -21,7 +21,7 @@ _SHOWN = 3  # pieces of others' work to name
 @command(
     "next",
     ("memctl next", "List what to work on, best first."),
-    ("memctl next --limit 1 --json", "For a program."),
+    ("memctl next --limit 1 --json", "Print the best one as JSON, for a program."),
 )
 @limit_option(5)
 @reading

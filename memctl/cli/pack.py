@@ -108,7 +108,7 @@ def system(
 ) -> None:
     """Print a system prompt: role, project, current focus, critical knowledge, success criteria, what can be loaded.
 
-    The role is taken whole; the other parts have budgets of their own: 1,000, 2,000, 3,000, 1,000 and 500 tokens.
+    The role is never shortened; the other parts have budgets of their own: 1,000, 2,000, 3,000, 1,000 and 500 tokens.
     """
     if role and role_file:
         raise MemctlError("--role and --role-file can't be combined", "give one of them", USAGE)

@@ -44,8 +44,8 @@ policy_command = Group(
     "threshold",
     cls=MultiFileCommand,
     examples=(
-        ("memctl policy threshold", "Review the threshold of the shared slice by memctl's log."),
-        ("memctl policy threshold scs.jsonl", "Review it by your own log."),
+        ("memctl policy threshold", "Review the threshold of the shared slice with memctl's log."),
+        ("memctl policy threshold scs.jsonl", "Review it with your own log."),
         ("memctl policy threshold - --json", "Read the log from standard input, for a program."),
     ),
 )

@@ -12,6 +12,7 @@ from memctl.cli.command import command, reading
 from memctl.cli.source import lines, read
 from memctl.cli.token_counter import model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
     from memctl.window import Advice, Measures, Performance, QualityMetric, Signal
@@ -33,7 +34,9 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
 @click.argument("source", metavar="FILE|-")
 @click.option("--task", default="", metavar="TEXT", help="The task of the context. [default: the task that it states]")
 @click.option(
-    "--transcript", metavar="FILE", help="The transcript of the context; shows how the model performs as it grows."
+    "--transcript",
+    metavar="FILE",
+    help="The transcript of the context; shows how the model performs as the context grows.",
 )
 @model_option
 @click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with their measures.")
@@ -91,7 +94,9 @@ def _performance(transcript: str) -> Performance:
         window = reading.load(found, transcript).transcript
     if window is None:
         raise MemctlError(
-            f"{transcript} is not a transcript of Claude Code", "its times and tool results are needed", USAGE
+            f"{transcript} is not a transcript of Claude Code",
+            "performance is measured only from its times and tool results",
+            USAGE,
         )
     return performance.measure(window)
 
@@ -100,7 +105,7 @@ def print_performance(found: Performance) -> None:
     """Print how a model did in contexts of different sizes, and what a transcript can't show."""
     rows = [
         (
-            f"  {part.requests} requests",
+            f"  {quantity(part.requests, 'request')}",
             f"{part.tokens:,} tokens",
             "-" if part.seconds is None else f"{part.seconds:.1f} s",
             "-" if part.error_rate is None else f"{part.error_rate:.1%} of {part.results} calls failed",

@@ -40,7 +40,7 @@ _MOST = 256 * _BLOCK  # bytes of transcripts to search in all
 )
 @click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
 @click.option("--text", "source", metavar="FILE", help="Redact exactly the text in a file (- for standard input).")
-@click.option("--reason", default="", help="Why, for the log.")
+@click.option("--reason", default="", help="The reason, for the log.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be redacted, and write nothing.")
 @click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`.")
 @json_option

@@ -68,7 +68,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 strict_option = click.option(
-    "--strict", is_flag=True, help="Treat hints as errors, such as one on a missing reason or path."
+    "--strict", is_flag=True, help="Refuse what would get a hint, such as a record without a reason."
 )
 discard_option = click.option("--discard", is_flag=True, help="Discard uncommitted text.")
 
@@ -76,7 +76,7 @@ discard_option = click.option("--discard", is_flag=True, help="Discard uncommitt
 # The options of every command that changes the memory.
 writing = options(
     json_option,
-    click.option("--reason", default="", help="Why, for the log."),
+    click.option("--reason", default="", help="The reason, for the log."),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
     click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
     click.option(

@@ -165,7 +165,7 @@ def _search(
         output.json("search", data, snapshot.faults, memory)
         return
     for word, others in instead.items() if shown else ():
-        output.note(f"{word} does not occur; searched for {' and '.join(others)}")
+        output.note(f"{word} does not occur; searched instead for {' and '.join(others)}")
     if explain and shown:
         _explain(shown, snapshot.config.search_weights)
     else:

@@ -158,7 +158,7 @@ def _write(
 @command(
     "list",
     ("memctl session list", "List all summarized sessions, latest first."),
-    ("memctl session list --json", "For a program."),
+    ("memctl session list --json", "Print JSON, for a program."),
     group=session_command,
 )
 @reading_options

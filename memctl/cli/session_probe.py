@@ -16,6 +16,7 @@ from memctl.errors import OK, REFUSED, MemctlError
 from memctl.session import active, collect
 from memctl.session import pages as session_pages
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
     from memctl.record.session_page import SessionPage
@@ -155,7 +156,7 @@ def _print(
     by = Counter(one.by for one in made)
     judge = next((name for name in by if name != "exact"), "")
     judged = f"{by[judge]:,} judged by {judge}, {by['exact']:,} by exact facts" if judge else "judged by exact facts"
-    output.text(f"{page.id}: {len(made):,} probes, from {found.source}")
+    output.text(f"{page.id}: {quantity(len(made), 'probe')}, from {found.source}")
     output.text(judged)
     output.text()
     rows = [(one.kind, f"{one.answered:,} of {one.asked:,}", _percent(one.value)) for one in shares]

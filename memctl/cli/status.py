@@ -36,7 +36,7 @@ _FEW_PAGES = 3  # stale pages to name
         "Show progress, open issues, agents at work, and what is pending.",
     ),
     ("memctl status --at v1.0", "Show the memory of a release."),
-    ("memctl status --json", "For a program."),
+    ("memctl status --json", "Print JSON, for a program."),
 )
 @reading
 @click.pass_context
@@ -148,7 +148,7 @@ def _interrupted(memory: Memory) -> list[str]:
 
 
 def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:
-    """Return the last commit of the memory; what Git has said of a commit is kept, since it may look far back."""
+    """Return the last commit of the memory; the answer of Git is cached, since it may search far back."""
     commit = memory.repository.resolve(at) if at else batches.head(memory)
     key = f"last change: {commit}".encode()
     if (kept := snapshot.catalogue.recall(key)) is not None:

@@ -29,7 +29,7 @@ from memctl.write import transaction, two_phase
 agreeing = options(
     json_option,
     click.option("--reason", callback=real_text, help="The reason, which the history of the state keeps."),
-    click.option("--remote", metavar="NAME", help="Change it on a remote too: fetch, change, push."),
+    click.option("--remote", metavar="NAME", help="Make the change on a remote too: fetch, change, push."),
     click.option(
         "--expect-version",
         "expected",
@@ -338,7 +338,7 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 @command(
     "assign",
     ("memctl coordination assign elena 'Write the refund worker'", "Give an agent a task."),
-    ("memctl coordination assign elena 'Write the refund worker' --remove", "Remove the task from her."),
+    ("memctl coordination assign elena 'Write the refund worker' --remove", "Remove the task from that agent."),
     group=coordination_command,
 )
 @click.argument("agent")

@@ -78,7 +78,7 @@ class _Row(msgspec.Struct, frozen=True):
     type=click.Choice(["here", "anthropic"]),
     default="here",
     show_default=True,
-    help="What counts; anthropic sends the text to Anthropic's endpoint.",
+    help="The counter; anthropic sends the text to Anthropic's endpoint.",
 )
 @click.option("--allow-secret", is_flag=True, help="Send text that looks like a credential, too.")
 @click.option("--calibrate", metavar="FILE", help="Learn from JSON Lines of observations, usage logs or transcripts.")
@@ -160,7 +160,7 @@ def _of_request(source: str, request: messages.Conversation, counter: Counter) -
     for name, number in request.uncounted.items():
         output.note(f"warning: {source}: {number} of {name} not counted, because it is not text")
     calls = phrases.quantity(request.tool_calls, "tool call")
-    beside = f"{request.messages} messages and {calls}, beside their text"
+    beside = f"{phrases.quantity(request.messages, 'message')} and {calls}, beside their text"
     return [*rows, _Row(f"{source}: {beside}", "", request.overhead, None)]
 
 
@@ -239,7 +239,9 @@ def _read_beside(source: str, name: str) -> str:
 
 
 def _row(model: str, new: int, learnt: Calibration) -> tuple[str, ...]:
-    total = f"{learnt.observations} observations" + (f" ({new} new)" if new != learnt.observations else "")
+    total = phrases.quantity(learnt.observations, "observation") + (
+        f" ({new} new)" if new != learnt.observations else ""
+    )
     return model, f"x {learnt.ratio:.2f}", total, f"error {learnt.before:.1%} before, {learnt.after:.1%} now"
 
 

@@ -30,7 +30,7 @@ from memctl.pages.provenance import (
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.text.phrases import some
+from memctl.text.phrases import quantity, some
 
 _STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"},)
 _INDENT = " " * 6
@@ -113,7 +113,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
             below = [_INDENT + output.plain(row.below) if row.below else "" for row in alike]
             output.columns([(f"  {row.cells[0]}", *row.cells[1:]) for row in alike], _STYLES, below)
     if len(others) > len(shown):
-        output.note(f"{len(others) - len(shown):,} more records name the file: --limit 0 shows all")
+        output.note(f"{quantity(len(others) - len(shown), 'more record')} about the file: --limit 0 shows all")
 
 
 def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> None:

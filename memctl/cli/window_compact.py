@@ -182,7 +182,7 @@ _HELD = 6  # reasons that are listed
     ),
     (
         "memctl window evict messages.json --policy lru --target 50000 --json --output small.json",
-        "Evict by another policy; print what goes, what stays and why, for a program.",
+        "Evict by another policy; print what is evicted and what is kept, and why, for a program.",
     ),
 )
 @messages.sized

@@ -70,9 +70,7 @@ def fidelity_command(
     listed = checklist.of_events(before.events) if not asked else []
     missed = checklist.missing(listed, _text(after))
     if found.score is None and not listed:
-        raise MemctlError(
-            f"{original} answers none of {len(questions)} questions", "give questions with facts: --questions FILE"
-        )
+        raise MemctlError(f"{original} answers none of the questions", "give questions with facts: --questions FILE")
     score = min(1.0 if found.score is None else found.score, _NOT_ALL if missed else 1.0)
     has_chosen = ctx.get_parameter_source("least") is ParameterSource.COMMANDLINE
     passed = score >= least and (not missed or has_chosen)
@@ -122,7 +120,7 @@ def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry])
         verdict = "too little" if score < least else "but something is missing"
     output.text(
         f"fidelity {score:.2f}, {verdict} (at least {least:.2f}): "
-        f"{found.counted - len(lost)} of {found.counted} questions are still answered"
+        f"{found.counted - len(lost)} of {quantity(found.counted, 'question')} still answered"
     )
     if not is_telling:
         wanted = "10 to 20 are better: --questions FILE asks your own"

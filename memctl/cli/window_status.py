@@ -360,7 +360,7 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
         turns = turns[:-1] if metric in now else turns
         if turns:
             listed = ", ".join(map(str, turns[-_MOST_NAMED:]))
-            more = f"{len(turns)} times, last " if len(turns) > _MOST_NAMED else ""
+            more = f"{len(turns):,} times, last " if len(turns) > _MOST_NAMED else ""
             rows.append(("earlier", metric, f"{more}at request {listed}"))
     if rows:
         output.text()

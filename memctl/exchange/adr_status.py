@@ -98,16 +98,16 @@ def updated_origin(
 
     `successors` are the decisions that supersede it, `predecessors` those that it supersedes.
     """
-    said = statement_of(origin, body)
+    stated = statement_of(origin, body)
     new_by = [
         other
         for other in successors
-        if not _names(said.superseded_by, other) and other.file not in origin.superseded_by
+        if not _names(stated.superseded_by, other) and other.file not in origin.superseded_by
     ]
     new_of = [
-        other for other in predecessors if not _names(said.supersedes, other) and other.file not in origin.supersedes
+        other for other in predecessors if not _names(stated.supersedes, other) and other.file not in origin.supersedes
     ]
-    meant = SUPERSEDED if origin.superseded_by else said.status
+    meant = SUPERSEDED if origin.superseded_by else stated.status
     head = head_of(origin)
     changes = _plain_changes(head, record)
     is_stale = record.status != meant
@@ -204,8 +204,10 @@ def _in_words(status: str, successors: Sequence[LinkedDecision], form: Form) -> 
 
 
 def _value(head: Head, words: str) -> str:
-    """Return a status as it replaces the one in a head: with a capital if the old one has it, and quoted where YAML
-    needs it."""
+    """Return a status in the form of the one in a head that it replaces.
+
+    It begins with a capital if the old one does, and is quoted where YAML needs it.
+    """
     assert head.status is not None
     words = words[0].upper() + words[1:] if head.text[head.status[0]].isupper() else words
     return _quote(head, head.status, words)

@@ -370,8 +370,8 @@ def deciders(head: str) -> str:
         return ""
     line = _LINKED.sub(r"\1", match[1].partition(" #")[0])
     names = line.strip(" \t*_[]\"'") or ", ".join(name.strip(" \t\"'") for name in _NAME.findall(match[2]))
-    said = one_line(names).replace('"', "")
-    return "" if said.startswith(("{", "<")) else said[:_LONGEST_NAMES]  # `{names}` and `<names>` are left of templates
+    line = one_line(names).replace('"', "")
+    return "" if line.startswith(("{", "<")) else line[:_LONGEST_NAMES]  # `{names}` and `<names>` are left of templates
 
 
 def read_origin(values: Mapping[str, Any]) -> AdrOrigin | None:

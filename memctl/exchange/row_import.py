@@ -196,8 +196,10 @@ def _text(memory: Memory, one: Row) -> str:
 
 
 def _is_same(target: ImportTarget, one: Row, unlinked: str) -> bool:
-    """Return whether the existing record of a row has the row's text, with the links that others add to it or
-    `unlinked`."""
+    """Return whether the existing record of a row has the row's text.
+
+    `unlinked` is that text without the links that other rows add to it; the text with these links counts, too.
+    """
     assert one.record is not None
     return target.snapshot.read(one.record.path) in (unlinked, _text(target.memory, one))
 

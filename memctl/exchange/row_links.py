@@ -85,8 +85,10 @@ class RowLinks:
             self._problems.refused += [f"{one.place}: {relation}: there is no record {name}" for name in names]
 
     def _find_id(self, name: str) -> str | None:
-        """Return the id of the record that a name stands for, of imported rows before existing records; None if there
-        is none."""
+        """Return the id of the record that a name stands for, None if there is none.
+
+        Imported rows are searched before existing records.
+        """
         if (found := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
             return str(found.values["id"])
         record = self._snapshot.find(name)

@@ -84,7 +84,7 @@ class UnknownValues:
         return moment_of((value or "").strip())[0] or self.replace(field, value, "")
 
     def notes(self) -> list[str]:
-        """Return a message on each value: where it stands, and what was taken for it."""
+        """Return a message on each unknown value: its field, how many items have it, and what was used instead."""
         return [
             f"{field} {value!r} of {quantity(count, 'item')} is unknown: "
             + (f"{instead} was used instead" if instead else "left out")
@@ -124,7 +124,7 @@ def _exported(value: object) -> list[Any] | None:
 
 
 def _decode(text: str) -> Any:
-    """Return the value of a JSON text, or the error that says why it has none."""
+    """Return the value of a JSON text, or an error if the text is not valid JSON."""
     try:
         return msgspec.json.decode(text.encode())
     except UnicodeEncodeError:

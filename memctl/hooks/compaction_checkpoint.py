@@ -87,10 +87,10 @@ def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
     steps = tuple(step for step in last.steps if key(step.text) not in dropped)
     made = progress.merge(msgspec.structs.replace(task, goal=last.goal), msgspec.structs.replace(last, steps=steps))
     # Lists of the checkpoint and of the transcript are joined, without errors whose steps succeeded meanwhile.
-    said = {name: progress.newest(getattr(last, name), getattr(task, name)) for name in _OF_BOTH}
+    newest = {name: progress.newest(getattr(last, name), getattr(task, name)) for name in _OF_BOTH}
     good = session_steps.keys(state.succeeded)
-    errors = tuple(text for text in said["errors"] if text in task.errors or not session_steps.begins(text, good))
-    return msgspec.structs.replace(made, **{**said, "errors": errors}, summary=task.summary)
+    errors = tuple(text for text in newest["errors"] if text in task.errors or not session_steps.begins(text, good))
+    return msgspec.structs.replace(made, **{**newest, "errors": errors}, summary=task.summary)
 
 
 def _is_own(memory: Memory, state: SessionState, last: Checkpoint) -> bool:

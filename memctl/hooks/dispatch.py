@@ -156,7 +156,7 @@ def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, st
 
 
 def _user_dir(key: str, environ: Mapping[str, str]) -> SessionDir:
-    """Return what is kept of a session in the user's own folder, where nothing can be, or may be, kept in the clone."""
+    """Return a session's folder outside of the clone, for clones that can't be written or are not trusted."""
     from memctl.hooks import host_files
 
     return SessionDir(host_files.state_home(environ).with_name("untrusted"), key)

@@ -53,7 +53,7 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
     """
     lines = []
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if not folder.mark_shown(_mark(name)):  # another call has just said it
+        if not folder.mark_shown(_mark(name)):  # another call has just shown it
             continue
         is_new = folder.mark_shown(_AT_FILE + record.id)
         again = f"{record.id}, given before, is about {_line(name)}, too."
@@ -221,7 +221,7 @@ def _line(text: str) -> str:
 
 
 def _mark(name: str) -> str:
-    """Return the name of the mark in a session's folder that a file was named."""
+    """Return the name of the file in a session's folder which says that the session was told of a file."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
     return f"file-{blake2b(name.encode(errors='surrogateescape'), digest_size=8).hexdigest()}"

@@ -132,7 +132,7 @@ GEMINI = Host(
     silent=True,
     home="GEMINI_CLI_HOME/.gemini",
     advice="Gemini CLI runs hooks only in a folder that it trusts: it asks you whether to trust it, and with `-p` it"
-    " refuses to run in any other folder (`--skip-trust` lets it)",
+    " refuses to run in any other folder unless you add `--skip-trust`",
     is_for_its_folder_only=True,
     takes=("comments",),
 )

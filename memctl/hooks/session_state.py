@@ -92,10 +92,10 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
     from memctl.transcript.events import CALL, Event
 
     calls = [Event(CALL, tool=one["tool"], arguments=one["arguments"]) for one in values.get("task_calls", ())]
-    said = dict.fromkeys(text for text in (values.get("intent"), values.get("prompt")) if text)
+    prompts = dict.fromkeys(text for text in (values.get("intent"), values.get("prompt")) if text)
     task = TaskState(
         goal=values.get("intent", ""),
-        said=tuple(said),
+        said=tuple(prompts),
         steps=tuple(progress.tasks_of(calls)),
         files=tuple(TouchedFile(path) for path in values.get("files", ())),
         errors=tuple(values.get("errors", {}).values()),
@@ -145,10 +145,10 @@ def note_answer(folder: SessionDir, answer: str) -> None:
     """Add the end of an agent's answer, without credentials, to the session's state."""
     from memctl.text.credentials import redact
 
-    said = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]
+    text = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]
     state = read(folder) or SessionState()
-    if said not in state.answers:
-        update(folder, answers=(*state.answers, said)[-MOST_ANSWERS:])
+    if text not in state.answers:
+        update(folder, answers=(*state.answers, text)[-MOST_ANSWERS:])
 
 
 def checkpoint_line(text: str, longest: int = LONGEST_LINE) -> str:

@@ -73,17 +73,17 @@ def _take_in_by_git(memory: Memory, folder: SessionDir, state: SessionState, cal
     if state.began is None:
         return state
     began = msgspec.structs.replace(state.began, intent=state.began.intent or state.task.goal)
-    said = tuple(
+    answers = tuple(
         Event(ANSWER, answer) for answer in state.answers if list(extraction.of_events([Event(ANSWER, answer)]))
     )
-    session = Session(GIT, (*calls, *said))
+    session = Session(GIT, (*calls, *answers))
     summary = collect.gather(memory, session, folder.key, began)
     if session.events:
         state = _advance(memory, state, session, summary)
     draft_page.write(folder, page_builder.compose(summary, memory.config.project, memory.now))
     touched = [TouchedFile(one.path, one.action) for one in reversed(summary.trail.entries) if one.is_inside]
     task = msgspec.structs.replace(state.task, files=newest_files(touched, state.task.files))
-    state = msgspec.structs.replace(state, task=task, answers=tuple(event.text for event in said))
+    state = msgspec.structs.replace(state, task=task, answers=tuple(event.text for event in answers))
     session_state.write(folder, state)
     return state
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from memctl.pages.provenance import Cause, Why, reason_of_commit, reason_of_page, reason_of_record
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text.phrases import quantity
 
 SHORT = 10  # digits of a commit's id
 # If this many records name a file, no others are searched for, which would take as long as a search.
@@ -74,7 +75,7 @@ def sentence(snapshot: Snapshot, found: Why, indirect: Indirect) -> str:
         return f"{reason_of_page(page)} ({page.id} {page.title})"
     if indirect.perhaps:
         return "perhaps " + _because(snapshot, indirect.perhaps[0])
-    return _of_commit(found.commits[-1]) if found.commits else f"{len(found.pages)} pages refer to it"
+    return _of_commit(found.commits[-1]) if found.commits else f"referred to by {quantity(len(found.pages), 'page')}"
 
 
 def _because(snapshot: Snapshot, record: Record | None) -> str:

@@ -165,8 +165,8 @@ class _Versions:
         """Return the map from the lines of a reference to current lines; None if it is unknown.
 
         `made` is the index in the history of the record's version. The reference means lines of the file in that
-        commit. It means lines of the file's next version if the commit's version is shorter, or if the next version was
-        committed within an hour and added these lines.
+        commit, with two exceptions. It means lines of the file's next version if the commit's version is shorter, or if
+        the next version was committed within an hour and added these lines.
         """
         record = self.history.all[made]
         if record.commit in self.history.shallow:  # a shallow clone lacks the version that the record was made with

@@ -79,7 +79,7 @@ class Links:
         return self._up + markdown.target(path)
 
     def marker(self, marker: str) -> str:
-        """Return the link target of a § marker, "" if it leads nowhere or to several places."""
+        """Return the link target of a § marker, "" if it names nothing or several places."""
         if not marker.startswith("§4."):
             return self._anchors.get(marker, "")
         from memctl.pages import repository_paths  # most pages name no file
@@ -122,7 +122,7 @@ class Links:
         return "".join([*done, self._link_references(text[end:])])
 
     def _of_anchor(self, label: str, anchor: str) -> str:
-        """Return the target of a link that is written as if all levels were one document; "" if it is unknown.
+        """Return the target of a link whose anchor assumes that all levels are one document; "" if it is unknown.
 
         For `[Details: §2.1](#21-architecture)` it is the target of the first marker in the label, otherwise the only
         page or heading whose number without dots begins the anchor.
@@ -149,7 +149,7 @@ class Links:
         return _ID.sub(identifier, text) if "](" not in text else _outside_links(text, identifier)
 
     def _target(self, name: str) -> str:
-        """Return the link target of a § marker or record id, "" if it leads nowhere or `_MOST` names were looked up."""
+        """Return the link target of a § marker or record id, "" if unknown or if `_MOST` names were looked up."""
         if name not in self._targets and self._left:
             self._left -= 1
             record = None if name.startswith("§") else self._snapshot.catalogue.find(name)

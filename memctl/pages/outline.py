@@ -158,7 +158,7 @@ def _find_purpose(path: str, text: str) -> str:
 def _by_definitions(suffix: str, text: str) -> str:
     """Return the purpose of code by its public definitions: the description of the first class, or of a function.
 
-    It is such as "Cart: The articles that a customer wants to buy."; without any description, the names.
+    An example is "Cart: The articles that a customer wants to buy.". Code without descriptions gives the names.
     """
     lines = text.split("\n")
     tops = [(line, title) for line, level, title in code_lines.definitions(suffix, text) if level == 1]

@@ -95,7 +95,7 @@ def test_a_credential_in_the_name_of_a_record_is_found_and_not_committed_by_hand
 def test_the_first_credentials_of_a_file_are_listed_and_the_rest_counted(memctl: Memctl, page: Path) -> None:
     page.write_text(TEXT + f"{TOKEN}\n" * 5_000)
     assert len(found(memctl)) == 21
-    assert "4,983 more places look like credentials" in memctl("check", code=1).out
+    assert "4,983 more places with what looks like a credential" in memctl("check", code=1).out
 
 
 def test_a_false_alarm_in_an_edit_by_hand_is_committed_with_the_option(memctl: Memctl, repo: Path, page: Path) -> None:

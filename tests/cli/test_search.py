@@ -117,7 +117,7 @@ def test_a_misspelt_word_is_reported_and_replaced(memctl: Memctl) -> None:
     made = memctl("learn", "Pools", "--lesson", "a connection").id
     found = memctl("search", "conection")
     assert made in found.out
-    assert found.err == "conection does not occur; searched for connection\n"
+    assert found.err == "conection does not occur; searched instead for connection\n"
     assert memctl("search", "conection", "--json").data["instead"] == {"conection": ["connection"]}
     assert memctl("search", "connection", "--json").data["instead"] == {}
 

@@ -411,7 +411,7 @@ def test_own_questions_can_be_asked(memctl: Memctl, contexts: tuple[str, str], t
     asked = tmp_path / "q.yaml"
     asked.write_text("questions:\n  - {ask: Which file?, facts: [src/api.ts]}\n  - What now?\n")
     result = memctl("window", "fidelity", *contexts, "--questions", str(asked))
-    assert "1 of 1 questions" in result.out
+    assert "1 of 1 question still answered" in result.out
     assert "not counted: What now? (it has no facts, so it needs a judge)" in result.err
 
 
@@ -419,7 +419,7 @@ def test_questions_that_say_nothing_are_refused(memctl: Memctl, contexts: tuple[
     asked = tmp_path / "q.yaml"
     asked.write_text("questions:\n  - What now?\n")
     result = memctl("window", "fidelity", *contexts, "--questions", str(asked), code=1)
-    assert "answers none of 1 questions" in result.err
+    assert "answers none of the questions" in result.err
 
 
 def test_an_empty_summary_keeps_nothing(memctl: Memctl, contexts: tuple[str, str]) -> None:

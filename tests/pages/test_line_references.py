@@ -281,7 +281,7 @@ class TestAnswer:
         assert titles == ["Heavy", "New", "Light", "Old"]
         result = memctl("why", FILE, "--limit", "2")
         assert "Light" not in result.out
-        assert "2 more records name the file: --limit 0 shows all" in result.err
+        assert "2 more records about the file: --limit 0 shows all" in result.err
 
     def test_similar_records_of_the_files_section_are_listed(self, shop: Path, memctl: Memctl) -> None:
         memctl("section", "add", "Payment", "--path", "src/pay/**")

@@ -184,7 +184,7 @@ def test_the_first_start_says_how_to_get_them_once(clone: Clone, memctl: Memctl,
     git(fresh, "config", "memctl.trusted", "true")
     assert "memctl sync" not in start(fresh, tmp_path, "before")
     git(fresh, "config", "memctl.hookCommits", "records")
-    assert "may be at origin and are not here yet: `memctl sync` brings them" in start(fresh, tmp_path)
+    assert "may be at origin and are not here yet: `memctl sync` fetches them" in start(fresh, tmp_path)
     assert "memctl sync" not in start(fresh, tmp_path, "next")
 
 

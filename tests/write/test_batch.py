@@ -49,7 +49,7 @@ def test_each_change_is_read_by_itself_before_and_after_the_squash(batched: Path
     assert (git(batched, "rev-parse", "HEAD"), git(batched, "ls-files", "-s")) == before
     assert memctl("status", "--json").data["pending"] == memctl("status", "--json").data["uncommitted"] == []
     assert "waits" not in memctl("check").out
-    assert "batch: 4 changes for one commit" in memctl("status").out
+    assert "batch of 4 changes: " in memctl("status").out
     wanted = ["init shop", f"decide {made} Sign", f"learn {lost} Made and gone", f"edit {made} (tags) Sign"]
     wanted.append(f"delete {lost} Made and gone")
 
@@ -344,7 +344,7 @@ def test_read_after_a_branch_switch_shows_no_batch_of_the_other_branch(batched: 
     git(batched, "commit", "-q", "--allow-empty", "-m", "code")
     memctl("learn", "Of main")
     git(batched, "switch", "-q", "old")
-    assert "files here belong to the batch of main" in memctl("commit", "-n").err
+    assert "files here belong to a batch on branch main" in memctl("commit", "-n").err
     assert memctl("list", "--json").data["records"] == []
     assert git(batched, "status", "--porcelain") == ""
     assert git(batched, "log", "-1", "--format=%s", "main") == "docs(memory): learn LRN-2025-11-04-001 Of main\n"

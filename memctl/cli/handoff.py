@@ -348,7 +348,7 @@ def _print_offer(memory: Memory, offered: OfferOutcome, options: PackOptions, fl
             raise
         lost = f"{change.title} is recorded, but its package was not written: {error.message}"
         raise MemctlError(lost, f"`memctl handoff show {name}` prints it") from None
-    verb, be = ("would record", "would be") if flags["dry_run"] else ("recorded", "is")
-    moved = f", {', '.join(asked.sections)} {be} {asked.to_agent_id}'s" if asked.sections else ""
+    verb, transferred = ("would record", "would transfer") if flags["dry_run"] else ("recorded", "transferred")
+    moved = f", {transferred} {', '.join(asked.sections)} to {asked.to_agent_id}" if asked.sections else ""
     output.note(*package.report.lines, f"{verb} {change.title}{moved}")
     output.warn(memory, snapshot)

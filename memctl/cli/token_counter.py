@@ -61,8 +61,8 @@ def counter_for(
             return of(named)
         except MemctlError:  # the file may name a model that memctl does not know
             output.note(
-                f"warning: memctl has no tokenizer for the model {named!r}, and counts with that of {default}; "
-                "choose another with --model"
+                f"warning: memctl has no tokenizer for the model {named!r} and counts as for {default}; "
+                "--model chooses another"
             )
     return of(default)
 

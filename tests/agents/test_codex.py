@@ -217,7 +217,7 @@ def test_agent_in_the_sandbox_records_only_with_the_added_folder(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
     """As the hint says, and README. Its hooks run outside of the sandbox."""
-    assert "in no pipe or chain" in memctl("install", "codex", "--allow", "none", "--yes").err
+    assert "not in a pipe or chain" in memctl("install", "codex", "--allow", "none", "--yes").err
     learn = shell(1, 'memctl learn "Retries hide an exhausted pool" --lesson "Look at the pool first"')
     sandbox = ("-c", 'sandbox_mode="workspace-write"')
     api.answers += [(1_000, [shell(0, "touch here && ! touch .git/there && echo closed")]), (1_000, [learn])]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memctl.record.source import Catalogue, Files, Texts
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
-    from memctl.store.objects import InGit
+    from memctl.store.objects import InGit, Overlay
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import SearchSource
 
@@ -52,12 +52,24 @@ def left_out(memory: Memory) -> str:
     return f"{number:,} {what} not checked out (sparse checkout)" if number else ""
 
 
-def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[str] = ()) -> Snapshot:
+def disk(
+    memory: Memory,
+    progress: Progress | None = None,
+    *,
+    written: Iterable[str] = (),
+    instead: Mapping[str, str | None] | None = None,
+) -> Snapshot:
     """Return the memory in the worktree, with the retrieval counts of this clone.
 
-    `written` are paths that changed after Git was asked what differs from HEAD.
+    `written` are paths that changed after Git was asked what differs from HEAD. `instead` are texts by path that take
+    the place of the files there; None takes a file away.
     """
-    return Snapshot(_WithSessions(memory, _Disk(memory, progress, tuple(written))))
+    source = _Disk(memory, progress, tuple(written))
+    if not instead:
+        return Snapshot(_WithSessions(memory, source))
+    from memctl.store.objects import Overlay  # only documents beside uncommitted edits need it
+
+    return Snapshot(_WithSessions(memory, Overlay(source, instead)))
 
 
 def index(memory: Memory) -> Snapshot:
@@ -130,7 +142,7 @@ class _Disk:
         from memctl.git import trees
         from memctl.store import search_views
 
-        cache, read = self._current(), self._reader.read
+        cache, read = self.current_cache(), self._reader.read
         ids = [self._memory.repository.null_id]
 
         def read_as(path: str, blob: str) -> str:
@@ -146,14 +158,14 @@ class _Disk:
         from memctl.store.catalogue import StoredCatalogue
 
         renew = partial(current_cache, self._memory, self._progress, self._written)
-        return StoredCatalogue(self._current(), self._memory.repository.shared, renew)
+        return StoredCatalogue(self.current_cache(), self._memory.repository.shared, renew)
 
     def files(self) -> FilesOnDisk:
         from memctl.store.repository_files import FilesOnDisk
 
         return FilesOnDisk(self._memory)
 
-    def _current(self) -> Cache:
+    def current_cache(self) -> Cache:
         if self._cache is None:
             self._cache = current_cache(self._memory, self._progress, self._written)
         return self._cache
@@ -162,7 +174,7 @@ class _Disk:
 class _WithSessions:
     """A source with the files of the sessions' ref beside its own: as they are now, or as they were at a revision."""
 
-    def __init__(self, memory: Memory, source: _Disk | InGit, revision: str = "") -> None:
+    def __init__(self, memory: Memory, source: _Disk | InGit | Overlay, revision: str = "") -> None:
         self._memory = memory
         self._source = source
         self._revision = revision

@@ -124,17 +124,23 @@ class Memory:
         """Whether hooks may write in this clone and show its records."""
         return self.trust == trust.TRUSTED
 
-    def grant_trust(self) -> None:
-        """Mark this clone as trusted, since a person writes into its memory, unless its settings forbid that.
+    def refuse_untrusted_agent(self) -> None:
+        """Raise MemctlError if an agent wants to write into a clone whose trust is unknown.
 
-        Raises MemctlError if an agent writes into a clone whose trust is unknown: agents record without asking, and a
-        text in the clone itself might tell them to.
+        Agents record without asking, and a text in the clone itself might tell them to.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(
                 "this clone is not trusted, so an agent records nothing in it",
                 f"the user can change that: `{trust.COMMAND}`",
             )
+
+    def grant_trust(self) -> None:
+        """Mark this clone as trusted, since a person writes into its memory, unless its settings forbid that.
+
+        Raises MemctlError if an agent writes into a clone whose trust is unknown.
+        """
+        self.refuse_untrusted_agent()
         if not self.by_hand or trust.is_marked(self.repository):
             return
         lasting = trust.state(self.repository, {})  # without MEMCTL_TRUST, which ends with this command

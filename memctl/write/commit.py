@@ -81,6 +81,7 @@ def commit_all(
         entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)
         if not dry_run:
             files.remove_leftovers(memory.folder)
+            memory.grant_trust() if entries else None
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
         settled = None if dry_run else sync_batch(memory, **allowed)
         outcomes: list[Outcome] = [settled] if settled else []
@@ -200,7 +201,7 @@ def _commit_group(
         return _postpone(group, msgspec.structs.replace(refused, warning=documents.refresh(memory, changes)[1]))
     own = change.paths
     prepared = _prepare(memory, own, variables)  # Git looks while the documents are rendered
-    rendered, warning = documents.refresh(memory, changes)
+    rendered, warning = documents.refresh(memory, changes, own)
     try:
         paths = dict.fromkeys((*own, *rendered))
         if not (is_fresh or allow_secret or any(entry.allow_secret for entry in group)):
@@ -353,7 +354,7 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     try:
         commits.forbid_if_unsafe(memory.repository)
         _refuse_edited(memory, open_batch, paths, **allowed)
-        rendered, warning = _render_all(memory)
+        rendered, warning = _render_all(memory, paths)
         name = _commit_on_branch(memory, dict.fromkeys((*paths, *rendered)), text, least=paths)
         batch.close(memory, open_batch, name)
         outcome = msgspec.structs.replace(outcome, commit=name, documents=rendered, warning=warning)
@@ -405,9 +406,9 @@ def _is_unsafe(memory: Memory) -> bool:
     return False
 
 
-def _render_all(memory: Memory) -> tuple[tuple[str, ...], str]:
-    """Render all documents on the disk, for changes of which only the outcome is known."""
-    return documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
+def _render_all(memory: Memory, committed: Collection[str]) -> tuple[tuple[str, ...], str]:
+    """Render all documents, for a commit of the paths `committed` of which only the outcome is known."""
+    return documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))], committed)
 
 
 def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
@@ -452,8 +453,9 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths), advice=advice)
+    memory.grant_trust()
     # The outcome of an edit by hand does not show which documents it touches, so all are compared.
-    rendered, warning = _render_all(memory)
+    rendered, warning = _render_all(memory, paths)
     try:
         name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), [change])
         return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning, advice=advice)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from memctl.errors import CredentialFound, MemctlError
 from memctl.git import git
+from memctl.pages import documents, generated_header
+from memctl.pages.links import FOLDER
 from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
@@ -35,9 +37,9 @@ def objection(
 ) -> tuple[str, str] | None:
     """Return why a file changed by hand is not committed, with a hint; None if nothing speaks against it.
 
-    Reasons are: the file is invalid or no regular file; it has what looks like a credential, unless `allow_secret`; it
-    changes the text of an accepted decision, unless `allow_accepted`; it is in a section of another agent's; with
-    `strict` it lacks something.
+    Reasons are: the file is invalid or no regular file; it is a rendered document; it has what looks like a credential,
+    unless `allow_secret`; it changes the text of an accepted decision, unless `allow_accepted`; it is in a section of
+    another agent's; with `strict` it lacks something.
     """
     why, hint = "", "fix the file first"
     try:
@@ -53,7 +55,7 @@ def objection(
                     why = f"{memory.tracked(path)} is accepted: its text can't be changed any more"
                     hint = "`git restore` it and supersede it, or fix a slip with --allow-accepted"
             else:
-                _refuse_broken(text, path)
+                _refuse_broken(text, path, before)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
             if not allow_secret:
                 credentials.refuse(change)
@@ -73,6 +75,13 @@ def objection(
     return (why, hint) if why else None
 
 
+def _is_edited_document(path: str, text: str, before: str | None) -> bool:
+    """Return whether a file with the text `text`, and in HEAD `before`, is a rendered document that a person edited."""
+    if not path.startswith(f"{FOLDER}/") or before is None:
+        return False
+    return generated_header.split(before) is not None and not documents.is_intact(text)
+
+
 def advice(memory: Memory, path: str) -> str:
     """Return what a record or page lacks since it was changed by hand, "" if nothing."""
     from memctl.write import hints
@@ -84,8 +93,13 @@ def advice(memory: Memory, path: str) -> str:
     return "".join(hints.hints_for(memory, Change(op="commit", title="", writes=(write,))))
 
 
-def _refuse_broken(text: str, path: str) -> None:
-    """Raise InvalidRecord for a session's page or a checkpoint that nobody can read."""
+def _refuse_broken(text: str, path: str, before: str | None) -> None:
+    """Raise MemctlError for a session's page or checkpoint that nobody can read, and for an edited document."""
+    if _is_edited_document(path, text, before):
+        raise MemctlError(
+            "this is a rendered document, and the next rendering would lose what was edited in it",
+            "make the edit in the record or page that it shows, then `memctl render --force`",
+        )
     from memctl.record import checkpoint, session_page
 
     if session_page.is_page(path) or session_page.is_trail(path):

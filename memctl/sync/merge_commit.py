@@ -61,9 +61,11 @@ def assemble(
     merged = merge_tree.merge(memory, base_files, our_files, their_files, apart=len(bases) == 1)
     conflicts = (*conflicts, *(memory.tracked(path) for path in merged.conflicts))
     if conflicts:
-        both = [path for path in our_files if path in their_files and our_files[path] != their_files[path]]
-        in_docs = [path for path in both if path.startswith(f"{FOLDER}/") and base_files.get(path) != our_files[path]]
-        raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], documents=bool(in_docs))
+        both = any(
+            path in their_files and len({base_files.get(path), leaf, their_files[path]}) == 3
+            for path, leaf in our_files.items()
+        )
+        raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], in_memory=both)
     subtree = tree_merge.tree_at(repository, ours, memory.prefix)
     changes = _below_top(memory, merge_tree.changes(sides[1], merged.files))
     memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
@@ -179,11 +181,11 @@ def describe(item: LostInFile) -> str:
 
 
 def _conflict(
-    memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, documents: bool
+    memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, in_memory: bool
 ) -> MemctlError:
     """Return the error for files in conflict, with the commands that finish a merge by the user.
 
-    `names` are ids that both sides gave out; `documents` says whether both sides rendered documents.
+    `names` are ids that both sides gave out; `in_memory` says whether both sides changed a file of the memory.
     """
     shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths[:_SHOWN]]
     shown += [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
@@ -191,10 +193,12 @@ def _conflict(
     if names:
         more = " …" if len(names) > _NAMED else ""
         then.append(f"`memctl renumber` there renumbers {', '.join(names[:_NAMED])}{more}")
-    if documents and not remotes.setting(memory.repository, "merge.memctl-docs.driver"):
-        then.append(f"`memctl render` and `git add {memory.tracked(FOLDER)}` bring rendered documents up to date")
+    first = ""
+    if in_memory and not remotes.setting(memory.repository, "merge.memctl-record.driver"):
+        first = "`memctl install git` makes Git merge the memory as sync does; after that "
     return MemctlError(
         "\n".join([f"{upstream.name} and this branch conflict in files that only a person can merge:", *shown]),
-        "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])
+        first
+        + "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])
         + ". Then run `memctl sync` again",
     )

@@ -96,8 +96,6 @@ def search_command(
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")
     memory, snapshot = memory_access.read(ctx, at)
-    if query:
-        memory.repository.ask_settings()  # which model to use: Git answers while the index is updated
     kinds = _kinds(types)
     filters = memory_access.filters(
         memory, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given

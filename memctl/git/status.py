@@ -31,7 +31,7 @@ RACY = 2_000_000_000  # ns: a file or folder that was changed so short a time ag
 class StatusProcess:
     """A running git command that prints HEAD's commit and the files below a folder that differ from it.
 
-    With `settings` it prints memctl's settings about commits, too, which saves a process.
+    With `settings` it prints the settings of `traced_settings`, too, which saves a process.
     """
 
     def __init__(self, repository: Repository, prefix: str, *, settings: bool = False) -> None:
@@ -46,6 +46,7 @@ class StatusProcess:
             from memctl.git import traced_settings
 
             self._traced = traced_settings.variables()
+            repository.traced = self.settings
         self._process = git.start(self._args, repository.top, self._traced)
 
     def commit(self) -> str:
@@ -59,7 +60,7 @@ class StatusProcess:
         return name.decode(errors="replace").strip(), _LEVEL in self._items
 
     def settings(self) -> Mapping[str, str] | None:
-        """Return which of memctl.commits and memctl.hookcommits are set, with their values; None if it is unknown."""
+        """Return which settings of `traced_settings` are set, with their values; None if it is unknown."""
         return self._settings if self._items else None
 
     def differing(self, *, ignored: bool = True) -> list[str]:

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 
 from memctl.git.repository import Repository
 
-_NAMES = "memctl.commits,memctl.hookcommits"
+_NAMES = "memctl.commits,memctl.hookcommits,memctl.semanticmodel"
 _EVENTS = "GIT_TRACE2_EVENT"
 
 
 def variables() -> Mapping[str, str]:
-    """Return the environment variables with which a git command lists memctl's settings about commits among its events.
+    """Return the environment variables with which a git command lists some of memctl's settings among its events.
 
-    These settings are memctl.commits and memctl.hookCommits. There are no such variables if the user has set the one
-    that sends Git's events somewhere else.
+    These settings are memctl.commits, memctl.hookCommits and memctl.semanticModel. There are no such variables if the
+    user has set the one that sends Git's events somewhere else.
     """
     if _EVENTS in os.environ:
         return {}

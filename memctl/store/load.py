@@ -127,13 +127,13 @@ class _Disk:
 
     def searched(self) -> SearchSource:
         """Return what there is to be searched."""
-        from memctl.git import trees
         from memctl.store import search_views
 
         cache, read = self._current(), self._reader.read
         ids = [self._memory.repository.null_id]
 
         def read_as(path: str, blob: str) -> str:
+            from memctl.git import trees  # only new texts are read
 
             text = read(path)
             if trees.blob_of(text.encode(), ids) != blob:

@@ -89,8 +89,11 @@ class Memory:
         It is set by MEMCTL_SEMANTIC_MODEL or Git's settings, and never taken from the repository, because native code
         reads its files.
         """
-        named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
-        return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
+        if named := self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip():
+            return named
+        from memctl.git import traced_settings  # few commands search
+
+        return (traced_settings.value(self.repository, "memctl.semanticmodel") or "").strip()
 
     def new_memory_id(self, record_id: str) -> str:
         """Return a new UUIDv7.
@@ -174,7 +177,7 @@ class Memory:
         """Return a running `git status` of the memory's files.
 
         The first call returns the one that was started before the memory was opened, if any; all others start one,
-        which with `settings` prints memctl's settings about commits, too.
+        which with `settings` prints the settings of `git.traced_settings`, too.
         """
         asked, self.asked = self.asked, None
         return asked or StatusProcess(self.repository, self.prefix, settings=settings)

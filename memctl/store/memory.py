@@ -113,7 +113,7 @@ class Memory:
         return ids.uuid7(0, self._digest(identity))
 
     def _digest(self, text: str) -> bytes:
-        from hashlib import blake2b
+        from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
         return blake2b(f"{self.config.project}\0{text}".encode(), digest_size=10).digest()
 

@@ -195,9 +195,10 @@ def test_the_start_imports_no_more_than_click() -> None:
     assert not [name for name in more if name.startswith("memctl.") and name.split(".")[1] not in ("cli", "errors")]
 
 
-def test_a_plain_decision_needs_no_yaml(repo: Path) -> None:
+def test_a_plain_decision_needs_neither_yaml_nor_jinja(repo: Path, memctl: Memctl) -> None:
+    memctl("decide", "first")  # compiles the templates
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x'])")
-    heavy = {"yaml", "frontmatter", "splintr", "markdown_it", "tree_sitter", "subprocess"}
+    heavy = {"yaml", "frontmatter", "splintr", "markdown_it", "tree_sitter", "subprocess", "jinja2"}
     assert sorted(heavy & loaded) == []
 
 

@@ -135,7 +135,7 @@ class UntrackedNames:
                 folders.append(now + b" " + path)
                 waiting += self._below(path, now)
             if folders and latest < asked - RACY:
-                self._write(b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
+                private.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
     def _below(self, path: bytes, now: bytes) -> list[bytes]:
         """Return the folders in a folder: as they were if that has not changed, so that not all names are read."""
@@ -143,16 +143,6 @@ class UntrackedNames:
             return [one for one in self._before if os.path.dirname(one) == path]
         with os.scandir(os.path.join(self._top, path)) as entries:
             return [os.path.join(path, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
-
-    def _write(self, data: bytes) -> None:
-        private.make_folder(self.file.parent)
-        temporary = self.file.with_name(f"{self.file.name}.{os.getpid()}")  # commands that read hold no lock
-        try:
-            with open(private.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
-                stream.write(data)
-            os.replace(temporary, self.file)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:

@@ -89,11 +89,8 @@ class Memory:
         It is set by MEMCTL_SEMANTIC_MODEL or Git's settings, and never taken from the repository, because native code
         reads its files.
         """
-        if named := self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip():
-            return named
-        from memctl.git import traced_settings  # few commands search
-
-        return (traced_settings.value(self.repository, "memctl.semanticmodel") or "").strip()
+        named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
+        return named or (self.repository.setting("memctl.semanticmodel") or "").strip()
 
     def new_memory_id(self, record_id: str) -> str:
         """Return a new UUIDv7.
@@ -138,7 +135,10 @@ class Memory:
                 "this clone is not trusted, so an agent records nothing in it",
                 f"the user can change that: `{trust.COMMAND}`",
             )
-        if not self.by_hand or trust.is_marked(self.repository):
+        if not self.by_hand:
+            return
+        if trust.is_marked(self.repository):
+            self.trust = trust.TRUSTED
             return
         lasting = trust.state(self.repository, {})  # without MEMCTL_TRUST, which ends with this command
         if lasting == trust.REFUSED:

@@ -155,6 +155,10 @@ def test_damaged_compiled_templates_are_compiled_again(tmp_path: Path) -> None:
     for file in kept.iterdir():
         file.write_bytes(file.read_bytes()[:40])
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+    for file in kept.iterdir():
+        *whole, last = file.read_bytes()
+        file.write_bytes(bytes([*whole, last ^ 1]))
+    assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
     assert renderer(memory(*PAGES, template("INDEX.md", "mine\n")), kept).page("INDEX.md") == "mine\n"
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
 

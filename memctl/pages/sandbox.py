@@ -71,13 +71,7 @@ class Templates:
                 private.make_folder(compiled)
                 # Earlier versions of memctl left compiled templates without the ending `.bounded`.
                 cache = _Compiled(str(compiled), "%s.bounded")
-        self._environment = Sandbox(
-            loader=jinja2.FunctionLoader(self._source),
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            bytecode_cache=cache,
-        )
+        self._environment = Sandbox(loader=jinja2.FunctionLoader(self._source), bytecode_cache=cache)
 
     def fill(self, name: str, page: Any) -> str:
         """Return the output of a template for a page's content; raises BrokenTemplate if the template fails."""
@@ -181,7 +175,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(finalize=self.keep, undefined=jinja2.StrictUndefined, **options)
+        spaces = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+        super().__init__(finalize=self.keep, undefined=jinja2.StrictUndefined, **spaces, **options)
         self.code_generator_class = _Generator
         self.concat = self._concat  # type: ignore[method-assign]
         self.filters = {name: self._bounded(name, function) for name, function in self.filters.items()}
@@ -259,6 +254,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
             if length > MAX_VALUE or len(kept) > _MAX_ITEMS:
                 raise TooLarge(f"it prints more than {MAX_VALUE:,} characters, or {_MAX_ITEMS:,} pieces")
         return "".join(kept)
+
+
+def python_of(template: str) -> str:
+    """Return the Python code that a template is compiled to, without the import of Jinja at its beginning."""
+    code: str = Sandbox().compile(template, raw=True)
+    return code.partition("\n")[2]
 
 
 class _Generator(CodeGenerator):

@@ -86,16 +86,6 @@ def revision(memory: Memory, name: str) -> Snapshot:
     return Snapshot(_WithSessions(memory, objects.at_revision(memory, name), name))
 
 
-def near_worktree(memory: Memory, commit: str) -> Snapshot:
-    """Return the memory of a commit or tree (given by its id) whose files are mostly those of the worktree.
-
-    Files that are equal in the worktree are taken from the cache, which is faster than reading them from Git.
-    """
-    from memctl.store import objects
-
-    return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
-
-
 def open_cache(memory: Memory) -> Cache:
     """Open the cache of a memory as it is, without updating it."""
     return Cache.open(memory.private / FILE)
@@ -139,13 +129,13 @@ class _Disk:
 
     def searched(self) -> SearchSource:
         """Return what there is to be searched."""
-        from memctl.git import trees
         from memctl.store import search_views
 
         cache, read = self.current_cache(), self._reader.read
         ids = [self._memory.repository.null_id]
 
         def read_as(path: str, blob: str) -> str:
+            from memctl.git import trees  # only new texts are read
 
             text = read(path)
             if trees.blob_of(text.encode(), ids) != blob:
@@ -219,7 +209,7 @@ class _WithSessions:
         try:
             return self._source.read(path)
         except (FileNotFoundError, NotADirectoryError):
-            if self._there is None or not path.startswith(sessions_ref.FOLDERS):
+            if not path.startswith(sessions_ref.FOLDERS) or self._there is None:
                 raise
             return self._there.read(path)
 
@@ -283,14 +273,6 @@ def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
         if item[:1] == b"u" or (item[:1] == b"1" and item[3:4] != b"."):  # "1 XY …": Y tells of the worktree
             differing.add(git.name(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :])
     return cache, differing
-
-
-def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
-    """Return the cache of the worktree, and the files there that have other contents at a revision."""
-    cache = current_cache(memory)
-    args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
-    out = git.read(args, memory.repository.top)
-    return cache, {git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}
 
 
 def _read(

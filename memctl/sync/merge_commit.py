@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import refs, remotes, tree_merge
+from memctl.git import git, refs, remotes, tree_merge
 from memctl.git.remotes import Upstream
 from memctl.git.tree_merge import Leaf
 from memctl.pages import documents as comparing
@@ -15,7 +15,8 @@ from memctl.pages.links import FOLDER, SOURCES
 from memctl.record.change import Change, Deed
 from memctl.record.config import parse as parse_config
 from memctl.record.snapshot import Snapshot
-from memctl.store import commit_message, load
+from memctl.store import commit_message, load, objects
+from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.sync import collisions, merge_tree
@@ -70,10 +71,10 @@ def assemble(
     changes = _below_top(memory, merge_tree.changes(sides[1], merged.files))
     memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
     tree = tree_merge.edit_tree(repository, rest, {**memories, **changes})
-    snapshot = load.near_worktree(memory, tree)
+    snapshot = near_worktree(memory, tree)
     if fixed := _fix_links(memory, snapshot, merged):
         tree = tree_merge.edit_tree(repository, tree, _below_top(memory, fixed))
-        snapshot = load.near_worktree(memory, tree)
+        snapshot = near_worktree(memory, tree)
     rendered, warning = _render_documents(memory, snapshot)
     if rendered:
         tree = tree_merge.edit_tree(repository, tree, _below_top(memory, rendered))
@@ -202,3 +203,19 @@ def _conflict(
         + "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])
         + ". Then run `memctl sync` again",
     )
+
+
+def near_worktree(memory: Memory, commit: str) -> Snapshot:
+    """Return the memory of a commit or tree (given by its id) whose files are mostly those of the worktree.
+
+    Files that are equal in the worktree are taken from the cache, which is faster than reading them from Git.
+    """
+    return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
+
+
+def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
+    """Return the cache of the worktree, and the files there that have other contents at a revision."""
+    cache = load.current_cache(memory)
+    args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
+    out = git.read(args, memory.repository.top)
+    return cache, {git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 
 from memctl.errors import MemctlError
 from memctl.git import commits, differences, git, index, refs, tree_merge, trees
 from memctl.git.commits import AllPending, Preparation
+from memctl.git.repository import Repository
 from memctl.record.change import Write
 from memctl.store import batches, commit_message, entry_state, files
 from memctl.store.batches import Batch
@@ -169,7 +171,18 @@ def leave_branch(memory: Memory, branch: str) -> None:
 
 def _may_go_along(memory: Memory, batch: Batch, here: str, head: str) -> bool:
     is_new = bool(here) and head == batch.base and not memory.repository.tip(batches.ref(memory, here))
-    return is_new and not memory.repository.is_checked_out(batch.branch)  # otherwise another worktree continues it
+    return is_new and not _is_checked_out(memory.repository, batch.branch)  # otherwise another worktree continues it
+
+
+def _is_checked_out(repository: Repository, branch: str) -> bool:
+    """Return whether HEAD of any worktree of this clone is on a branch (refs/heads/…)."""
+    heads = [repository.common_dir / "HEAD", *(repository.common_dir / "worktrees").glob("*/HEAD")]
+    wanted = f"ref: {branch}\n".encode()
+    for file in heads:
+        with suppress(OSError):
+            if file.read_bytes() == wanted:
+                return True
+    return False
 
 
 def _take_along(memory: Memory, batch: Batch, here: str) -> None:
@@ -188,7 +201,7 @@ def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
     """Squash a batch on its branch if no worktree has that checked out and it is still at the base."""
     repository = memory.repository
     name = batch.branch.removeprefix("refs/heads/")
-    if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
+    if repository.tip(batch.branch) != batch.base or _is_checked_out(repository, batch.branch):
         memory.remarks.append(f"the changes recorded on {name} wait there: `git switch {name}`, then `memctl commit`")
         return
     ours = tree_merge.tree_at(repository, batch.tip, memory.prefix)

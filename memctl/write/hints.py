@@ -58,13 +58,12 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
         return
     is_fixed = record.kind.reason and record.status != "proposed"
     edit = f"`memctl edit {record.id}{' --allow-accepted' if is_fixed else ''}"
-    for what, advice in (
-        (hints.missing_reason(record, body), f"{edit} --rationale …`"),
-        (hints.doubt(record, body), "`--status proposed` is for what is not decided yet"),
-        (hints.raw_output(record, body), f"{edit} --lesson …` in words that hold elsewhere too"),
-    ):
-        if what:
-            yield what, advice
+    advice = {
+        hints.NO_REASON: f"{edit} --rationale …`",
+        hints.DOUBT: "`--status proposed` is for what is not decided yet",
+        hints.RAW_OUTPUT: f"{edit} --lesson …` in words that hold elsewhere too",
+    }
+    yield from ((what, advice[name]) for name, what in hints.of_record(record, body))
     yield from missing_paths(memory, record.code_refs)
     yield from _dangling(memory, record, body)
     yield from _same_task(memory, record)

@@ -11,7 +11,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memctl.pages import generated_header
+from memctl.pages.contents import BrokenTemplate
 from memctl.pages.render import touched
+from memctl.store.files import templates
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.snapshots import renderer
 
@@ -153,8 +155,36 @@ def test_damaged_compiled_templates_are_compiled_again(tmp_path: Path) -> None:
     for file in kept.iterdir():
         file.write_bytes(file.read_bytes()[:40])
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+    for file in kept.iterdir():
+        *whole, last = file.read_bytes()
+        file.write_bytes(bytes([*whole, last ^ 1]))
+    assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
     assert renderer(memory(*PAGES, template("INDEX.md", "mine\n")), kept).page("INDEX.md") == "mine\n"
     assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+
+
+def test_own_templates_give_what_jinja_gives_of_them() -> None:
+    texts = (
+        project("## Goal\n\nSell.\n\n## Status\n\nWell.\n\n## Priorities\n\n- PCI\n- VAT\n", completion_percentage=45),
+        section(
+            1, "## Overview\n\nIt pays.\n\n## Next actions\n\n- Refunds\n", completion_percentage=5, paths=["src/**"]
+        ),
+        section(2),
+        *(detail(number, "Intro.\n\n## Schema\n\nTables.\n", code_refs=["src/a.py"]) for number in (1, 2)),
+        *(record(n, section="§2.1", tags=["db", "api"], importance=8) for n in range(1, 40)),
+        *(record(n, kind, section="§3.1") for n, kind in enumerate(("decision", "issue", "state", "learning"), 50)),
+        record(60),
+    )
+    names = ("INDEX.md", "1.0-executive-summary.md", "section.md", "detail.md")
+    copies = [template(name, (templates() / f"{name}.j2").read_text("utf-8")) for name in names]
+    for given in (texts, texts[1:], ()):
+        assert render(*given, *copies) == render(*given)
+
+
+def test_document_that_is_too_large_is_refused() -> None:
+    large = project("## Goal\n\n" + "word " * 420_000)
+    with pytest.raises(BrokenTemplate, match="larger than"):
+        render(large)
 
 
 def test_pages_are_rendered_without_a_writable_template_cache(tmp_path: Path) -> None:

@@ -34,18 +34,19 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
 
 
 def _is_whole(record: Record, other: Record, other_end: str) -> bool:
-    """Return whether the other end has the link, by this id or an earlier one."""
+    """Return whether `other` has its end of the link to `record`, by the record's id or a former one."""
     return bool({record.id, *record.aliases} & set(getattr(other, other_end)))
 
 
 def _is_twisted(record: Record, other: Record, relation: str) -> bool:
-    """Return whether it is uncertain which of two records is right, so that nothing must be changed."""
+    """Return whether it is uncertain which of two linked records is right, so that neither may be changed."""
     if other.id == record.id or record.id in getattr(other, relation):
         return relation != "relates_to" or other.id == record.id
     return "supersede" in relation and record.memory_type != other.memory_type
 
 
 def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, Any]]) -> None:
+    """Add to `values` the missing other ends of a record's links, by the path of the record that lacks them."""
     for relation, other_end in OTHER_END.items():
         for identifier in getattr(record, relation):
             other = snapshot.find(identifier)

@@ -58,7 +58,7 @@ def _start(memory: Memory, head: str, tip: str) -> str:
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
-    """Close a batch whose changes are in the commit `squash`, or with a `squash` of "" in commits that the user made.
+    """Close a batch whose changes are on the branch: in the commit `squash`, or with "" in the user's own commits.
 
     Raises MemctlError if another process has moved the batch's ref.
     """
@@ -127,6 +127,7 @@ def _text(memory: Memory, blob: str) -> str | None:
 
 
 def _merge(before: str | None, now: str | None, wanted: str | None) -> str | None:
+    """Return two texts merged; None if they conflict, or if one of the three texts is missing."""
     if before is None or now is None or wanted is None:
         return None
     merged = merge.merge(before, now, wanted)
@@ -134,7 +135,7 @@ def _merge(before: str | None, now: str | None, wanted: str | None) -> str | Non
 
 
 def unstage(memory: Memory) -> None:
-    """Remove the files of the open batch from the commit of the user's that is being made, as by `git commit -a`.
+    """Remove the open batch's files from the commit that the user is making, as by `git commit -a`.
 
     A squash commits them later. They stay in the commit if it has no other files.
     """
@@ -168,11 +169,13 @@ def leave_branch(memory: Memory, branch: str) -> None:
 
 
 def _may_go_along(memory: Memory, batch: Batch, here: str, head: str) -> bool:
+    """Return whether HEAD's branch can take the batch over: it is new, and starts at the batch's base."""
     is_new = bool(here) and head == batch.base and not memory.repository.tip(batches.ref(memory, here))
     return is_new and not memory.repository.is_checked_out(batch.branch)  # otherwise another worktree continues it
 
 
 def _take_along(memory: Memory, batch: Batch, here: str) -> None:
+    """Move the changes of a batch to the ref of the branch `here`; earlier batches stay where they are."""
     repository = memory.repository
     first = batches.changes(memory, batch.base, batch.tip)[-1].commit
     before = refs.parent(repository, first)
@@ -185,7 +188,7 @@ def _take_along(memory: Memory, batch: Batch, here: str) -> None:
 
 
 def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
-    """Squash a batch on its branch if no worktree has that checked out and it is still at the base."""
+    """Squash a batch on its branch, if that is still at the batch's base and no worktree has it checked out."""
     repository = memory.repository
     name = batch.branch.removeprefix("refs/heads/")
     if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
@@ -203,7 +206,7 @@ def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
 
 
 def _take_off(memory: Memory, batch: Batch) -> None:
-    """Set the files of a batch back to HEAD, except those edited or staged since."""
+    """Set the files of a batch back to HEAD, except those that were edited or staged since."""
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}
     wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))

@@ -1,7 +1,7 @@
 """The log of a move of the worktree to another commit: written before the move, so that a later write can finish it.
 
-The new commit is in Git by then. The log only prevents that after a crash the files of a half-finished checkout are
-taken for edits of the user's.
+By then the new commit is in Git. Without the log, the files of a checkout that was killed half-way would be taken for
+the user's edits.
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ def _follow(memory: Memory, move: Move) -> None:
 
 
 def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
+    """Return the error for a move that Git refused: it names the lock that is in the way, or Git's reason."""
     if (lock := locks.parse(error.stderr, memory.repository.top)) is not None:
         return MemctlError(*locks.describe(lock))
     return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")

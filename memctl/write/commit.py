@@ -398,6 +398,7 @@ def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **al
 
 
 def _is_unsafe(memory: Memory) -> bool:
+    """Return whether no commit can be made now, as during a merge."""
     try:
         commits.forbid_if_unsafe(memory.repository)
     except commits.CommitPending:
@@ -435,17 +436,19 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
 
 
 def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:
+    """Return the outcome for a file that was changed by hand and is not committed, with the reason."""
     return Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
 
 
 def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
-    """Return what somebody did to files without memctl, in a commit's subject."""
+    """Return the words of a commit's subject for files that somebody changed or deleted without memctl."""
     are_there = {(memory.folder / path).exists() for path in paths}
     words = [word for is_there, word in ((True, "changed"), (False, "deleted")) if is_there in are_there]
     return f"{' or '.join(words)} by hand"
 
 
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
+    """Commit files that were changed by hand, with all documents, in one commit; return the outcome."""
     identifiers = tuple(sorted({found for path in paths if (found := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
     change = with_author(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))

@@ -93,7 +93,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
 
 
 def _of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
-    """Return the open states of the same task: a new one takes their place (rules.md#lifecycle)."""
+    """Yield the ids of the open states of a new state's task, which it supersedes (rules.md#lifecycle)."""
     for record in snapshot.open_records:
         if record.memory_type == values["memory_type"]:
             known, _ = frontmatter.read(snapshot.read(record.path))
@@ -177,6 +177,7 @@ def template_text(memory: Memory, kind: Kind) -> str:
 
 
 def _own_template(memory: Memory, kind: Kind) -> str | None:
+    """Return the project's own template for a record type, None if it has none."""
     try:
         return files.read(memory.folder, f"templates/{kind.name}.md")
     except (FileNotFoundError, NotADirectoryError):

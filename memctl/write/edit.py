@@ -74,7 +74,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
 
 
 def _moved_importance(record: Record, severity: str) -> dict[str, int]:
-    """Return the importance of the new severity if the record has the usual one of its old severity."""
+    """Return the default importance of a new severity; {} unless the record has its old severity's default."""
     old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
     return {"importance": new} if new is not None and record.importance == old != new else {}
 
@@ -211,6 +211,7 @@ def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
+    """Return the Change of one write per record; raises MemctlError if a record is named twice."""
     unique = {record.id: record for record in records}
     if len(unique) < len(records):
         raise MemctlError("the same record is named twice")
@@ -237,8 +238,7 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
 
 
 def _protect(record: Record, allowed: bool) -> None:
-    """Raise MemctlError, unless `allowed`, if the text of a record is final: that of a handoff or a decided
-    decision."""
+    """Raise MemctlError if a record's text is final: a handoff's, or a decision's that is not just proposed."""
     if record.memory_type == "handoff" and not allowed:
         raise MemctlError(
             f"{record.id} was given to another agent: its text can't be changed",
@@ -254,6 +254,7 @@ def _protect(record: Record, allowed: bool) -> None:
 def _apply(
     record: Record, values: dict[str, Any], content: dict[str, Any], action: str, name: str, value: str, now: str
 ) -> None:
+    """Set, add or remove one value of a field, in `values` (front matter) or `content`; raises MemctlError."""
     field = _content_field(record, name)
     if action != "remove" and (field is not None or name == "title"):
         refuse_stand_in(value, name)
@@ -280,6 +281,7 @@ def _apply(
 
 
 def _content_field(record: Record, name: str) -> Field | None:
+    """Return the content field that a person names by its name, option or heading; None if there is none."""
     wanted = name.replace("-", "_").casefold()
     for field in record.kind.fields:
         if wanted in (field.name, field.option, field.heading.casefold().replace(" ", "_")):

@@ -30,6 +30,7 @@ def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tu
 
 
 def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
+    """Return the line of hints for one file, "" if nothing is wrong that was not wrong before."""
     if files.is_record_path(write.path, BY_FOLDER):
         look = _of_record
     elif pages.kind_at(write.path) is not None:

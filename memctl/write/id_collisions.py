@@ -103,6 +103,7 @@ def _rank(record: Record) -> tuple[str, str, int, str]:
 
 
 def _holders_of(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holder]:
+    """Return the holders of the id `name`: the first record keeps it, the others get derived ids."""
     found: list[Holder] = []
     known: set[str] = set()
     for record in sharing:
@@ -126,7 +127,7 @@ def copy_memory_id(record: Record) -> str:
 
 
 def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
-    """Return the former names of a record that other records have now."""
+    """Return a record's former ids that other records have now, as holders; `now` is its present or new id."""
     found = []
     names = (*record.aliases, record.id)
     for alias, following in pairwise(names):
@@ -138,6 +139,7 @@ def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> li
 
 
 def _keeper(record: Record) -> Holder:
+    """Return the holder for the record that kept its id in an earlier renumbering."""
     origin = Origin(record.path, mark=record.memory_id)
     return Holder(record.id, record.id, record.path, origin, record.title, record, record.memory_id, is_new=False)
 
@@ -187,7 +189,7 @@ def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Hol
 
 
 def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
-    """Return a page's former number, which it had until it got the number `following`."""
+    """Return the holder for a page's former number, which it had until it got the number `following`."""
     folder, _, file = page.path.rpartition("/")
     origin, until = (Origin(f"{folder}/{_NUMBER.sub(n[1:], file, count=1)}") for n in (name, following))
     return Holder(name, now, page.path, origin, page.title, until=until, is_new=False)

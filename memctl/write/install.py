@@ -4,9 +4,9 @@ The pre-commit framework's hook keeps its place, and memctl's hook is installed 
 runs before its own. There `pre-commit install` and `pre-commit uninstall` leave both working. If the framework's hook
 were moved instead, a second `pre-commit install` would make it refuse every commit, and lose a hook kept as `.legacy`.
 
-Nightly maintenance is a text for crontab or CI that the user puts in its place. In CI only the retrieval counts that
-are in Git are known, and the results go back by a push. In other clones `maintain` adds their own counts to the
-records.
+For nightly maintenance memctl only returns a text, which the user adds to the crontab or to CI. In CI only the
+retrieval counts that are in Git are known, and the results go back by a push. In other clones `maintain` adds their own
+counts to the records.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ DRIVERS = {
     "docs": "memctl: rendered documents",
     "session": "memctl: pages of sessions, by the rules for a later summary",
 }
-# Git runs this through sh and quotes %P itself. A driver that can't run would leave our side without any marks of the
-# conflict, so that all but a merge (0) and a conflict (1) hands the file on, at last to Git's own merge of text.
+# Git runs this through sh and quotes %P itself. If a driver can't run, Git keeps our side without conflict markers. So
+# after any exit code but 0 (merged) and 1 (conflict) the next program is tried, and at last Git's own merge of text.
 _PROGRAMS = 'for memctl in {programs}; do command -v "$memctl" >/dev/null || continue;'
 _AT_LAST = "done; git merge-file -L ours -L base -L theirs %A %O %B"
 _DRIVER = f'{_PROGRAMS} "$memctl" merge-file {{what}} %O %A %B %P; code=$?; [ $code -gt 1 ] || exit $code; {_AT_LAST}'
-# A merge keeps our side of a document until memctl renders it: to start it for each would take 1 s for twenty.
+# A merge keeps our side of a document until memctl renders it: starting memctl for each would take 1 s for twenty.
 _DOCS_DRIVER = f"{_PROGRAMS} exit 0; {_AT_LAST}"
 PART = "fetch of refs/memctl"
 TARGETS = ("crontab", "github", "gitlab")
@@ -166,7 +166,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
 
 
 def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
-    """Do the steps, in their order; raises MemctlError where one fails, with all before it done."""
+    """Carry out the steps in their order. Raises MemctlError if a step fails; the steps before it stay done."""
     for step in steps:
         try:
             if step.files:
@@ -194,7 +194,7 @@ def _ours_or_first(place: Path, name: str) -> Hook:
 
 
 def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
-    """Put our script in the place of a hook."""
+    """Return the step that installs the script `text` in a hook's place, and keeps the user's hook as `kept`."""
     note = "the pre-commit framework runs it before its own" if hook.file.name.endswith(_LEGACY) else ""
     if hook.whose == "ours, changed":
         return InstallStep(
@@ -217,7 +217,10 @@ def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
 
 
 def _take_away(place: Path, name: str) -> InstallStep:
-    """Take our script away, from where other tools may have moved it too, and bring back the hook of before."""
+    """Return the step that removes memctl's script from a hook, and restores the hook that was there before.
+
+    Other tools may have moved the script to a file beside the hook; it is removed there, too.
+    """
     part, hook, kept = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.KEPT)
     beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
     ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
@@ -244,6 +247,7 @@ def _take_away(place: Path, name: str) -> InstallStep:
 
 
 def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
+    """Return the step for a hook that memctl may not write: the lines that the user has to add, and why."""
     file = hooks.editable_folder(place) / name
     shown = _display_path(repository, file)
     if hooks.calls_memctl(file):
@@ -253,6 +257,7 @@ def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: s
 
 
 def _whose(repository: Repository, place: Path) -> str:
+    """Return the reason why a folder of hooks is not memctl's to write."""
     inside = Path(os.path.realpath(place)).is_relative_to(repository.top)
     owner = "where the project keeps files of its own" if inside else "which is not this clone's alone"
     return f"Git takes its hooks from {_display_path(repository, place)}, {owner}"
@@ -263,6 +268,7 @@ def _display_path(repository: Repository, file: Path) -> str:
 
 
 def _refuse_unwritable(repository: Repository, steps: Sequence[InstallStep]) -> None:
+    """Raise MemctlError if a folder with a hook to change can't be written."""
     for step in steps:
         if step.files:
             parent = step.files.file.parent
@@ -307,7 +313,7 @@ def _unset_drivers(repository: Repository) -> list[InstallStep]:
 
 
 def _present(repository: Repository, what: str) -> dict[str, str]:
-    """Return what this clone has set for a driver."""
+    """Return this clone's Git settings of a merge driver, by their full names."""
     try:
         out = git.read(["config", "--local", "-z", "--get-regexp", rf"^merge\.memctl-{what}\."], repository.top)
     except git.GitFailed as error:
@@ -319,6 +325,7 @@ def _present(repository: Repository, what: str) -> dict[str, str]:
 
 
 def _is_ours(present: dict[str, str], what: str) -> bool:
+    """Return whether the settings of a merge driver are memctl's; true if it has none."""
     driver = present.get(f"merge.memctl-{what}.driver", "")
     return not driver or f"merge-file {what} " in driver or driver.startswith(_PROGRAMS.partition("{")[0])
 

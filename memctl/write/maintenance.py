@@ -163,9 +163,9 @@ def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed
 
 
 def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run: bool) -> _Folding:
-    """Note the counts of this clone that are to be written into front matter, and return them.
+    """Return the retrieval counts of this clone to write into front matter, after noting that this has begun.
 
-    Counts of records at the paths `left` stay.
+    Records at the paths in `left` keep their counts for later, and with `dry_run` nothing is noted.
     """
     shared = memory.repository.shared
     by_memory_id = {record.memory_id: record for record in reversed(snapshot.records)}
@@ -187,7 +187,7 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
 
 
 def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Record]) -> None:
-    """Finish an interrupted folding, now that interrupted writes are finished."""
+    """Finish a folding that was interrupted; the caller has finished interrupted writes."""
     begun = access_folding.unfinished(memory.repository.shared)
     known = {name: total for name, total in begun.items() if name in by_memory_id}
     written = {
@@ -198,7 +198,7 @@ def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Recor
 
 
 def _stored(snapshot: Snapshot, record: Record) -> Record:
-    """Return a record as its file has it, without the counts of this clone."""
+    """Return a record as its file has it, without this clone's retrieval counts."""
     return parse(snapshot.read(record.path), record.path)[0]
 
 
@@ -342,7 +342,7 @@ def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
 
 
 def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
-    """Return why an action may not be done to a record, "" if it may.
+    """Return the reason why an action may not be done to a record, "" if it may.
 
     A record of high importance is never deleted. A closed issue may be archived whatever its severity.
     """
@@ -355,12 +355,15 @@ def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action
 
 
 def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: Collection[str]) -> bool:
+    """Return whether a record stays: it is open and nothing is due for it, or it is protected from deletion."""
     return (record.is_open and record.path not in closing) or bool(_protected(record, rules, latest))
 
 
 def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
-    """Return a verdict, or if something refers to its record, at most that of archiving; then it is among the
-    spared."""
+    """Return a verdict, lowered from deletion to archiving if something refers to its record.
+
+    `held` names who refers to a record, by its path. A lowered verdict is added to `spared`.
+    """
     holder = held.get(verdict.record.path)
     if holder is None or verdict.action != "delete":
         return verdict
@@ -371,10 +374,10 @@ def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[st
 def find_backlinks(
     snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return, by the path of each record of `wanted` that is referred to, who does so.
+    """Return who refers to the records in `wanted`, by the path of each record that is referred to.
 
-    That is the id of a record in `lasting`, or the marker of a page. A link `supersedes` does not count, except in a
-    file whose path is in `untouchable`.
+    The result is the id of a record in `lasting`, or the marker of a page. A link `supersedes` does not count, except
+    in a file whose path is in `untouchable`.
     """
     paths = {name: record.path for record in wanted for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}
@@ -389,6 +392,7 @@ def find_backlinks(
 
 
 def _hold(held: dict[str, str], paths: dict[str, str], names: Iterable[str], holder: str, own: str) -> None:
+    """Note in `held` that `holder` refers to the records with these names, but not to itself."""
     for name in names:
         path = paths.get(name)
         if path is not None and path != own:
@@ -396,6 +400,7 @@ def _hold(held: dict[str, str], paths: dict[str, str], names: Iterable[str], hol
 
 
 def _linked(record: Record, *, everything: bool) -> list[str]:
+    """Return the ids that a record links to; without `everything` not those that it supersedes."""
     linked = [name for field in OTHER_END if everything or field != _GIVES_WAY for name in getattr(record, field)]
     return [*linked, record.parent_memory_id] if record.parent_memory_id else linked
 

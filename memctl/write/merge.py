@@ -65,16 +65,18 @@ def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: 
 
 
 def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preference) -> MergeResult:
+    """Merge versions with LF line ends; the parameters are those of `merge`."""
     base, ours, theirs = map(_side, (base_text, ours_text, theirs_text))
     if ours is None or theirs is None:
         return _plain(base_text, ours_text, theirs_text, prefer)
     if ours.values.get("memory_id") != theirs.values.get("memory_id"):
-        # Two records that share their path, or of which Git took the one for the other, renamed: records are alike.
+        # Two records that share a path, or one that Git took for the other, renamed, because records are alike.
         return msgspec.structs.replace(_plain("", ours_text, theirs_text, prefer), notes=_APART)
     if base is None:  # both added it, or an inner merge of a criss-cross left its markers
         # The count before both sides is unknown, but not more than the smaller one.
         count = {COUNT: min(side.values.get(COUNT, 0) for side in (ours, theirs))} if base_text else {}
-        # Every handoff was offered first: of one that another branch brought over to answer it, that is the base.
+        # Every handoff was offered first. If one side brought it over from another branch to answer it, the offer is
+        # the base.
         offered = (side for side in (ours, theirs) if side.values.get("status") == OFFERED)
         base = next(offered, _Side({}, count, ""))
     head, in_head, by_order = _merge_heads(base, ours, theirs, prefer)
@@ -104,8 +106,10 @@ def _side(text: str) -> _Side | None:
 
 
 def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
-    """Return a merge of lines; with a preferred side, of whole files, unless that side can't be read and
-    the other can."""
+    """Merge versions as plain lines.
+
+    If they conflict and a side is preferred, that side's whole text wins, unless only the other one can be read.
+    """
     text, count = tree_merge.merge_texts(base, ours, theirs)
     # Lines that don't touch can still break each other: the same key twice is no conflict for Git.
     broken = _side(text) is None and _side(ours) is not None and _side(theirs) is not None
@@ -122,8 +126,11 @@ def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult
 def _merge_heads(
     base: _Side, ours: _Side, theirs: _Side, prefer: Preference
 ) -> tuple[str, list[LostValue], list[LostValue]]:
-    """Return the front matter of a merge, what conflicts in it (or gave way), and what gave way by the order of
-    statuses."""
+    """Merge the front matter of two versions, and return it with two lists of values.
+
+    The first has the values in conflict, or with `prefer` those that gave way. The second has statuses that gave way to
+    one that is further on.
+    """
     head = ""
     conflicts: list[LostValue] = []
     by_order: list[LostValue] = []
@@ -214,8 +221,7 @@ def merge_bodies(
 
 
 def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> LostValue:
-    """Return the lines that one side wrote under a heading and that are not in the result, and what the other wrote
-    there."""
+    """Return the lines of the losing side under a heading that the result lacks, and what stands there instead."""
     loser, winner = (ours, theirs) if prefer == "theirs" else (theirs, ours)
     known, there = base.split("\n"), result.split("\n")
     gone = [line for line in loser.split("\n") if line.strip() and line not in there and line not in known]
@@ -224,8 +230,7 @@ def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Pre
 
 
 def _sections(rest: str) -> dict[str, str]:
-    """Return the parts of a body by their headings; of several with one heading the later ones have line ends behind
-    it."""
+    """Return the parts of a body by heading; a repeated heading gets one more line end each time."""
     found: dict[str, str] = {}
     for part in headings.split(rest):
         name = (part.heading.casefold() or "##") if part.is_headed else ""
@@ -236,7 +241,7 @@ def _sections(rest: str) -> dict[str, str]:
 
 
 def _join_parts(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str], conflicts: Collection[str]) -> str:
-    """Return the parts of a body one after the other, as far apart as in one of its versions."""
+    """Join the parts of a body, with as many line ends between two as one of the versions has there."""
     text, last = "", next(reversed(parts), "")
     for name, content in parts.items():
         if name == last:
@@ -250,7 +255,7 @@ def _join_parts(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, s
 
 
 def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str, bool]:
-    """Return one part of a body, and whether it is in conflict."""
+    """Merge one part of a body; return it, and whether it is in conflict."""
     if ours == theirs or theirs == base:
         return ours, False
     if ours == base:
@@ -269,9 +274,9 @@ def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tup
 
 
 def _list_items(text: str) -> tuple[str, list[str]] | None:
-    """Return a part of a body that is nothing but a list: the text above the items, and each with all of its lines.
+    """Return a part of a body that is only a list: the text above it, and the items, each with all of its lines.
 
-    A numbered list is none: its items have an order, which a union would not keep.
+    Returns None for any other part, such as a numbered list: a union of items would not keep its order.
     """
     above, items = "", []
     for line in text.split("\n") if text else ():
@@ -321,9 +326,10 @@ def _is_list(value: Any) -> bool:
 
 
 def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
-    """Return one stamp a file: if both sides reviewed it, that of the page that was changed later, else ours.
+    """Return the merged stamps of a page, one for each file.
 
-    What the file itself will hold is not known yet; if neither stamp is for that, the page counts as suspect.
+    If both sides reviewed a file, the stamp of the page that was changed later is taken, else ours. What the merged
+    file contains is not known yet; if neither stamp fits, the page counts as suspect.
     """
     was, *sides = ({str(item).rsplit(" ", 1)[0]: item for item in v.get("reviewed", ())} for v in (base, ours, theirs))
     is_later = _later("timestamp", base, ours, theirs) == theirs.get("timestamp") != ours.get("timestamp")

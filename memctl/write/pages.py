@@ -168,16 +168,18 @@ def _next_marker(snapshot: Snapshot, kind: PageKind, former: Iterable[str]) -> s
 
 
 def _numbers_given(snapshot: Snapshot, kind: PageKind) -> set[str]:
-    """Return the numbers that files of pages have in their names, those that can't be read among them."""
+    """Return the numbers in the file names of a level's pages, also of pages that can't be read."""
     numbers = map(pages.number_at, snapshot.names(kind.folder))
     return {number for number in numbers if number.startswith(f"{kind.level}.")}
 
 
 def _is_below(section: str | None, marker: str) -> bool:
+    """Return whether a record's section is the marker itself or a heading below it."""
     return section is not None and (section == marker or section.startswith(marker + "."))
 
 
 def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
+    """Raise MemctlError if `marker` is empty or not that of a section."""
     if marker in (None, "", "§"):
         if not snapshot.outline.sections:
             raise MemctlError("a section is missing", "`memctl section add TITLE` makes one")
@@ -189,7 +191,7 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
 def _new_page(
     snapshot: Snapshot, kind: PageKind, path: str, values: Mapping[str, Any], text: PageText, author: Author
 ) -> Write:
-    """Return a new page's file; its values are known to be right."""
+    """Return the Write of a new page, whose values are known to be valid."""
     body = with_content(kind, _clean_body(text.body or ""), text)
     given = {name: values.get(name) for name in pages.ORDER}
     given |= {"timestamp": author.now, "agent_id": author.name}
@@ -201,7 +203,7 @@ def _new_page(
 
 
 def _changed_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
-    """Return a page's file with some values, content fields or its whole body changed, and nothing else."""
+    """Return the Write that changes some values, content fields or the whole body of a page, and nothing else."""
     old = snapshot.read(page.path)
     body = page.body if text.body is None else _clean_body(text.body)
     new = _with_body(old, with_content(page.kind, body, text))
@@ -222,7 +224,7 @@ def _rewritten(snapshot: Snapshot, page: Page, values: Mapping[str, Any]) -> Wri
 
 
 def _parse_page(snapshot: Snapshot, text: str, path: str) -> Page:
-    """Return the page that a text is about to become."""
+    """Return the page that a text would be; raises MemctlError if it is not valid."""
     try:
         return pages.parse(text, path)
     except InvalidRecord as error:
@@ -245,6 +247,7 @@ def _clean_body(text: str) -> str:
 
 
 def _refuse(kind: PageKind, values: Mapping[str, Any], path: str) -> None:
+    """Raise MemctlError, naming each value of a page that is not valid."""
     shown = {name: value for name, value in values.items() if value is not None}
     shown.setdefault("id", PROJECT_ID)
     if wrong := pages.problems(kind, shown, path):
@@ -252,6 +255,7 @@ def _refuse(kind: PageKind, values: Mapping[str, Any], path: str) -> None:
 
 
 def _summary(text: PageText) -> str:
+    """Return the names of what is set on a page, for a commit's subject."""
     words = [
         f"completion {value} %" if name == "completion_percentage" else name for name, value in text.values.items()
     ]

@@ -54,7 +54,7 @@ def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
 
 
 def _finish(memory: Memory, entry: PendingEntry) -> PendingEntry | None:
-    """Write the files of a change that was killed, and return it as they are then; forget it if none is left."""
+    """Write the files of a change whose process was killed, and return its entry; None if no file is left to commit."""
     if entry.stage != WRITING:
         return entry
     rest = journal.remaining_change(memory.folder, entry)

@@ -57,7 +57,7 @@ class Redaction(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct):
-    """What is to be replaced; it is found out under the lock."""
+    """What a redaction replaces, and where; it is found under the lock."""
 
     references: Sequence[str]
     start: Path
@@ -106,6 +106,7 @@ def redact(
 
 
 def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
+    """Find the secrets and return the Change that replaces them; raises MemctlError. The caller holds the lock."""
     snapshot = load.disk(memory)
     named = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
     texts = _texts(snapshot)
@@ -172,7 +173,7 @@ def _paths(memory: Memory, snapshot: Snapshot, known: set[str], wanted: str, sta
 
 
 def _below(memory: Memory, start: Path, given: str) -> str:
-    """Return the path below `.memory/` of a file that is named from a folder, "" if it is none."""
+    """Return the path below `.memory/` of a file that is named from the folder `start`, "" if it is elsewhere."""
     try:
         return Path(os.path.realpath(start / given)).relative_to(memory.folder).as_posix()
     except ValueError:
@@ -191,7 +192,7 @@ def _texts(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
-    """Find the secrets in the files that are named, and in all that have one of these; documents only repeat them."""
+    """Find the secrets in the named files, and in all files that share one of them, except in rendered documents."""
     ahead, seen = list(named), set[str]()
     while True:
         for path in ahead:
@@ -213,7 +214,7 @@ def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
 
 
 def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
-    """Find the secrets in the staged texts of files, which may be on the disk no longer."""
+    """Find the secrets in the staged texts of files, which the disk may no longer have."""
     entries = index.entries(memory.repository, *map(memory.tracked, named)) if named else []
     contents = trees.blobs(memory.repository, [entry.blob for entry in entries if entry.is_regular], files.MAX_BYTES)
     for entry in entries:
@@ -222,7 +223,7 @@ def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
 
 
 def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
-    """Return the files of which Git's index has a text with a secret, but for those that the commit would replace."""
+    """Return the files whose text in Git's index has a secret, without those that a commit will replace."""
     forms = [form for secret in plan.secrets for form in redact_file.forms(secret)]
     replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
     return tuple(
@@ -231,7 +232,7 @@ def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
 
 
 def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
-    """Raise MemctlError for a file that is on the ref of sessions alone, where each change is a commit."""
+    """Raise MemctlError for a file that only the ref of sessions has, where each change is a commit."""
     for path in paths:
         if path.startswith(sessions_ref.FOLDERS) and not os.path.lexists(memory.folder / path):
             raise MemctlError(
@@ -241,7 +242,7 @@ def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
 
 
 def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
-    """Redact the changes that wait for their commit, or the commit that takes a secret out would bring one in."""
+    """Redact the changes that wait for their commit, which would otherwise commit the secret."""
     for entry in journal.entries(memory.pending):
         change = redact_file.redact_change(entry.change, secrets)
         if change != entry.change:
@@ -261,7 +262,7 @@ def _replace_loose(memory: Memory, plan: _Plan) -> None:
 
 
 def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions) -> tuple[str, str]:
-    """Take secrets out of the state that agents share: the commit, and why that could not be done."""
+    """Redact the state that agents share; return the commit's id, and the reason if that failed ("" for none)."""
 
     def step(state: State) -> Step:
         redacted = {
@@ -282,7 +283,7 @@ def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions
 
 
 def _folders(memory: Memory) -> list[Path]:
-    """Return where memctl keeps what is in no commit: for all worktrees, and for each."""
+    """Return memctl's folders in the Git directory: that of all worktrees, and one for each worktree."""
     worktrees = sorted((memory.repository.common_dir / "worktrees").glob("*/memctl"))
     return [memory.repository.shared, *worktrees]
 
@@ -292,7 +293,7 @@ def _all(plan: _Plan) -> list[Write]:
 
 
 def _count(text: str, secrets: Secrets) -> int:
-    """Return how often a text has secrets; those within others are not counted again."""
+    """Return how many secrets of a text are replaced; a secret within another one is not counted."""
     redacted = redact_file.redact_text(text, secrets)
     markers = {credentials.MARK.format(rule) for rule in secrets.values()}
     return sum(redacted.count(marker) - text.count(marker) for marker in markers)

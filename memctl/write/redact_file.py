@@ -82,7 +82,7 @@ def is_common(secret: str) -> bool:
 
 
 def _redact_where_found(text: str, words: Collection[str]) -> str:
-    """Return a text with some secrets replaced where a rule says that they are one, and nowhere else."""
+    """Return a text with the secrets `words` replaced only where a rule finds them."""
     spans = [span for span in credentials.find(text) if text[span.start : span.end].strip(_AROUND) in words]
     for span in reversed(spans):
         text = f"{text[: span.start]}{credentials.MARK.format(span.rule)}{text[span.end :]}"
@@ -166,7 +166,7 @@ def _without_credentials(write: Write) -> str:
 
 
 def _new(write: Write, text: str) -> Secrets:
-    """Return the secrets of a text that the file did not have before, but for those in its name."""
+    """Return the secrets of a text that the file did not have before, without those in its name."""
     found = find(write.path, text)
     before = find(write.path, write.old) if found and write.old else {}
     known = f"{write.old or ''}\n{write.path.replace('/', '-')}"
@@ -178,12 +178,12 @@ def _new(write: Write, text: str) -> Secrets:
 
 
 def _redact_to_size(text: str, secrets: Secrets) -> str:
-    """Redact the values of a checkpoint so that none gets longer: a mark is cut where there is no room for it."""
+    """Redact the values of a checkpoint, cutting a mark that would make its value longer."""
     return _with_values(text, lambda one: redact_text(one, secrets)[: len(one)])
 
 
 def _with_values(text: str, changed: Callable[[str], str]) -> str:
-    """Return a checkpoint with all texts in it replaced by what a function makes of them."""
+    """Return a checkpoint with all texts in it replaced by the results of `changed`."""
     return json.dumps(map_texts(json.loads(text), changed), ensure_ascii=False, indent=2) + "\n"
 
 
@@ -206,7 +206,7 @@ def is_readable(path: str, text: str) -> bool:
 
 
 def _redact_head(text: str, secrets: Secrets) -> str:
-    """Redact the values of a front matter; what can't be read as one is left to be redacted as any other text."""
+    """Redact the values of a front matter; a text without readable front matter is returned unchanged."""
     try:
         values, _ = frontmatter.read(text)
     except FrontMatterError:

@@ -72,9 +72,10 @@ class Rewriting:
         self.unclear: list[UnclearReference] = []
 
     def _look(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
-        """Whom the writer of a name can have meant, by the text around it: those who were there before it.
+        """Return which holders the writer of a name can have meant, by the writer's origin and the name.
 
-        If none was, somebody wrote of what was still to be made: then those whose makers had that before them.
+        They are the holders in the writer's history that had no later name there. If there are none, the name was
+        written before it was given: then they are the holders whose own history has the writer's text.
         """
         asked = {
             (_writer(file, found), found.name) for file in self._files for found in self._found[file.path, file.mark]
@@ -106,6 +107,7 @@ class Rewriting:
             yield file, moving, self._rewritten(file, moving)
 
     def _references(self, file: MemoryFile) -> Iterator[Reference]:
+        """Yield the references in a file to shared names."""
         found = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
         if not found and not (file.record and self._is_linked(file.record)):
             return
@@ -123,13 +125,14 @@ class Rewriting:
         return any(name in self._by_name for key in OTHER_END for name in getattr(record, key))
 
     def _name(self, text: str) -> str:
-        """Return the shared name that a reference begins with: a heading belongs to its page; "" if there is none."""
+        """Return the shared name that a text begins with, "" for none; a heading's number begins with its page's."""
         if text in self._by_name or not text.startswith("§"):
             return text if text in self._by_name else ""
         page = ".".join(text.split(".")[:2])
         return page if page in self._by_name else ""
 
     def _rewritten(self, file: MemoryFile, moving: Holder | None) -> str:
+        """Return the new text of a file; `moving` is the holder that gives it a new path, None for none."""
         text = file.text
         links: dict[str, list[str]] = {}
         for found in reversed(self._found[file.path, file.mark]):  # from the end: earlier places stay valid
@@ -149,6 +152,7 @@ class Rewriting:
         return frontmatter_edit.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
 
     def _links(self, file: MemoryFile, key: str) -> list[str]:
+        """Return the new ids in a link field of a record."""
         names: list[str] = []
         found = {one.name: one for one in self._found[file.path, file.mark] if one.key == key}
         for name in getattr(file.record, key):
@@ -157,7 +161,7 @@ class Rewriting:
         return list(dict.fromkeys(names))
 
     def _with_headings(self, file: MemoryFile, moving: Holder | None, text: str) -> str:
-        """Return the numbers that the headings of a page have written in them, brought into line."""
+        """Return a page's text with the numbers that its headings contain replaced by their new ones."""
         if moving is not None and file.record is None:
             pattern = rf"^(## +§?){re.escape(moving.name[1:])}(?=\.[0-9])"
             text = re.sub(pattern, rf"\g<1>{moving.now[1:]}", text, flags=re.MULTILINE)
@@ -169,7 +173,10 @@ class Rewriting:
         return text
 
     def _holders_of(self, file: MemoryFile, found: Reference) -> list[Holder]:
-        """Whom a reference means: of links it may be several, since both sides may have linked a record of theirs."""
+        """Return the holders that a reference means, [] if that is unclear.
+
+        A link may mean several, since both sides of a merge may have linked a record of theirs.
+        """
         sharing = self._by_name[found.name]
         if heading := self._headings.get(Origin(file.path, found.line)):
             return [heading]
@@ -189,7 +196,7 @@ class Rewriting:
         return meant
 
     def _linked(self, file: MemoryFile, found: Reference) -> list[Holder]:
-        """Return the targets that a link may mean: those that link back to its record, else those its writer knew."""
+        """Return the holders that a link may mean: those that link back, or else those that its writer knew."""
         sharing, near = self._by_name[found.name], self._near[_writer(file, found), found.name]
         back = [(self._links_to(holder, OTHER_END[found.key], file), holder) for holder in sharing]
         surely = [holder for how, holder in back if how == _SURELY]
@@ -199,7 +206,7 @@ class Rewriting:
         return near if len(near) == 1 else perhaps if len(perhaps) == 1 else []
 
     def _links_to(self, holder: Holder, key: str, target: MemoryFile) -> int:
-        """Return whether a record has a link to that of another file, as far as its names tell."""
+        """Return how surely a holder links to the record of a file: 0, _PERHAPS or _SURELY."""
         key_of_file = (holder.path, holder.origin.mark)
         if target.record is None or holder.record is None:
             return 0
@@ -219,14 +226,15 @@ def _names(record: Record) -> tuple[str, ...]:
 
 
 def _writer(file: MemoryFile, found: Reference) -> Origin:
-    """Return where a reference comes from: its line, or if no file has that, the file as one side of a
-    merge added it."""
+    """Return the origin of a reference: its line, or for a record without a file of its own, the side of the merge."""
     return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, found.line)
 
 
 def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
-    """Return the pieces that are not looked through: addresses of web pages, which are not ours to change, and of a
-    record's or page's front matter names of its own, and links."""
+    """Return the spans of a text that are not searched.
+
+    They are web addresses, and in the front matter the file's own names and, of a record, its links.
+    """
     found = [match.span() for match in _ADDRESS.finditer(file.text)]
     if file.record is None and pages.kind_at(file.path) is None:
         return found
@@ -239,7 +247,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
 
 
 def _line_of(text: str, key: str, name: str) -> int:
-    """Return the line of a name in a list of the front matter."""
+    """Return the line of a name in a list of the front matter, 1 if it is not found."""
     try:
         block = next(block for block in frontmatter_edit.blocks(text) if block.key == key)
     except (FrontMatterError, StopIteration):
@@ -248,6 +256,6 @@ def _line_of(text: str, key: str, name: str) -> int:
 
 
 def _file_names(moving: Iterable[Holder]) -> dict[str, str]:
-    """Return the names of files that change, without those that two records had at once."""
+    """Return the new names of renamed files by their old ones, without old names that two records share."""
     names = [(holder.path.rpartition("/")[2], id_collisions.new_path(holder).rpartition("/")[2]) for holder in moving]
     return {old: new for old, new in names if sum(old == other for other, _ in names) == 1}

@@ -65,6 +65,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
 
 
 def _is_there(snapshot: Snapshot, path: str) -> bool:
+    """Return whether a Snapshot has a readable file at a path."""
     try:
         return bool(snapshot.read(path))
     except (FileNotFoundError, InvalidRecord):
@@ -109,7 +110,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
 
 
 def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) -> Change:
-    """Bring a deleted checkpoint back, and the page beside it if there was one; it never was any other."""
+    """Return the Change that restores a deleted checkpoint, with its page if it had one; it has only one version."""
     if sessions_ref.has(memory, version.path):
         raise MemctlError(f"{version.id} still exists", "a checkpoint is never changed")
     text = _file_at(memory, version.path, revision)
@@ -152,7 +153,10 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
 
 
 def _deleted(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
-    """Return where the deleted record was whose id begins so, "" if there was none; raises MemctlError for several."""
+    """Return the last path of the deleted record whose id begins with `beginning`, "" if there is none.
+
+    Raises MemctlError if there are several.
+    """
     gone = history.paths_gone(memory.repository, memory.prefix, batches.latest(memory))
     found = {name: path for path in gone[::-1] if (name := ids.id_in_path(path) or "").startswith(beginning)}
     if len(found) > 1:
@@ -165,7 +169,7 @@ def _deleted(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
 
 
 def _memory_id(memory: Memory, path: str) -> str:
-    """Return what a deleted record was known by, where Git last had it; "" if it was none there."""
+    """Return the memory_id of a deleted record in its last version in Git, "" if that is not a valid record."""
     try:
         return parse(text_at(memory, path, None), path)[0].memory_id
     except MemctlError:
@@ -186,14 +190,18 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
 
 
 def _beside(memory: Memory, path: str, revision: str | None = None) -> str:
-    """Return the commit beside HEAD that may have had a file: of the ref of sessions, now or as of a revision, or the
-    last one of the branch's batches; "" if there is none."""
+    """Return the commit outside of HEAD's history that may have a file, "" if there is none.
+
+    For a file of a session it is the commit of the sessions' ref, now or as of a revision, otherwise that of the
+    branch's last batch.
+    """
     if not path.startswith(sessions_ref.FOLDERS):
         return "" if revision else batches.latest(memory)
     return sessions_ref.as_of(memory, revision) if revision else sessions_ref.head(memory)
 
 
 def _file_at(memory: Memory, path: str, revision: str | None) -> str:
+    """Return the text of a file at a revision, or with None its last text in Git. Raises MemctlError."""
     tracked = memory.tracked(path)
     if revision is None:
         found = history.last_version(memory.repository, tracked, _beside(memory, path))
@@ -223,7 +231,7 @@ _SHOWN = 200  # lines of a difference that a message shows
 
 
 def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
-    """Write changes that were undone outside memctl again, and commit each with its own message; return the outcomes.
+    """Write changes again that were undone outside memctl, and commit each with its own message; return the outcomes.
 
     `wanted` are the ids of their records (none: all undone changes). If a file has another text now, both are merged.
     Raises MemctlError with both texts if a change can't be merged; then nothing is written.
@@ -254,7 +262,7 @@ def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> l
 
 
 def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
-    """Return the undone changes of some ids, or all; raises MemctlError for an id that none is of."""
+    """Return the undone changes of the records in `wanted` (none: all); raises MemctlError for an id without one."""
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recovery.recover(memory, remark=False)
@@ -266,15 +274,16 @@ def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[Pen
 
 
 def _is_of(entry: PendingEntry, wanted: str) -> bool:
+    """Return whether a change concerns a record whose id begins with `wanted`."""
     names = entry.change.ids or (entry.change.title,)
     return any(name.upper().startswith(wanted.upper()) for name in names)
 
 
 def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:
-    """Return a change as it is on top of `texts` by path (and of the disk for other paths), which are then those after
-    it.
+    """Return a change as it applies to the current files, with both edits merged where a file has changed.
 
-    Raises MemctlError with both texts of each file that can't have both.
+    `texts` are the texts by path after changes that are planned before this one; the change's own are added. Other
+    files are read from the disk. Raises MemctlError with both texts of each file that can't be merged.
     """
     clashes: list[str] = []
     writes, deletes = [], []
@@ -304,7 +313,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
 
 
 def _merge_change(write: Write, now: str | None) -> str | None:
-    """Return the text that a file has with the change too; None if that is unknown."""
+    """Return the text of a file with the change as well as later edits; None if they can't be merged."""
     if now in (write.old, write.text):
         return write.text
     if now is None or write.old is None:
@@ -314,7 +323,7 @@ def _merge_change(write: Write, now: str | None) -> str | None:
 
 
 def _difference(name: str, one: tuple[str, str | None], other: tuple[str, str | None]) -> list[str]:
-    """Return how two texts of a file differ, each given with what it is."""
+    """Return the difference of two texts of a file as lines; each text comes with a word for what it is."""
     (before, old), (after, new) = one, other
     lines = (old or "").splitlines(), (new or "").splitlines()
     found = list(unified_diff(*lines, f"{name} ({before})", f"{name} ({after})", lineterm=""))

@@ -97,7 +97,7 @@ def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
 
 
 def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:
-    """Delete the documents that Git has, in a commit; those edited by hand only with `force`."""
+    """Delete the documents that Git has, in one commit; those edited by hand only with `force`."""
     known = [entry.path for entry in index.entries(memory.repository, memory.tracked(FOLDER))]
     ours = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES)} if force else set()
     tracked = [path[len(memory.prefix) + 1 :] for path in known]
@@ -109,10 +109,10 @@ def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force:
 
 
 def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
-    """Return the `.gitattributes` with what a memory of an earlier memctl lacks; None if nothing is to be written.
+    """Return the new text of `.gitattributes`, None if it needs no change.
 
-    Other lines stay. A file that has rules for those files itself, has edits that are
-    in no commit, or is none of memctl's, is left alone.
+    A memory of an earlier memctl gets the lines that it lacks; other lines stay. A file is left alone if it has such
+    rules already, has uncommitted edits, or was not written by memctl.
     """
     old = documents.on_disk(memory, _ATTRIBUTES)
     if old is None:

@@ -111,7 +111,10 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
 def _bring_home(
     snapshot: Snapshot, strayed: Sequence[SeparateRecord], new: dict[str, str]
 ) -> Iterator[tuple[str, LostValue]]:
-    """Merge what one side made of records into their own files; what of it was replaced by what those say."""
+    """Merge versions of records that Git put into another record's file into the records' own files, in `new`.
+
+    Yields the values that gave way to those in the records' own files, each with the path.
+    """
     paths = {record.memory_id: record.path for record in snapshot.records}
     for item in strayed:
         path = paths[parse(item.text, item.path)[0].memory_id]
@@ -121,7 +124,7 @@ def _bring_home(
 
 
 def _renamed_back(snapshot: Snapshot) -> dict[str, str]:
-    """Return the files of records from before they were renamed, each with the id that its record has now."""
+    """Return the files of records from before they were renamed, each with its record's present id."""
     now = {(record.memory_id, alias): record.id for record in snapshot.records for alias in record.aliases}
     pairs = ((record.path, now.get((record.memory_id, record.id))) for record in snapshot.records)
     return {path: identifier for path, identifier in pairs if identifier}
@@ -162,7 +165,10 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
 def _packages_of_both(
     memory: Memory, unmerged: Mapping[str, Sides], contents: Mapping[str, bytes | None], path: str
 ) -> tuple[str | None, str | None]:
-    """Return the packages of both sides, of handoffs in one path; the same for both if they are not in conflict."""
+    """Return the text of a handoff's package on both sides of a merge, None for none.
+
+    Both sides have the same text if the package is not in conflict.
+    """
     package = package_path(path)
     sides = unmerged.get(memory.tracked(package))
     if sides:
@@ -175,7 +181,7 @@ def _packages_of_both(
 
 
 def _packages(apart: Sequence[SeparateRecord], holders: Sequence[Holder]) -> dict[str, str]:
-    """Return the packages of handoffs that had one path, each beside its own record, with the id that it has now."""
+    """Return the packages of handoffs that shared a path, by their new paths and with the new ids."""
     found = {}
     for item in apart:
         record = parse(item.text, item.path)[0]
@@ -198,7 +204,7 @@ def _records(snapshot: Snapshot, apart: Sequence[SeparateRecord]) -> Iterator[Me
 
 
 def _others(snapshot: Snapshot) -> Iterator[MemoryFile]:
-    """Pages, what is written of sessions and tasks, and packages; documents are rendered from the rest."""
+    """Yield the other files with references: pages, pages of sessions, checkpoints and packages of handoffs."""
     for page in snapshot.outline.pages:
         yield MemoryFile(page.path, snapshot.read(page.path))
     packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
@@ -215,7 +221,7 @@ def _text(snapshot: Snapshot, path: str) -> str | None:
 
 
 def _commit_change(holders: Sequence[Holder]) -> Change:
-    """Return what the commit says: who was renamed, and who keeps the name."""
+    """Return a Change without files that says what was renamed, and what keeps each name."""
     renamed = [holder for holder in holders if holder.moves]
     kept = {holder.name: holder.title for holder in holders if holder.now == holder.name}
     names = [f"{holder.name} -> {holder.now}" for holder in renamed[:_SHOWN]]
@@ -280,7 +286,10 @@ def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | 
 
 
 def _edited(memory: Memory, change: Change, held: Mapping[str, str | None]) -> list[str]:
-    """Return the files of a change that had something else on disk than in the index before it, or have by now."""
+    """Return the files of a change that must not be staged.
+
+    They had other contents on the disk than in the index before the change, or have by now.
+    """
     old = {write.path: write.old for write in change.writes} | {one.path: one.old for one in change.deletes}
     new = {write.path: write.text for write in change.writes}
     found = []
@@ -292,6 +301,7 @@ def _edited(memory: Memory, change: Change, held: Mapping[str, str | None]) -> l
 
 
 def _on_disk(memory: Memory, path: str) -> str | None:
+    """Return the text of a file, None if it is missing, "" if it is not text."""
     try:
         return files.read(memory.folder, path)
     except (FileNotFoundError, NotADirectoryError):
@@ -301,7 +311,7 @@ def _on_disk(memory: Memory, path: str) -> str | None:
 
 
 def _render(memory: Memory) -> str:
-    """Have the staged documents show what is staged, as our hook has; what went wrong, or ""."""
+    """Render and stage the documents of what is staged, as memctl's Git hook does; return a warning, "" for none."""
     try:
         documents.render_index(memory)
         return ""
@@ -339,7 +349,7 @@ def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
 
 
 def _settle_ownership(memory: Memory, made: Renumbering) -> list[str]:
-    """Let the reasons of ownerships have the new ids of handoffs."""
+    """Write the new ids of handoffs into the reasons of ownerships; return a line for each."""
     if not any(one.record and one.record.memory_type == HANDOFF.name for one in made.renamed):
         return []
     try:

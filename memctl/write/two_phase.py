@@ -126,12 +126,13 @@ def _folder(memory: Memory) -> Path:
 
 
 def _forget(noted: list[tuple[Path, Intent]]) -> None:
+    """Delete the notes of steps, and empty the list."""
     while noted:
         noted.pop()[0].unlink(missing_ok=True)
 
 
 def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: WriteOptions) -> Outcome:
-    """Commit the record now that ownership has moved; if that is refused, take everything back."""
+    """Commit the record now that ownership has moved; if that is refused, undo the step and raise MemctlError."""
     change = intent.change
 
     def plan(sequence: Sequence) -> Change:
@@ -158,6 +159,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
 
 
 def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
+    """Finish or undo the interrupted steps, as `recover` does; the caller holds the coordination lock."""
     lines = []
     for file, intent in unfinished_steps(memory):
         if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
@@ -172,7 +174,7 @@ def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
 
 
 def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
-    """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will: False."""
+    """Write the record of a step if its ownership has moved; return whether it has. If not, nothing was changed."""
     if intent.remote and not _has_moved(memory, intent):
         remote_state.fetch_and_merge_locked(memory, intent.remote)
     if not _has_moved(memory, intent):
@@ -189,7 +191,10 @@ def _has_moved(memory: Memory, intent: Intent) -> bool:
 
 
 def _take_back(memory: Memory, intent: Intent) -> None:
-    """Undo a step: the files get their old texts, and entries of the shared state that it made their old values."""
+    """Undo a step: restore the old texts of its files, and the old values that it replaced in the shared state.
+
+    Values that somebody else has changed since stay.
+    """
     _abandon(memory, intent.change)
     if intent.commit:
         before = ref_state.at(memory, refs.parent(memory.repository, intent.commit)).state
@@ -198,6 +203,8 @@ def _take_back(memory: Memory, intent: Intent) -> None:
 
 
 def _undone(before: State, after: State, intent: Intent) -> Plan:
+    """Return a plan that restores the values of the state `before` a step where they are still those `after` it."""
+
     def plan(state: State) -> Step:
         values = {}
         for name in ("section_ownership_map", "active_agents"):
@@ -214,7 +221,7 @@ def _undone(before: State, after: State, intent: Intent) -> Plan:
 
 
 def _abandon(memory: Memory, change: Change) -> None:
-    """Undo a change that waits for its commit: its files get their old texts, and it waits no more.
+    """Undo a change that waits for its commit: restore the old texts of its files, and delete its journal entry.
 
     A file that was edited since is left alone.
     """
@@ -237,7 +244,7 @@ def _on_disk(memory: Memory, path: str) -> str | None:
 
 
 def _rebased(memory: Memory, change: Change) -> Change:
-    """Return a change on top of what its files hold by now; what they hold already is no change."""
+    """Return a change as it applies to the current texts of its files."""
     writes = []
     for write in change.writes:
         now, text = _on_disk(memory, write.path), write.text

@@ -64,6 +64,7 @@ def undo(memory: Memory, revision: str | None) -> Change:
 
 
 def _resolve_commit(memory: Memory, revision: str) -> Commit:
+    """Return the commit of a revision; raises MemctlError if it does not change the memory."""
     full = memory.repository.resolve(revision)
     found = history.commits(memory.repository, [memory.prefix], full, limit=1)
     if not found or found[0].commit != full:
@@ -74,7 +75,7 @@ def _resolve_commit(memory: Memory, revision: str) -> Commit:
 def _latest(memory: Memory) -> Commit:
     """Return the latest change of the memory that is not undone: each undo goes one further back.
 
-    A sync's merge is none: what it brought are changes of their own.
+    The merge of a sync does not count, because the changes that it brought are commits of their own.
     """
     for most in (_FEW, None):
         undone: set[str] = set()
@@ -88,6 +89,7 @@ def _latest(memory: Memory) -> Commit:
 
 
 def _refuse_others(memory: Memory, commit: Commit) -> None:
+    """Raise MemctlError for a commit that an undo of files would not revert."""
     short = commit.commit[:_SHORT]
     if not commit.trailers.ops:
         raise MemctlError(
@@ -102,7 +104,7 @@ def _refuse_others(memory: Memory, commit: Commit) -> None:
 
 
 def _renumbered(memory: Memory, path: str, text: str) -> str:
-    """Return the id that the record of a file has now, "" if it has no other."""
+    """Return the present id of a record that was renumbered since, given an earlier text; "" if it was not."""
     from memctl.store import load
 
     try:
@@ -126,9 +128,9 @@ def _now(memory: Memory, path: str) -> str | None:
 
 
 def _taken_back(memory: Memory, path: str, old: str | None, new: str | None) -> str | None:
-    """Return the text that a file has without a change that made `new` of `old`; None if it is gone then.
+    """Return a file's current text without the change from `old` to `new`; None if the file is then gone.
 
-    Raises MemctlError if somebody has changed the same since.
+    Raises MemctlError if somebody has changed the same places since.
     """
     now = _now(memory, path)
     if now == new:

@@ -173,6 +173,7 @@ def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile])
 
 
 def _compare(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> ExportedFile:
+    """Return the export of a decision to a file, with what the folder has there now."""
     try:
         there = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
     except FileNotFoundError:
@@ -184,8 +185,11 @@ def _compare(folder: Path, file: str, record: Record, text: str, ours: Container
 
 
 def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
-    """Return the file name of each decision, by the record's path. A decision that was not imported gets the number
-    after the highest one."""
+    """Return the file name of each decision, by the record's path.
+
+    A decision that was not imported takes a file of `present` with its title, or else gets the number after the
+    highest.
+    """
     named = {path: origin.file for path, origin in origins.items()}
     free = sorted(name for name in set(present) - set(named.values()) if adr_text.number_of(name))
     numbers = {name: number for name in (*named.values(), *free) if (number := adr_text.number_of(name))}
@@ -424,8 +428,11 @@ def _records_of(
 
 
 def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None, place: str) -> Draft:
-    """Return the decision that a file becomes. Author and date are those in the file, else those of the first `commit`
-    that has the file; `place` is the folder's path from the top of the repository."""
+    """Return the decision that a file becomes.
+
+    Author and date are those in the file, else those of the first `commit` with the file; `place` is the folder's path
+    from the top of the repository.
+    """
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
         item.origin,
@@ -444,6 +451,7 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None, place: s
 
 
 def _memory_id(memory: Memory, item: AdrFile) -> str:
+    """Return the memory_id of a file's decision, which is the same at each import of the same text."""
     return memory.imported_memory_id(f"adr\0{item.file}\0{item.origin.digest}")
 
 
@@ -493,6 +501,7 @@ def _other_ends(
 
 
 def _notes(item: AdrFile) -> list[str]:
+    """Return a message on each status and date of a file that could not be understood."""
     notes = []
     if item.statement.unclear:
         first = item.statement.unclear.partition("\n")[0]

@@ -155,8 +155,10 @@ def new_head(
 
 
 def _status(text: str) -> str:
-    """Return the status that a text names; "" if it names no known one. `superseded` at the start of a line wins over
-    others."""
+    """Return the status that a text names, "" if it names no known one.
+
+    `superseded` at the start of a line wins over other words.
+    """
     lines = [_ASIDE.sub("", line) for line in text.split("\n")]
     words = [match for line in lines if (match := _WORD.search(line))]
     for match in words:
@@ -183,6 +185,7 @@ def _relations(line: str) -> Iterable[tuple[bool, Target]]:
 
 
 def _names(targets: Iterable[Target], other: LinkedDecision) -> bool:
+    """Return whether another decision is among links to files, by its file name or its number."""
     number = int(other.number) if other.number else None
     return any(target in (other.file, number) for target in targets)
 
@@ -199,6 +202,7 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
 
 
 def _in_words(status: str, successors: Sequence[LinkedDecision], form: Form) -> str:
+    """Return a status in words; a superseded one names its successors by links."""
     links = ", ".join(other.link(form) for other in successors)
     return f"{status} by {links}" if links and status == SUPERSEDED else status
 
@@ -236,8 +240,10 @@ def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
 
 
 def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
-    """Return a section `Status` with another status ("" keeps the old one) and more lines, a paragraph each as
-    adr-tools writes them."""
+    """Return a section `Status` with another status and more lines, each a paragraph as adr-tools writes them.
+
+    A `status` of "" keeps the old one.
+    """
     part = headings.split(section)[0]
     heading, rest = part.heading_text.rstrip("\n"), part.body
     kept = rest.strip("\n")

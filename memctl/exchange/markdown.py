@@ -109,8 +109,10 @@ def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[
 
 
 def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any], list[str]]:
-    """Return values in which the words of other tools for the status of a decision are memctl's, and a note, in a list,
-    on words that nobody knows."""
+    """Return values in which other tools' words for the status of a decision are memctl's, and a list of notes.
+
+    A note names a word that is unknown.
+    """
     stated = values.get("status")
     if kind is not DECISION or not isinstance(stated, str) or stated in kind.statuses:
         return dict(values), []

@@ -187,7 +187,7 @@ def _filled(one: Row) -> dict[str, Any]:
 
 
 def _text(memory: Memory, one: Row) -> str:
-    """Return the text of the record file for a row; "" if its values are invalid."""
+    """Return the text of the record file for a row, "" if its values are invalid."""
     values = {name: value for name, value in _filled(one).items() if name != "parent"}
     try:
         return "" if problems(values) else record_and_file(memory, values, one.draft)[1].text
@@ -212,6 +212,7 @@ def _write(memory: Memory, one: Row) -> Write:
 
 
 def _is_valid_path(path: Any, identifier: str) -> bool:
+    """Return whether a path that came with a row may be that of a record with this id."""
     expected = ids.path_of(identifier, "").removesuffix(".md")
     return (
         isinstance(path, str)

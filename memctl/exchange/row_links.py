@@ -75,8 +75,10 @@ class RowLinks:
                 one.values["parent_memory_id"] = self._memory_id(identifier)
 
     def _note_missing(self, one: Row, relation: str, names: Sequence[str]) -> None:
-        """Note links to records that do not exist: refused if the import is strict, else kept as
-        `unresolved_links`."""
+        """Note links to records that do not exist.
+
+        A strict import refuses them; otherwise the record keeps them as `unresolved_links`.
+        """
         names = list(map(one_line, names))
         if names and not self._problems.is_strict:
             keep_unresolved(one.values, relation, names)
@@ -104,6 +106,7 @@ class RowLinks:
             yield from (source_id, f"={self._canonical(source_id)}")
 
     def _memory_id(self, identifier: str) -> str:
+        """Return the memory_id of a row or an existing record, by its id."""
         found = self._by_id.get(identifier)
         if found is not None:
             return str(found.values["memory_id"])
@@ -152,8 +155,10 @@ class RowLinks:
             values |= {**links.end(record, relation, own), relation: [*current, own]}
 
     def _break_circles(self) -> None:
-        """Remove links by which records supersede, block or contain each other in a circle; a strict import refuses
-        them."""
+        """Remove links by which records supersede, block or contain each other in a circle.
+
+        A strict import is refused instead.
+        """
         for relation in (*_CIRCLES, "parent_memory_id"):
             while circle := next((c for c in circles_in(self._graph(relation)) if set(c) & self._new()), None):
                 self._problems.add_link(f"{relation}: {' -> '.join([*circle, circle[0]])} is a circle")
@@ -162,6 +167,7 @@ class RowLinks:
                 self._unlink(relation, circle[0], circle[1 % len(circle)])
 
     def _new(self) -> set[str]:
+        """Return the ids of the rows that become new records."""
         return {str(one.values["id"]) for one in self._rows if one.record is None}
 
     def _graph(self, relation: str) -> dict[str, list[str]]:
@@ -185,6 +191,7 @@ class RowLinks:
         return found
 
     def _unlink(self, relation: str, start: str, end: str) -> None:
+        """Remove both ends of a link between two records, where an end is that of a row."""
         for identifier, name, other in ((start, relation, end), (end, _CIRCLES.get(relation, ""), start)):
             row = self._by_id.get(identifier)
             if row is None or not name:

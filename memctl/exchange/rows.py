@@ -183,6 +183,7 @@ def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
 
 
 def _checked(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
+    """Return the content fields of a record, texts of lists as lists; raises MemctlError for a wrong name or value."""
     fields = {field.name: field for field in kind.fields}
     for name, value in content.items():
         if name not in fields:

@@ -33,7 +33,7 @@ _UNTRUSTED = (
     f" recorded. The user can change that: `{trust.COMMAND}`\n"
 )
 _ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # "0" if a program waits for the last answer (`claude -p`)
-_OWED = "owed"  # the mark of a compacted context whose state is to be given at the host's next event
+_OWED = "owed"  # marks a compacted context: the next event of the host is answered with the state of its work
 _PATIENCE = 4.0  # seconds to wait for the work of earlier events; hosts give a start 10 s
 _LAST_PATIENCE = 20.0  # seconds to wait at the end of a session; hosts give it 60 s (Codex 3, and the job stays queued)
 _LATE = "The memory's pack is missing here: it took more than {:g} s. `memctl rehydrate` prints it. (memctl)\n"
@@ -206,6 +206,7 @@ def _in_time(call: _EventCall, make: Callable[[], str]) -> str:
 
 
 def _tool(call: _EventCall) -> str:
+    """Return what a model gets after a tool call: an owed state, or records of a file and a suggestion to compact."""
     from memctl.hooks import pressure
 
     _attempt(call, lambda: _check_compression(call))
@@ -223,12 +224,14 @@ def _of_file(call: _EventCall) -> str:
 
 
 def _before(call: _EventCall) -> str:
+    """Return an answer that refuses a write to an unread file with records, "" if the call may go ahead."""
     from memctl.hooks import file_recall
 
     return file_recall.before(call.repository, call.place, call.folder, call.payload, call.now)
 
 
 def _prompt(call: _EventCall) -> str:
+    """Return what a model gets with a prompt: an owed state, or else records that are relevant to the prompt."""
     _attempt(call, lambda: _check_compression(call))
     owed = _owed_context(call)  # before the prompt is noted, so that it has the state of the compacted context
     if call.payload.prompt and not call.host.reads:
@@ -322,6 +325,7 @@ def _start_context(call: _EventCall, memory: Memory) -> str:
 
 
 def _start(call: _EventCall) -> str:
+    """Return what a model gets when a session starts, and record that it has got it."""
     begun = time.monotonic()
     if call.payload.source != COMPACTED and (job_queue.notes(call.folder.root) or _killed_sessions(call)):
         # Before the pack, which includes the results; if it takes longer, it goes on in its own process.
@@ -360,6 +364,7 @@ def _finish_killed(call: _EventCall) -> str:
 
 
 def _compact(call: _EventCall) -> str:
+    """Log a compaction, queue its work, and return the instructions for the model that summarizes."""
     from memctl.hooks import compaction
 
     _note_compaction(call)
@@ -368,6 +373,7 @@ def _compact(call: _EventCall) -> str:
 
 
 def _note_compaction(call: _EventCall) -> None:
+    """Log a compaction, and forget what the compacted context had been shown."""
     from memctl.hooks import compaction
 
     _attempt(call, lambda: compaction.note(call.host, call.payload, call.folder, call.environ, call.now))
@@ -389,6 +395,7 @@ def _stop(call: _EventCall) -> str:
 
 
 def _reminder(call: _EventCall) -> str:
+    """Return the reminder of decisions that were stated and not recorded, "" if there are none."""
     if not call.host.reads:
         return ""
     from memctl.hooks import reminder
@@ -420,6 +427,7 @@ def _end(call: _EventCall) -> str:
 
 
 def _job_of(call: _EventCall, what: str) -> dict[str, object]:
+    """Return the entry of the queue for the work of an event."""
     return {
         "what": what,
         "host": call.host.name,

@@ -27,7 +27,8 @@ from memctl.store.place import FOLDER
 from memctl.store.session_dir import SessionDir
 
 SETTING = "memctl.guard"
-_AT_FILE = "at-file-"  # notes that a record was given at a file: where the work is, also what a start has shown comes
+# Marks a record as shown with a file. There it is shown even if the session's start has shown it: work is at this file.
+_AT_FILE = "at-file-"
 DENY = "deny"
 _MOST = 400  # characters
 _OTHERS = 3  # further records that are named by id
@@ -84,7 +85,7 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
 
 
 def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> Iterator[_Recall]:
-    """Yield the files with records that a call touches, without those that were named since the last compaction."""
+    """Yield the files with records that a call touches, except those that were shown since the last compaction."""
     top, cwd = repository.top, payload.cwd or str(place)
     shown = folder.shown()
     named = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
@@ -221,7 +222,7 @@ def _line(text: str) -> str:
 
 
 def _mark(name: str) -> str:
-    """Return the name of the file in a session's folder which says that the session was told of a file."""
+    """Return the name of the mark in a session's folder which says that a file's records were shown."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
     return f"file-{blake2b(name.encode(errors='surrogateescape'), digest_size=8).hexdigest()}"

@@ -208,6 +208,7 @@ def _own_rules(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
 def _with_rules(
     edit: Edit, kept: OriginalFile | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]
 ) -> Edit:
+    """Return an edit with the permission rules that it offers and that memctl has added so far."""
     before = kept.put if kept else ()
     return msgspec.structs.replace(
         edit,
@@ -268,6 +269,7 @@ def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
 
 
 def _addition(file: Path, name: str, top: Path | None, change: Callable[[str], str]) -> Edit:
+    """Plan an edit that adds memctl's entries, by `change`; links in the path must not lead out of `top`."""
     target = _target(file, name, top)
     before = _content(target, name)
     text, has_mark = _text(before, name)
@@ -278,6 +280,7 @@ def _addition(file: Path, name: str, top: Path | None, change: Callable[[str], s
 
 
 def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], str], originals: OriginalFiles) -> Edit:
+    """Plan an edit that removes memctl's entries: it restores the original file, or else applies `change`."""
     target = _target(file, name, top)
     before = _content(target, name)
     if before is None:
@@ -314,6 +317,7 @@ def _target(file: Path, name: str, top: Path | None) -> Path:
 
 
 def _content(file: Path, name: str) -> bytes | None:
+    """Return the bytes of a settings file, None if it is missing; raises MemctlError if it can't be edited."""
     try:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode):
@@ -340,6 +344,7 @@ def _text(data: bytes | None, name: str) -> tuple[str, bool]:
 
 
 def _write(edit: Edit) -> None:
+    """Write or delete the file of an edit, atomically and with its former mode."""
     if edit.after is None:
         edit.file.unlink()
         return

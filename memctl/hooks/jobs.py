@@ -114,6 +114,7 @@ def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patien
 
 
 def _end_killed(memory: Memory, one: SessionDir) -> None:
+    """Summarize a killed session, commit its page, and mark the session as ended."""
     from memctl.hooks import session_end
     from memctl.write import commit
 
@@ -126,6 +127,7 @@ def _end_killed(memory: Memory, one: SessionDir) -> None:
 
 
 def _compact(work: _Work) -> None:
+    """Update the session's draft and state, and save a checkpoint."""
     from memctl.hooks import compaction_checkpoint  # not needed at the end of a session, at which the host waits
 
     try:
@@ -140,6 +142,7 @@ def _stop(work: _Work) -> None:
 
 
 def _end(work: _Work) -> None:
+    """Update the session's draft, commit its page, and squash the batch."""
     from memctl.hooks import session_end
     from memctl.write import commit
 

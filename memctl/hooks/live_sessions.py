@@ -92,7 +92,7 @@ def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
 
 
 def _others(folder: SessionDir, place: Path) -> list[tuple[SessionDir, Alive]]:
-    """Return the other sessions of a memory that have not ended, each with its note."""
+    """Return the sessions of a memory that have not ended, each with its record, except that of `folder`."""
     found = ((one, read(one)) for one in folder.others())
     return [(one, alive) for one, alive in found if alive and alive.place == str(place)]
 

@@ -1,8 +1,8 @@
 """Write the permission rules by which a host lets agents run commands of memctl without asking (`agent_env.COMMANDS`).
 
-Hosts compare the beginning of a command line, so a rule allows all options of a command; memctl itself refuses the far
-reaching ones in an agent's shell. Hosts check chained commands, substitutions and redirections separately: Claude Code
-2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 allow none of these by such a rule (tests/agents).
+Hosts compare the beginning of a command line, so a rule allows all options of a command; memctl itself refuses the
+far-reaching ones in an agent's shell. Hosts check chained commands, substitutions and redirections separately: Claude
+Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 allow none of these by such a rule (tests/agents).
 """
 
 from __future__ import annotations

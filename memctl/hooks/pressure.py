@@ -111,6 +111,7 @@ def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> 
 
 
 def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
+    """Return whether a compaction is to be suggested now, and record that it was."""
     zone = found.zone if found else ""
     passed = [number for number in CALLS if calls >= number]
     due = [f"calls-{passed[-1]}"] if passed and zone != model_windows.GREEN else []
@@ -121,6 +122,7 @@ def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
 
 
 def _text(calls: int, found: ContextFill | None) -> str:
+    """Return the suggestion of a compaction, with the number of calls and how full the context is."""
     from memctl.text.phrases import quantity
 
     number = f"{quantity(calls, 'tool call')} since the context was last compacted"

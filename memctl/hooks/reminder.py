@@ -139,6 +139,7 @@ def _is_recorded(memory: Memory, found: Extract) -> bool:
 
 
 def _statement(found: Extract) -> str:
+    """Return a decision as a sentence with its reason."""
     from memctl.session import extraction
 
     has_reason = found.reason and found.reason != extraction.CHOSEN

@@ -81,7 +81,7 @@ def note(
 
 
 def _goes_on(payload: Payload, state: SessionState | None) -> bool:
-    """Return whether a session is resumed that has got the memory's text before, and so still has it."""
+    """Return whether the session is resumed and still has the memory's text that it got before."""
     return payload.source in _RESUMED and state is not None and bool(state.seen)
 
 

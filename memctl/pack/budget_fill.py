@@ -175,6 +175,7 @@ class _PackBuilder:
         self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # that of `_most_lines`
 
     def _write(self, item: Item) -> None:
+        """Write an item in the format, and count its tokens."""
         text = sanitize(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
@@ -191,7 +192,7 @@ class _PackBuilder:
         return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
 
     def choose(self, frame: _Frame) -> list[Item]:
-        """Return the items that fit beside a frame."""
+        """Return the items to put into the pack beside a frame."""
         if not frame.has_parts:
             return []
         kept = self._take(frame)
@@ -204,7 +205,7 @@ class _PackBuilder:
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
-        """Return the items that fit beside the frame and the share of the list, each text once."""
+        """Return the items that fit beside the frame and the tokens reserved for the list; each text once."""
         room = self._budget - self.cost(frame, []) - self._share()
         rooms = {part.name: part.limit for part in self.draft.parts if part.limit}
         limited = {item.key: part.name for part in self.draft.parts if part.limit for item in part.items}
@@ -229,9 +230,9 @@ class _PackBuilder:
         return kept
 
     def _filled_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
-        """Return the items with those added that still have room beside the list of what is left out.
+        """Return `kept` with further items that still fit beside the list of what is left out.
 
-        Here an item may have the text of another one.
+        Here an item may have the same text as another one.
         """
         room, keys = self._budget - self.cost(frame, kept, *self._most_lines(frame, kept)), {item.key for item in kept}
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
@@ -243,9 +244,9 @@ class _PackBuilder:
         return kept
 
     def _in_turn(self) -> list[Item]:
-        """Return the items of all parts in the order in which they are taken.
+        """Return the items of all parts, in the order in which they are tried.
 
-        Items of parts that are first, then critical items by weight, then one item from each part in turn.
+        First come the items of parts that are first, then critical items by weight, then one item of each part in turn.
         """
         least = self.draft.leading or _NO_WEIGHT
         first = [item for part in self.draft.parts if part.is_first for item in part.items]
@@ -254,7 +255,7 @@ class _PackBuilder:
         return first + sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
     def _others(self) -> Iterator[Item]:
-        """Yield the items that follow all parts; each is built once, when it is first needed."""
+        """Yield the items that are tried after all parts; each is built once, when it is first needed."""
         yield from self._made[:]
         for item in self._whole:
             self._made.append(item)
@@ -418,6 +419,7 @@ def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
 
 
 def _as_omitted(item: Item) -> OmittedItem:
+    """Return an item as one that the pack leaves out."""
     return OmittedItem(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
 
 
@@ -448,6 +450,7 @@ def _groups(
 def _group(
     marker: str, kind: str, listed: tuple[OmittedItem, ...], more: int, sections: Mapping[str, str]
 ) -> OmittedGroup:
+    """Return the group of a section (`marker`) or of a kind of record; of neither without both."""
     if marker:
         name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --open --section {marker[1:]}"
         return OmittedGroup(listed, more, name, "section", marker, command)
@@ -458,6 +461,7 @@ def _group(
 
 @lru_cache(maxsize=4096)  # the text is built some dozens of times, mostly with the same lines
 def _shortened(left: OmittedItem, width: int) -> OmittedItem:
+    """Return an omitted item whose title has at most `width` characters, 0 for any number."""
     title = one_line(left.title)
     if not width or len(title) <= width:
         return left

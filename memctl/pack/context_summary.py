@@ -122,9 +122,9 @@ def find_decision(text: str) -> str:
 
 
 def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
-    """Yield the decisions that match a pattern, each with its offset in the text, without negated and quoted ones.
+    """Yield the decisions that match a pattern, each with its offset in the text; negated and quoted ones are skipped.
 
-    All decisions in the line of a match count.
+    In a line with a match all decisions count.
     """
     looked_at = begun = quotes = done = 0
     for match in words.finditer(text):
@@ -279,6 +279,7 @@ def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
 
 
 def _composed(decision: str, kept: Sequence[_Judged]) -> str:
+    """Return the text of a summary: the decision, then sentences as list items, and code and tables as blocks."""
     blocks, before = [decision], ""
     for unit, _ in kept:
         block = unit.form in (CODE, TABLE)
@@ -313,10 +314,12 @@ def _with_paths(
 
 
 def _lined(draft: str, paths: Sequence[str]) -> str:
+    """Return a summary with a last line that names files; unchanged without files."""
     return f"{draft}\nFiles: {', '.join(paths)}\n" if paths else draft
 
 
 def _may_name(one: DroppedUnit) -> bool:
+    """Return whether a dropped sentence may name files that need attention."""
     return one.reason in _NAMING and not one.text.lstrip().startswith(("```", "~~~"))
 
 
@@ -367,6 +370,7 @@ def parse(text: str) -> AgentResult:
 
 
 def _of_object(data: dict[str, Any]) -> AgentResult:
+    """Return the result in a sub-agent's JSON object; raises MemctlError without a summary and findings."""
     findings = data.get("findings")
     summary = "\n".join(_texts(data.get("context_summary"))) or "\n".join(_texts(findings))
     open_errors = [f"- Error: {message}" for message in _open_errors(data.get("errors"))]
@@ -398,6 +402,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _open_errors(value: Any) -> Iterator[str]:
+    """Yield the messages of the unresolved errors in a JSON list, each on one line."""
     for one in value if isinstance(value, list) else ():
         given = one if isinstance(one, dict) else {"message": one}
         is_resolved = given.get("resolved") is True or given.get("status") in ("resolved", "fixed")

@@ -106,6 +106,7 @@ def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, 
 
 
 def _draft(memory: Memory, found: Priorities, task: str, items: list[Item], missing: Mapping[str, str]) -> PackDraft:
+    """Return the draft of the pack: the files in `items`, and a list of the best others with the reasons."""
     others = _left_out(found, {item.id for item in items}, missing)
     more = len(found.files) - len(items) - len(others)
     rest = f"{more:,} files with lower scores are not listed; `memctl files --limit 0` lists all."

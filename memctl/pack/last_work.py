@@ -76,7 +76,7 @@ def sessions(snapshot: Snapshot) -> list[EndedSession]:
 
 
 def pages(snapshot: Snapshot, found: Iterable[EndedSession]) -> Iterator[SessionPage]:
-    """Yield the pages of sessions, without those that can't be read."""
+    """Yield the pages of sessions; pages that can't be read are skipped."""
     for one in found:
         try:
             yield session_page.parse(snapshot.read(one.path), one.path)
@@ -223,9 +223,10 @@ def _of_session(
 def _filled(
     snapshot: Snapshot, item: Item, state: TaskState, names: Sequence[str], limit: int, count: CountTokens
 ) -> Item:
-    """Return an item with parts of a state inserted before the first heading of its text.
+    """Return an item with parts of a task's state inserted before the first heading of its text.
 
-    `names` are tags of the state's parts. Takes as many of their lines as fit into `limit` tokens for the whole item.
+    `names` are tags of parts. As many of their lines are inserted as fit, with the rest of the item, into `limit`
+    tokens.
     """
     from memctl.task.parts import parts
 

@@ -139,6 +139,7 @@ def _decide(
     issues: Sequence[Record],
     blockers: Sequence[str],
 ) -> tuple[str, str]:
+    """Return the decision on the next phase (PROCEED, STOP or CLARIFY) and its reason."""
     critical = [record.id for record in issues if severity_rank(record) == _CRITICAL]
     if critical:
         return STOP, f"critical and open: {', '.join(critical)}"
@@ -184,6 +185,7 @@ def _of_decisions(snapshot: Snapshot, decisions: Sequence[Record]) -> Iterator[s
 
 
 def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:
+    """Return the items of a content field of a record; a text is one item."""
     value = content_fields.content(record.kind, snapshot.body(record)).get(name) or ()
     return [value] if isinstance(value, str) else value
 

@@ -38,8 +38,10 @@ _HOW = (
 
 
 class PromptRequest(msgspec.Struct, frozen=True):
-    """A request for a system prompt: the agent's name, its role, its task, and the criteria for success ("" or () if
-    not given)."""
+    """A request for a system prompt.
+
+    It has the agent's name, its role and its task ("" if not given), and the criteria for success.
+    """
 
     agent: str = ""
     role: str = ""
@@ -175,6 +177,7 @@ def _states(
 def _closing(
     snapshot: Snapshot, asked: PromptRequest, known: Sequence[Record], sections: Sequence[Page], count: CountTokens
 ) -> Iterator[PackNote]:
+    """Yield the closing notes of a system prompt: the criteria for success, and what can be loaded."""
     criteria = [*asked.criteria, *(line for record in known for line in _criteria(snapshot, record))]
     if text := whole_lines(criteria, CRITERIA, count):
         yield PackNote("success_criteria", "Success criteria", text)

@@ -351,6 +351,7 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
 
 
 def _ago(moment: str, now: str) -> str:
+    """Return a time with how long ago it was: "2025-11-04T14:32:00Z (2 days ago)"."""
     ago = gap(moment, now)
     return f"{moment}{f' ({ago} ago)' if ago else ''}"
 

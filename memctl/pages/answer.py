@@ -79,6 +79,7 @@ def sentence(snapshot: Snapshot, found: Why, indirect: Indirect) -> str:
 
 
 def _because(snapshot: Snapshot, record: Record | None) -> str:
+    """Return a record's reason, with its id and title in parentheses."""
     assert record is not None
     name = f"{record.id} {record.title}{_instead(record)}"
     reason = reason_of_record(snapshot, record)
@@ -86,6 +87,7 @@ def _because(snapshot: Snapshot, record: Record | None) -> str:
 
 
 def _of_commit(cause: Cause) -> str:
+    """Return a commit's subject and reason, with its id, date and author in parentheses."""
     touch = cause.touch
     reason = reason_of_commit(touch.message)
     what = f"{cause.subject.rstrip('.')}. {reason}" if reason else cause.subject

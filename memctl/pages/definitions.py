@@ -180,6 +180,7 @@ def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
 
 
 def _is_deep(code: str) -> bool:
+    """Return whether brackets in code are nested deeper than the parser can take."""
     depth = 0
     for bracket in re.findall(r"[()\[\]{}]", code):
         depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
@@ -257,6 +258,7 @@ def _declared(node: Node) -> Node | None:
 
 
 def _inside(node: Node) -> Node | None:
+    """Return the node in a C declarator or a Rust type that has the name, None if there is none."""
     inner = node.child_by_field_name("declarator")
     if inner is None and node.type in ("reference_declarator", "parenthesized_declarator", "generic_type"):
         inner = next(iter(node.named_children), None)

@@ -20,7 +20,7 @@ FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
 _LENGTH = 12  # digits of an id in a stamp: two contents match by chance once in 280 million million
 _FRONT_MATTER = 0
 _FEW = 20  # references that Git is asked about rather than for all files
-_OUTDATED = b"outdated pages"  # the key of the cached answer: a mark of what it is made of, and files by page
+_OUTDATED = b"outdated pages"  # the key of the cached answer: a digest of all that it depends on, and files by page
 _NOTHING = msgspec.msgpack.encode((b"", {}))
 
 
@@ -57,12 +57,13 @@ def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
 
 
 def _written(page: Page) -> list[tuple[str, int]]:
-    """Return the texts of a page's references to code, each with its line (_FRONT_MATTER for those of `code_refs`)."""
+    """Return a page's references to code as written, each with its line, _FRONT_MATTER for `code_refs`."""
     in_text = (item for item in mentions.in_text(page.body) if item.text.startswith("§4.") and "*" not in item.text)
     return [*((ref, _FRONT_MATTER) for ref in page.code_refs), *((item.text, item.line) for item in in_text)]
 
 
 def _resolved(names: frozenset[str], reference: str, line: int) -> CodeReference:
+    """Return a reference with the files that it may mean among `names`."""
     paths = repository_paths.resolve(names, reference[3:]) if line else code_paths(names, reference)
     return CodeReference(reference, line, FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING, paths)
 

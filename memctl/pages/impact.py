@@ -40,6 +40,7 @@ class ChangeRow(msgspec.Struct, frozen=True):
 
 
 def _row(title: str, *conditions: str) -> ChangeRow:
+    """Return a row of MATRIX; the conditions are those of levels 4, 3, 2 and 1."""
     return ChangeRow(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
 
 
@@ -280,7 +281,7 @@ def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
 
 
 def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
-    """Return the pages of levels 2 and 3 that a record or page with this marker affects."""
+    """Return the pages of levels 2 and 3 that a change of a record or page with this marker affects."""
     page = snapshot.outline.find(marker)
     if page is None:
         return ()
@@ -291,6 +292,7 @@ def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
 
 
 def _names(change: FileChange) -> list[str]:
+    """Return the paths of a changed file: its own, and that before a rename."""
     return [change.path, *([change.before] if change.before else [])]
 
 

@@ -231,6 +231,7 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
 
 @lru_cache(maxsize=1)  # for level 1 and the index
 def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
+    """Return the sections for level 1 and the index, each with its state, details and globs."""
     found = []
     folded = _folded_headings(snapshot)
     for page in snapshot.outline.sections:
@@ -282,6 +283,7 @@ def _place(snapshot: Snapshot, record: Record) -> Page | None:
 
 
 def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> list[Record]:
+    """Return the open records of a type at some places (markers), the most important first, at most 100."""
     found = [record for place in places for record in snapshot.catalogue.top(memory_type, place, _LISTED)]
     found.sort(key=lambda record: record.timestamp, reverse=True)
     return sorted(found, key=lambda record: -record.importance)[:_LISTED]
@@ -340,6 +342,7 @@ def _full_entries(snapshot: Snapshot, links: Links, memory_type: str, places: Se
 
 
 def _reason(snapshot: Snapshot, record: Record) -> str:
+    """Return the first sentence of a decision's rationale, or else of the decision; "" if it has neither."""
     return _sentence(snapshot, record, "rationale") or _sentence(snapshot, record, "decision")
 
 

@@ -88,6 +88,7 @@ def follow(
 
 
 def _line_reference(versions: _Versions, where: _Where, made: int | None) -> LineReference:
+    """Return the current lines of a reference; `made` is the index of the version that it was recorded in."""
     lines = where.lines
     if made is None:  # the reference is not committed yet, so it means the current lines
         return LineReference(lines, now=lines if where.path == versions.file.path else None)
@@ -196,6 +197,7 @@ class _Versions:
         return later.blob if history.is_ancestor(self._memory.repository, record.commit, later.commit) else ""
 
     def _map(self, before: str, after: str) -> LineMap | None:
+        """Return the map of lines between two versions by their blobs, None if it is unknown."""
         if not before or before == after:
             return LineMap() if before else None
         if (before, after) not in self._maps and len(self._maps) < _MOST_VERSIONS:

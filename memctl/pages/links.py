@@ -136,6 +136,8 @@ class Links:
         return numbered[0] if len(numbered) == 1 else ""
 
     def _link_references(self, text: str) -> str:
+        """Return a text without links in which § markers and record ids become links."""
+
         def marker(match: re.Match[str]) -> str:
             name = match[0].rstrip(".-")
             where = self._target(name)
@@ -158,6 +160,7 @@ class Links:
 
 
 def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
+    """Return a text with record ids outside of links replaced by the results of `change`."""
     parts, end = [], 0
     for match in _LINK.finditer(text):
         parts += [_ID.sub(change, text[end : match.start()]), match[0]]

@@ -87,6 +87,7 @@ def refuse_doubled(snapshot: Snapshot, marker: str) -> None:
 
 
 def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:
+    """Return the place of a whole page; without a page that of level 1, which each memory has."""
     outline = snapshot.outline
     parent: str | None = None
     if page is None or page.kind is pages.PROJECT:
@@ -109,6 +110,7 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) 
 
 
 def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.NumberedHeading) -> Place:
+    """Return the place of a numbered heading of a page of details."""
     heading = f"{part.id[1:]} {part.title}"
     text = next((p.text for p in headings.split(making.page(document_of(page))) if p.heading == heading), part.text)
     return Place(
@@ -137,6 +139,7 @@ def _sources(snapshot: Snapshot) -> Place:
 
 
 def _source(snapshot: Snapshot, marker: str) -> Place:
+    """Return the place of a file, a folder or a glob; raises MemctlError if the marker is wrong or ambiguous."""
     names = snapshot.files.names()
     reference = marker[3:]
     found = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
@@ -168,6 +171,7 @@ def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
 
 
 def _listing(snapshot: Snapshot, marker: str, path: str, files: list[str]) -> Place:
+    """Return a place whose text is a list of files."""
     text = "".join(f"{name}\n" for name in files)
     children = tuple(f"§4.{name}" for name in files)
     return Place(marker, 4, path, path, text, _section_of(snapshot, files[0]), children)
@@ -182,6 +186,7 @@ def _section_of(snapshot: Snapshot, path: str) -> str | None:
 
 
 def _near(snapshot: Snapshot, marker: str) -> str:
+    """Return a hint with markers that are spelled like a wrong one."""
     from difflib import get_close_matches
 
     known = snapshot.outline.markers()
@@ -190,6 +195,7 @@ def _near(snapshot: Snapshot, marker: str) -> str:
 
 
 def _near_files(names: frozenset[str], reference: str) -> str:
+    """Return a hint with files whose names are like that of a wrong reference."""
     from difflib import get_close_matches
 
     tail = reference.rpartition("/")[2].rpartition(".")[2] if "/" not in reference else reference.rpartition("/")[2]

@@ -286,6 +286,7 @@ def record_names(text: str) -> dict[str, str]:
 
 
 def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[PageReference, ...]:
+    """Return the pages that refer to a file, each with the state of its references."""
     by_page: dict[str, list[Referral]] = {}
     for referral in references_to_files(snapshot, [asked.path])[asked.path]:
         by_page.setdefault(referral.page.path, []).append(referral)
@@ -314,6 +315,7 @@ def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
 def _records(
     memory: Memory, snapshot: Snapshot, asked: FileQuery, causes: Iterable[Cause], text: str, at: str
 ) -> tuple[RelatedRecord, ...]:
+    """Return the records related to a file by references, its text or its commits, the most relevant first."""
     reasons: dict[str, list[Reason]] = {}
     others = {cause.touch.path for cause in causes} - {asked.path}
     former = others.difference(snapshot.files.existing(others))
@@ -378,6 +380,7 @@ def _own_id(known: dict[str, Record], name: str) -> str:
 
 
 def _rank(reason: Reason) -> tuple[bool, int, int]:
+    """Return the sort key of a reason; the best comes first."""
     return not reason.is_here, _ORDER.index(reason.by), reason.distance
 
 

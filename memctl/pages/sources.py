@@ -127,6 +127,7 @@ def _mentions(page: Page) -> set[str]:
 
 
 def _row(links: Links, path: str, content: bytes | None, changed: str, count: CountTokens) -> SourceFile:
+    """Return the row of a file in the document of level 4."""
     from memctl.pages import outline  # only level 4 reads files
 
     link, title = links.file(path), markdown.in_cell(markdown.code(path))

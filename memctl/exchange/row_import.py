@@ -1,4 +1,4 @@
-"""The import of items of any source: what can be read becomes records in one change, and the rest is named.
+"""The import of items of any source: readable items become records in one change; messages name the others.
 
 Links and parents may use any id: memctl's, a memory_id, or the `source_id` that another tool gave. An item without a
 memory_id gets one that is derived from its content, so that a second import finds the same record.
@@ -48,7 +48,7 @@ class ImportTarget(msgspec.Struct, frozen=True):
 
 
 class ImportResult(msgspec.Struct, frozen=True):
-    """The result of an import: the change, and what is not in it.
+    """The result of an import: the change, and messages on items that it does not add as they were.
 
     `known` are records (or files of ADRs) that were imported before. `refused` has a message on each item that can't be
     imported, `notes` on what was altered.

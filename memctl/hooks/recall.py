@@ -120,8 +120,10 @@ def give(folder: SessionDir, found: str) -> str:
 
 
 def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
-    """Return the search results that match a prompt about as well as the best one: open records, pages, sessions and
-    checkpoints, the best first."""
+    """Return the search results that match a prompt about as well as the best one, the best first.
+
+    They are records in force, pages, sessions and checkpoints.
+    """
     from memctl.pack.items import CLOSE
     from memctl.search import ranking
 

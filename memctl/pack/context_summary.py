@@ -62,7 +62,7 @@ class SummaryLine(msgspec.Struct, frozen=True):
 class DroppedUnit(msgspec.Struct, frozen=True):
     """A sentence or block that is not in the summary: its line in the original text, its text, and the reason.
 
-    For a path that was named besides the text, and does not fit, the line is 0.
+    A path for which there is no room at the end of the summary has the line 0.
     """
 
     line: int

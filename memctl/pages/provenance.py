@@ -212,8 +212,10 @@ def line_count(text: str) -> int:
 
 
 def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[Record, ...]:
-    """Return the most important open decisions and learnings of some sections and pages, without those already
-    known."""
+    """Return the most important open decisions and learnings of some sections and pages.
+
+    Records whose id is in `known` are left out.
+    """
     found: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):

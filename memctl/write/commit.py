@@ -72,10 +72,10 @@ def commit_all(
 ) -> list[Outcome]:
     """Commit all pending changes, then everything else in the memory that differs from HEAD: edits by hand.
 
-    Returns the outcomes, with the reason for each edit that is not committed. Not committed are an accepted decision
-    whose text was changed by hand, unless `allow_accepted`; a file with what looks like a credential, unless
-    `allow_secret`; with `strict` a record that lacks something; and the files of an undone change. With `dry_run`
-    nothing is committed.
+    Returns the outcomes, with the reason for each edit that is not committed. These edits are left out: to the text of
+    an accepted decision, unless `allow_accepted`; with what looks like a credential, unless `allow_secret`; with
+    `strict`, to a record that lacks something; and to the files of an undone change. With `dry_run` nothing is
+    committed.
     """
     with lock.hold(memory.repository.shared / "lock"):
         entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)

@@ -1,10 +1,10 @@
 """Records, pages and headings that share a name (id, marker or number), and their new names.
 
-Of records with one id the one with the earliest `memory_id` keeps the id. Each other record gets an id derived from its
-own `memory_id`, so that all clones that resolve a collision get equal results, whatever else they contain. Pages have
-small numbers and no `memory_id`: the one written first keeps its number, the others get the next free ones. `sync`
-decides otherwise who keeps a name, since it knows what is published (`sync/collisions.py`); it makes new names in the
-same way.
+If several records have one id, the record with the earliest `memory_id` keeps it. Each other record gets an id derived
+from its own `memory_id`, so that all clones that resolve a collision get equal results, whatever else they contain.
+Pages have small numbers and no `memory_id`: the one written first keeps its number, the others get the next free ones.
+`sync` decides otherwise who keeps a name, since it knows what is published (`sync/collisions.py`); it makes new names
+in the same way.
 """
 
 from __future__ import annotations
@@ -203,7 +203,10 @@ def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
 
 
 def free_numbers(kind: PageKind, given: Iterable[str]) -> Iterator[str]:
-    """Yield markers of a page kind (§2.4, §2.5, …) above all numbers ever given out, which `given` lists (`2.3`)."""
+    """Yield unused markers of a page kind, such as §2.4, §2.5 and so on.
+
+    `given` are the numbers that were ever given to a page, such as "2.3"; all yielded ones are higher.
+    """
     highest = max((int(number[2:]) for number in given if number.startswith(f"{kind.level}.")), default=0)
     return (f"§{kind.level}.{number}" for number in count(highest + 1))
 

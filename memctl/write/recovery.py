@@ -10,8 +10,8 @@ from memctl.store.memory import Memory
 def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     """Finish what was interrupted, and return the changes that are still pending, oldest first.
 
-    Finished are a move of the worktree, a write (its files get their new text unless they were edited since), and a
-    commit that was made without deleting its journal entry. Changes undone outside memctl are marked, and with `remark`
+    That may be a move of the worktree; a write, whose files get their new text unless they were edited since; and a
+    commit after which the journal entry was not deleted. Changes undone outside memctl are marked, and with `remark`
     reported once. Raises MemctlError if a move can't be finished.
     """
     if (memory.repository.private / place.MOVE).exists():

@@ -36,10 +36,10 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class UnclearReference(msgspec.Struct, frozen=True):
-    """A reference to a shared name of which nobody knows for sure what it means: its file, line and name.
+    """A reference to a shared name whose target is uncertain: its file, line and name.
 
     `path` is the file's path after the renumbering. `taken_for` is the title of the record, page or heading that keeps
-    the name, so that the reference means it from then on.
+    the name, and that the reference therefore means from then on.
     """
 
     path: str

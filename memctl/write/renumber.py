@@ -1,13 +1,13 @@
 """`renumber`: giving each record, page and heading that shares a name a new name, and correcting the references.
 
-A reference means that one of two things with a shared name which its writer could know: the other was not in the
+If two things share a name, a reference means the one that its writer could know, since the other was not in the
 writer's history. A link between records says more, since both ends have it. References that stay unclear are reported
 and left unchanged; they then mean the thing that kept the name.
 
-What a renumbering within a merge wrote is staged, so that `git commit` concludes the merge with it, provided that each
-of its files was on disk as it was staged (or in conflict). Otherwise somebody is working on a file, and nothing is
-staged. The merge's commit then contains the renumbering, which needs no commit of its own; `git merge --abort` takes
-both back.
+During a merge the files that a renumbering wrote are staged, so that `git commit` concludes the merge with them,
+provided that each file was on disk as it was staged (or in conflict). Otherwise somebody is working on a file, and
+nothing is staged. The merge's commit then contains the renumbering, which needs no commit of its own; `git merge
+--abort` takes both back.
 """
 
 from __future__ import annotations

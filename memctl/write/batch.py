@@ -160,21 +160,21 @@ def leave_branch(memory: Memory, branch: str) -> None:
     batch = batches.of_branch(memory, branch)
     if batch is None:
         batches.set_branch_here(memory, "")
-    elif _may_go_along(memory, batch, here, head):
-        _take_along(memory, batch, here)
+    elif _can_take_over(memory, batch, here, head):
+        _move_changes(memory, batch, here)
     else:
-        _squash_elsewhere(memory, batch)
-        _take_off(memory, batch)
+        _squash_on_branch(memory, batch)
+        _reset_files(memory, batch)
         batches.set_branch_here(memory, "")
 
 
-def _may_go_along(memory: Memory, batch: Batch, here: str, head: str) -> bool:
+def _can_take_over(memory: Memory, batch: Batch, here: str, head: str) -> bool:
     """Return whether HEAD's branch can take the batch over: it is new, and starts at the batch's base."""
     is_new = bool(here) and head == batch.base and not memory.repository.tip(batches.ref(memory, here))
     return is_new and not memory.repository.is_checked_out(batch.branch)  # otherwise another worktree continues it
 
 
-def _take_along(memory: Memory, batch: Batch, here: str) -> None:
+def _move_changes(memory: Memory, batch: Batch, here: str) -> None:
     """Move the changes of a batch to the ref of the branch `here`; earlier batches stay where they are."""
     repository = memory.repository
     first = batches.changes(memory, batch.base, batch.tip)[-1].commit
@@ -187,7 +187,7 @@ def _take_along(memory: Memory, batch: Batch, here: str) -> None:
         batches.set_branch_here(memory, here)
 
 
-def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
+def _squash_on_branch(memory: Memory, batch: Batch) -> None:
     """Squash a batch on its branch, if that is still at the batch's base and no worktree has it checked out."""
     repository = memory.repository
     name = batch.branch.removeprefix("refs/heads/")
@@ -205,7 +205,7 @@ def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
         memory.remarks.append(f"the changes recorded on {name} are committed there: {made[:10]}")
 
 
-def _take_off(memory: Memory, batch: Batch) -> None:
+def _reset_files(memory: Memory, batch: Batch) -> None:
     """Set the files of a batch back to HEAD, except those that were edited or staged since."""
     repository = memory.repository
     tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}

@@ -89,7 +89,7 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
     try:
         found = checkout.blocking_files(memory.repository, move.old, move.new)
     except git.GitFailed as error:
-        raise _failed(memory, move, error) from None
+        raise _git_error(memory, move, error) from None
     if found:
         _refuse(
             f"{what}: these files have uncommitted changes",
@@ -111,7 +111,7 @@ def carry_out(memory: Memory, move: Move) -> None:
     try:
         checkout.follow(memory.repository, move.new)
     except git.GitFailed as error:
-        raise _failed(memory, move, error) from None
+        raise _git_error(memory, move, error) from None
     _follow(memory, move)
 
 
@@ -122,7 +122,7 @@ def _follow(memory: Memory, move: Move) -> None:
         ref_state.update_locked(memory, ownership.renumber(move.owned), ref_state.Terms(), is_locked=True)
 
 
-def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
+def _git_error(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
     """Return the error for a move that Git refused: it names the lock that is in the way, or Git's reason."""
     if (lock := locks.parse(error.stderr, memory.repository.top)) is not None:
         return MemctlError(*locks.describe(lock))

@@ -432,7 +432,7 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
         try:
             credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
         except CredentialFound as error:
-            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.PASSING) from None
+            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.SECRET_HINT) from None
 
 
 def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:

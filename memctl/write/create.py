@@ -72,7 +72,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     if snapshot is not None:
         if values.get(TASK_ID):
             given = values.get("supersedes") or []
-            values["supersedes"] = [*given, *(one for one in _of_task(snapshot, values) if one not in given)]
+            values["supersedes"] = [*given, *(one for one in _states_of_task(snapshot, values) if one not in given)]
         from memctl.write import links  # most records refer to none
 
         links.resolve_references(snapshot, values)
@@ -92,7 +92,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     return Change(op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others))
 
 
-def _of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
+def _states_of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
     """Yield the ids of the open states of a new state's task, which it supersedes (rules.md#lifecycle)."""
     for record in snapshot.open_records:
         if record.memory_type == values["memory_type"]:

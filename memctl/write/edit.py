@@ -55,7 +55,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         for name, value in pairs:
             _apply(record, values, content, action, name, value, now)
     if values.get("severity") and "importance" not in values:
-        values |= _moved_importance(record, values["severity"])
+        values |= _default_importance(record, values["severity"])
     changed = {name: value for name, value in content.items() if before.get(name) != value}
     if "title" in values or changed:
         _protect(record, allow_accepted)
@@ -73,7 +73,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     )
 
 
-def _moved_importance(record: Record, severity: str) -> dict[str, int]:
+def _default_importance(record: Record, severity: str) -> dict[str, int]:
     """Return the default importance of a new severity; {} unless the record has its old severity's default."""
     old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
     return {"importance": new} if new is not None and record.importance == old != new else {}
@@ -157,7 +157,7 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         if "completion_percentage" in record.kind.defaults:
             values["completion_percentage"] = 100
         writes.append(rewrite(snapshot, record, values, text))
-    return _of_many("resolve", records, writes, resolution)
+    return _change_of_all("resolve", records, writes, resolution)
 
 
 def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
@@ -176,7 +176,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
         if record.completion_percentage == 100:
             values["completion_percentage"] = None  # an open state can't be at 100 %
         writes.append(rewrite(snapshot, record, values))
-    return _of_many("reopen", records, writes)
+    return _change_of_all("reopen", records, writes)
 
 
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
@@ -190,7 +190,7 @@ def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
         rewrite(snapshot, record, {} if record.is_archived else {"is_archived": True, "archived_at": now})
         for record in records
     ]
-    return _of_many("archive", records, writes)
+    return _change_of_all("archive", records, writes)
 
 
 def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
@@ -200,7 +200,7 @@ def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
         rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
         for record in records
     ]
-    return _of_many("unarchive", records, writes)
+    return _change_of_all("unarchive", records, writes)
 
 
 def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
@@ -210,7 +210,7 @@ def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     return ", ".join([*words, *content]) or "nothing"
 
 
-def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
+def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
     """Return the Change of one write per record; raises MemctlError if a record is named twice."""
     unique = {record.id: record for record in records}
     if len(unique) < len(records):
@@ -259,7 +259,7 @@ def _apply(
     if action != "remove" and (field is not None or name == "title"):
         refuse_stand_in(value, name)
     if field is not None:
-        content[field.name] = _changed_content(field, content.get(field.name), action, value)
+        content[field.name] = _change_content(field, content.get(field.name), action, value)
         return
     name = name.replace("-", "_")
     if name in _ELSEWHERE:
@@ -273,7 +273,7 @@ def _apply(
         raise MemctlError(f"unknown field {name!r}", hint, USAGE)
     if name in LISTS:
         current = values.get(name, getattr(record, name))
-        values[name] = _changed_list(current, action, value.split(",") if action == "set" else [value])
+        values[name] = _change_list(current, action, value.split(",") if action == "set" else [value])
     elif action != "set":
         raise MemctlError(f"{name} is not a list", f"use --set {name}=…", USAGE)
     else:
@@ -289,16 +289,16 @@ def _content_field(record: Record, name: str) -> Field | None:
     return None
 
 
-def _changed_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
+def _change_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
     value = frontmatter.clean_newlines(value)
     if field.is_list:
-        return _changed_list(current or [], action, content_fields.parse_items(value) if action == "set" else [value])
+        return _change_list(current or [], action, content_fields.parse_items(value) if action == "set" else [value])
     if action != "set":
         raise MemctlError(f"{field.name} is not a list", f"use --set {field.name}=…", USAGE)
     return value.strip("\n")
 
 
-def _changed_list(current: Sequence[str], action: str, given: Sequence[str]) -> list[str]:
+def _change_list(current: Sequence[str], action: str, given: Sequence[str]) -> list[str]:
     given = [item.strip() for item in given if item.strip()]
     if action == "set":
         return list(dict.fromkeys(given))

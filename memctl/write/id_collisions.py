@@ -91,10 +91,10 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
     by_path = {(holder.path, holder.origin.mark): holder for holder in found}
     for record in records:
         holder = by_path.get((record.path, record.memory_id))
-        found += _once(record, holder.now if holder else record.id, by_id)
+        found += _former_holders(record, holder.now if holder else record.id, by_id)
     named = {holder.name for holder in found}
     settled = named - {holder.name for holder in found if holder.is_new}
-    return [*found, *(_keeper(by_id[name][0]) for name in sorted(settled))]
+    return [*found, *(_keeping_holder(by_id[name][0]) for name in sorted(settled))]
 
 
 def _rank(record: Record) -> tuple[str, str, int, str]:
@@ -126,7 +126,7 @@ def copy_memory_id(record: Record) -> str:
     return ids.uuid7(int(record.memory_id.replace("-", "")[:12], 16), entropy)
 
 
-def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
+def _former_holders(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
     """Return a record's former ids that other records have now, as holders; `now` is its present or new id."""
     found = []
     names = (*record.aliases, record.id)
@@ -138,7 +138,7 @@ def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> li
     return found
 
 
-def _keeper(record: Record) -> Holder:
+def _keeping_holder(record: Record) -> Holder:
     """Return the holder for the record that kept its id in an earlier renumbering."""
     origin = Origin(record.path, mark=record.memory_id)
     return Holder(record.id, record.id, record.path, origin, record.title, record, record.memory_id, is_new=False)
@@ -178,7 +178,7 @@ def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
             names = (*page.aliases, page.id)
             for alias, following in pairwise(names):
                 if any(other.path != page.path for other in by_id.get(alias, ())):
-                    found.append(_once_a_page(page, alias, moved.get(page.path, page.id), following))
+                    found.append(_former_page_holder(page, alias, moved.get(page.path, page.id), following))
                     if alias not in shared:
                         found.append(_page_holder(by_id[alias][0], alias, alias, is_new=False))
     return list(dict.fromkeys(found))
@@ -188,7 +188,7 @@ def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Hol
     return Holder(name, now, page.path, Origin(page.path), page.title, is_new=is_new)
 
 
-def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
+def _former_page_holder(page: Page, name: str, now: str, following: str) -> Holder:
     """Return the holder for a page's former number, which it had until it got the number `following`."""
     folder, _, file = page.path.rpartition("/")
     origin, until = (Origin(f"{folder}/{_NUMBER.sub(n[1:], file, count=1)}") for n in (name, following))

@@ -132,20 +132,20 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
     repository, where = memory.repository, memory.folder.parent.relative_to(memory.repository.top).as_posix()
     place = hooks.folder(repository)
     if not hooks.is_private(repository, place):
-        steps = [_by_hand(repository, place, name, where, _whose(repository, place)) for name in hooks.HOOKS]
+        steps = [_manual_step(repository, place, name, where, _why_foreign(repository, place)) for name in hooks.HOOKS]
         return [*steps, *_set_drivers(repository, program)]
     if os.path.lexists(place) and not place.is_dir():
         raise MemctlError(f"{place} is not a folder, and Git looks for hooks in it", "move it away first")
-    found = [_ours_or_first(place, name) for name in hooks.HOOKS]
+    found = [_hook_to_replace(place, name) for name in hooks.HOOKS]
     made = not place.exists() or any(hook.made_its_folder for hook in found)
     steps = []
     for name, hook in zip(hooks.HOOKS, found, strict=True):
         text = hooks.script(name, sorted({where, *hook.memories}), program, made)
         if hook.whose == "the user's" and hook.asks_for_its_name:
             why = "the hook there acts by the name of its file, so it can't be kept under another name"
-            steps.append(_by_hand(repository, place, name, where, why))
+            steps.append(_manual_step(repository, place, name, where, why))
         else:
-            steps.append(_place(hook, place / (name + hooks.KEPT), f"hook {name}", text))
+            steps.append(_install_step(hook, place / (name + hooks.KEPT), f"hook {name}", text))
     _refuse_unwritable(repository, steps)
     return [*steps, *_set_drivers(repository, program)]
 
@@ -155,7 +155,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
     places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
-    steps = [_take_away(place, name) for place in places for name in hooks.HOOKS]
+    steps = [_removal_step(place, name) for place in places for name in hooks.HOOKS]
     _refuse_unwritable(repository, steps)
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
@@ -187,13 +187,13 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
             git.write(["config", "--local", "--fixed-value", "--unset-all", key, value], repository.top)
 
 
-def _ours_or_first(place: Path, name: str) -> Hook:
+def _hook_to_replace(place: Path, name: str) -> Hook:
     """Return the hook that memctl installs: Git's own, or the one that the pre-commit framework runs first."""
     hook = hooks.inspect(place / name)
     return hooks.inspect(place / (name + _LEGACY)) if hook.is_framework else hook
 
 
-def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
+def _install_step(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
     """Return the step that installs the script `text` in a hook's place, and keeps the user's hook as `kept`."""
     note = "the pre-commit framework runs it before its own" if hook.file.name.endswith(_LEGACY) else ""
     if hook.whose == "ours, changed":
@@ -216,7 +216,7 @@ def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
     return InstallStep(part, "left", why, fault=True)
 
 
-def _take_away(place: Path, name: str) -> InstallStep:
+def _removal_step(place: Path, name: str) -> InstallStep:
     """Return the step that removes memctl's script from a hook, and restores the hook that was there before.
 
     Other tools may have moved the script to a file beside the hook; it is removed there, too.
@@ -246,7 +246,7 @@ def _take_away(place: Path, name: str) -> InstallStep:
     return InstallStep(part, "left" if has_kept else "unchanged", note or "it is not installed")
 
 
-def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
+def _manual_step(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
     """Return the step for a hook that memctl may not write: the lines that the user has to add, and why."""
     file = hooks.editable_folder(place) / name
     shown = _display_path(repository, file)
@@ -256,7 +256,7 @@ def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: s
     return InstallStep(f"hook {name}", "by hand", why, fault=True, add_to=shown, lines=lines)
 
 
-def _whose(repository: Repository, place: Path) -> str:
+def _why_foreign(repository: Repository, place: Path) -> str:
     """Return the reason why a folder of hooks is not memctl's to write."""
     inside = Path(os.path.realpath(place)).is_relative_to(repository.top)
     owner = "where the project keeps files of its own" if inside else "which is not this clone's alone"
@@ -281,7 +281,11 @@ def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
     programs = shlex.join(["memctl", *([program] if program else [])]).replace("%", "%%")
     steps = []
     for what, title in DRIVERS.items():
-        part, section, present = f"merge driver memctl-{what}", f"merge.memctl-{what}", _present(repository, what)
+        part, section, present = (
+            f"merge driver memctl-{what}",
+            f"merge.memctl-{what}",
+            _driver_settings(repository, what),
+        )
         driver = (_DOCS_DRIVER if what == "docs" else _DRIVER).format(programs=programs, what=what)
         wanted = {f"{section}.name": title, f"{section}.driver": driver}
         settings = tuple((key, value) for key, value in wanted.items() if present.get(key) != value)
@@ -297,7 +301,11 @@ def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
 def _unset_drivers(repository: Repository) -> list[InstallStep]:
     steps = []
     for what in DRIVERS:
-        part, section, present = f"merge driver memctl-{what}", f"merge.memctl-{what}", _present(repository, what)
+        part, section, present = (
+            f"merge driver memctl-{what}",
+            f"merge.memctl-{what}",
+            _driver_settings(repository, what),
+        )
         ours = {f"{section}.name", f"{section}.driver"}
         if not present:
             steps.append(InstallStep(part, "unchanged", "it is not installed"))
@@ -312,7 +320,7 @@ def _unset_drivers(repository: Repository) -> list[InstallStep]:
     return steps
 
 
-def _present(repository: Repository, what: str) -> dict[str, str]:
+def _driver_settings(repository: Repository, what: str) -> dict[str, str]:
     """Return this clone's Git settings of a merge driver, by their full names."""
     try:
         out = git.read(["config", "--local", "-z", "--get-regexp", rf"^merge\.memctl-{what}\."], repository.top)
@@ -401,13 +409,13 @@ def _origin() -> str:
 
     try:
         installed = metadata.distribution("git-memctl")
-        told = json.loads(installed.read_text("direct_url.json") or "{}")
+        direct_url = json.loads(installed.read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):
         return ""
-    url = str(told.get("url", ""))
+    url = str(direct_url.get("url", ""))
     if not url:
         return f"git-memctl=={installed.version}"
     if url.startswith("file:"):
         return ""
-    vcs = told.get("vcs_info")
+    vcs = direct_url.get("vcs_info")
     return f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url

@@ -5,7 +5,6 @@ Only a parent is named at one end, by the record that is its part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -110,11 +109,6 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
         if other.path != record.path
         and (other.parent_memory_id == record.memory_id or any(record.id in getattr(other, name) for name in OTHER_END))
     ]
-
-
-def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tuple[Write, ...]:
-    """Return a Write for each of `records` that removes its links to the record `gone`."""
-    return tuple(rewrite(snapshot, record, without_links(record, {gone.id}, {gone.memory_id})) for record in records)
 
 
 def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:

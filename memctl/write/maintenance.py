@@ -129,7 +129,8 @@ def change(
     for verdict in judged.due:
         if verdict.action != "delete":
             values.setdefault(verdict.record.path, {}).update({"is_archived": True, "archived_at": now})
-    deeds = [_deed(verdict) for verdict in judged.due] + _unlink(snapshot, gone, values)
+    deeds = [Deed(verdict.action, verdict.record.id, verdict.reason) for verdict in judged.due]
+    deeds += _unlink(snapshot, gone, values)
     deeds += [Deed("delete", one.id, one.reason) for one in checkpoints]
     records = {record.path: record for record in snapshot.records if record.path in values}
     paths = [*(record.path for record in gone), *(path for one in checkpoints for path in one.paths)]
@@ -176,7 +177,7 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
         record = by_memory_id.get(memory_id)
         if record is None or record.path in left:
             continue
-        stored = _stored(snapshot, record)
+        stored = _record_in_file(snapshot, record)
         total = stored.access_count + count
         folding.counts[memory_id] = (count, total)
         latest = max(last, stored.last_accessed or "")
@@ -191,13 +192,15 @@ def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Recor
     begun = access_folding.unfinished(memory.repository.shared)
     known = {name: total for name, total in begun.items() if name in by_memory_id}
     written = {
-        name: total for name, total in known.items() if _stored(snapshot, by_memory_id[name]).access_count >= total
+        name: total
+        for name, total in known.items()
+        if _record_in_file(snapshot, by_memory_id[name]).access_count >= total
     }
     if begun:
         access_folding.finish(memory.repository.shared, written, forget_rest=True)
 
 
-def _stored(snapshot: Snapshot, record: Record) -> Record:
+def _record_in_file(snapshot: Snapshot, record: Record) -> Record:
     """Return a record as its file has it, without this clone's retrieval counts."""
     return parse(snapshot.read(record.path), record.path)[0]
 
@@ -207,10 +210,6 @@ def _refuse_if_unsafe(memory: Memory) -> None:
         commits.forbid_if_unsafe(memory.repository)
     except commits.CommitPending as error:
         raise MemctlError(f"maintenance can't commit now: {error.why}", "run it again once that is over") from None
-
-
-def _deed(verdict: RetentionVerdict) -> Deed:
-    return Deed(verdict.action, verdict.record.id, verdict.reason)
 
 
 def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
@@ -261,7 +260,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
     spared, kept = dict[str, SparedRecord](), list[RetentionVerdict]()
     for verdict in found:
-        why = _protected(verdict.record, rules, latest, verdict.action)
+        why = _protection(verdict.record, rules, latest, verdict.action)
         if verdict.record.path in untouchable:
             why = untouchable[verdict.record.path]
         elif verdict.action == "delete" and verdict.record.id in twice:
@@ -273,7 +272,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     going = [verdict.record for verdict in kept if verdict.action == "delete"]
     if going:
         closing = {verdict.record.path for verdict in kept}
-        lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
+        lasting = [r for r in records if _stays(r, rules, latest, closing) or r.path in untouchable]
         held = find_backlinks(snapshot, going, lasting, untouchable.keys())
         kept = [_spare_held(verdict, held, spared) for verdict in kept]
     return DueChanges(
@@ -341,7 +340,7 @@ def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
     return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
 
 
-def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
+def _protection(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
     """Return the reason why an action may not be done to a record, "" if it may.
 
     A record of high importance is never deleted. A closed issue may be archived whatever its severity.
@@ -354,9 +353,9 @@ def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action
     return "it is the latest state" if record.path in latest else ""
 
 
-def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: Collection[str]) -> bool:
+def _stays(record: Record, rules: Lifecycle, latest: Collection[str], closing: Collection[str]) -> bool:
     """Return whether a record stays: it is open and nothing is due for it, or it is protected from deletion."""
-    return (record.is_open and record.path not in closing) or bool(_protected(record, rules, latest))
+    return (record.is_open and record.path not in closing) or bool(_protection(record, rules, latest))
 
 
 def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, SparedRecord]) -> RetentionVerdict:
@@ -382,16 +381,16 @@ def find_backlinks(
     paths = {name: record.path for record in wanted for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}
     for record in lasting:
-        _hold(held, paths, _linked(record, everything=record.path in untouchable), record.id, record.path)
+        _note_holder(held, paths, _link_targets(record, everything=record.path in untouchable), record.id, record.path)
     texts = snapshot.catalogue.mentions()
     for record in lasting:
-        _hold(held, paths, (mention.text for mention in texts.get(record.path, ())), record.id, record.path)
+        _note_holder(held, paths, (mention.text for mention in texts.get(record.path, ())), record.id, record.path)
     for page in snapshot.outline.pages:
-        _hold(held, paths, (mention.text for mention in mentions.in_text(page.body)), page.id, page.path)
+        _note_holder(held, paths, (mention.text for mention in mentions.in_text(page.body)), page.id, page.path)
     return held
 
 
-def _hold(held: dict[str, str], paths: dict[str, str], names: Iterable[str], holder: str, own: str) -> None:
+def _note_holder(held: dict[str, str], paths: dict[str, str], names: Iterable[str], holder: str, own: str) -> None:
     """Note in `held` that `holder` refers to the records with these names, but not to itself."""
     for name in names:
         path = paths.get(name)
@@ -399,7 +398,7 @@ def _hold(held: dict[str, str], paths: dict[str, str], names: Iterable[str], hol
             held.setdefault(path, holder)
 
 
-def _linked(record: Record, *, everything: bool) -> list[str]:
+def _link_targets(record: Record, *, everything: bool) -> list[str]:
     """Return the ids that a record links to; without `everything` not those that it supersedes."""
     linked = [name for field in OTHER_END if everything or field != _GIVES_WAY for name in getattr(record, field)]
     return [*linked, record.parent_memory_id] if record.parent_memory_id else linked

@@ -14,7 +14,7 @@ from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
 
-PASSING = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
+SECRET_HINT = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
 
 
 def is_ours(path: str, code: str) -> bool:
@@ -65,7 +65,7 @@ def objection(
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
     except CredentialFound as error:
-        why, hint = f"{memory.tracked(path)}: {error.message}", PASSING
+        why, hint = f"{memory.tracked(path)}: {error.message}", SECRET_HINT
     except MemctlError as error:
         why, hint = f"{memory.tracked(path)}: {error.message}", error.hint or hint
     except OSError as error:

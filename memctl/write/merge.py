@@ -68,10 +68,10 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     """Merge versions with LF line ends; the parameters are those of `merge`."""
     base, ours, theirs = map(_side, (base_text, ours_text, theirs_text))
     if ours is None or theirs is None:
-        return _plain(base_text, ours_text, theirs_text, prefer)
+        return _merge_as_lines(base_text, ours_text, theirs_text, prefer)
     if ours.values.get("memory_id") != theirs.values.get("memory_id"):
         # Two records that share a path, or one that Git took for the other, renamed, because records are alike.
-        return msgspec.structs.replace(_plain("", ours_text, theirs_text, prefer), notes=_APART)
+        return msgspec.structs.replace(_merge_as_lines("", ours_text, theirs_text, prefer), notes=_APART)
     if base is None:  # both added it, or an inner merge of a criss-cross left its markers
         # The count before both sides is unknown, but not more than the smaller one.
         count = {COUNT: min(side.values.get(COUNT, 0) for side in (ours, theirs))} if base_text else {}
@@ -86,7 +86,7 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     text = f"---\n{head}---\n{body}"
     found = (*in_head, *in_body)
     if (prefer or not found) and _side(text) is None:
-        return _plain(base_text, ours_text, theirs_text, prefer)
+        return _merge_as_lines(base_text, ours_text, theirs_text, prefer)
     notes = tuple(f"{one.key} is {one.kept}, no longer {one.lost}" for one in by_order)
     if prefer:
         return MergeResult(text, (), notes, (*by_order, *found))
@@ -105,7 +105,7 @@ def _side(text: str) -> _Side | None:
     return _Side(lines, {key: value for key, value in values.items() if value is not None and value != []}, rest)
 
 
-def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
+def _merge_as_lines(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
     """Merge versions as plain lines.
 
     If they conflict and a side is preferred, that side's whole text wins, unless only the other one can be read.
@@ -213,14 +213,14 @@ def merge_bodies(
         parts[name], conflict = _merge_section(was, mine, yours, prefer)
         if conflict:
             title = name.strip("\n") or "the text before the first heading"
-            conflicts[name] = _lost(title, was, mine, yours, parts[name], prefer)
+            conflicts[name] = _lost_value(title, was, mine, yours, parts[name], prefer)
     parts = {name: text for name, text in parts.items() if text or not name}
     end = ours if ours.strip("\n") else theirs
     text = _join_parts(parts, one, other, () if prefer else conflicts) + end[len(end.rstrip("\n")) :]
     return text, list(conflicts.values())
 
 
-def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> LostValue:
+def _lost_value(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> LostValue:
     """Return the lines of the losing side under a heading that the result lacks, and what stands there instead."""
     loser, winner = (ours, theirs) if prefer == "theirs" else (theirs, ours)
     known, there = base.split("\n"), result.split("\n")
@@ -332,7 +332,7 @@ def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
     file contains is not known yet; if neither stamp fits, the page counts as suspect.
     """
     was, *sides = ({str(item).rsplit(" ", 1)[0]: item for item in v.get("reviewed", ())} for v in (base, ours, theirs))
-    is_later = _later("timestamp", base, ours, theirs) == theirs.get("timestamp") != ours.get("timestamp")
+    is_later = _latest_time("timestamp", base, ours, theirs) == theirs.get("timestamp") != ours.get("timestamp")
     found = []
     for path in {**sides[0], **sides[1]}:
         stamps = [side.get(path) for side in (reversed(sides) if is_later else sides)]
@@ -341,14 +341,14 @@ def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
     return found
 
 
-def _both_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:
+def _sum_of_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:
     before, one, other = (values.get(key, 0) for values in (base, ours, theirs))
     if any(type(count) is not int for count in (before, one, other)):
         return CONFLICT
     return max(0, one + other - before)
 
 
-def _later(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+def _latest_time(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     found = [values[key] for values in (ours, theirs) if key in values]
     try:
         return max(found, key=lambda value: timestamps.parse(str(value)))
@@ -356,12 +356,12 @@ def _later(key: str, _: Values, ours: Values, theirs: Values) -> Any:
         return CONFLICT
 
 
-def _either(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+def _any_true(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     found = [values.get(key, False) for values in (ours, theirs)]
     return any(found) if all(isinstance(value, bool) for value in found) else CONFLICT
 
 
-def _furthest(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+def _furthest_status(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     kind = KINDS.get(str(ours.get("memory_type")))
     one, other = (kind.step(str(values.get(key))) if kind else None for values in (ours, theirs))
     if one is None or other is None or one.rank == other.rank:
@@ -369,18 +369,18 @@ def _furthest(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     return (ours if one.rank > other.rank else theirs)[key]
 
 
-def _who_came_later(key: str, base: Values, ours: Values, theirs: Values) -> Any:
-    last = _later("timestamp", base, ours, theirs) if "timestamp" in ours and "timestamp" in theirs else CONFLICT
+def _latest_agent(key: str, base: Values, ours: Values, theirs: Values) -> Any:
+    last = _latest_time("timestamp", base, ours, theirs) if "timestamp" in ours and "timestamp" in theirs else CONFLICT
     found = [values.get(key) for values in (ours, theirs) if values.get("timestamp") == last]
     return found[0] if len(found) == 1 else CONFLICT
 
 
 _Rule = Callable[[str, Values, Values, Values], Any]
 _RECORD_RULES: dict[str, _Rule] = {
-    "status": _furthest,
-    "is_archived": _either,
-    "archived_at": _later,
-    COUNT: _both_counts,
-    "last_accessed": _later,
+    "status": _furthest_status,
+    "is_archived": _any_true,
+    "archived_at": _latest_time,
+    COUNT: _sum_of_counts,
+    "last_accessed": _latest_time,
 }
-_PAGE_RULES: dict[str, _Rule] = {"timestamp": _later, "agent_id": _who_came_later}  # from the last change of a page
+_PAGE_RULES: dict[str, _Rule] = {"timestamp": _latest_time, "agent_id": _latest_agent}  # from the last change of a page

@@ -46,9 +46,9 @@ def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
     if page is None:
         values = {"title": snapshot.config.project, **text.values}
         _refuse(PROJECT, values, pages.PROJECT_PATH)
-        write = _new_page(snapshot, PROJECT, pages.PROJECT_PATH, values, text, author)
+        write = _create_page(snapshot, PROJECT, pages.PROJECT_PATH, values, text, author)
     else:
-        write = _changed_page(snapshot, page, text, author)
+        write = _edit_page(snapshot, page, text, author)
     return Change(op="project", title=f"{PROJECT_ID} ({_summary(text)})", ids=(PROJECT_ID,), writes=(write,))
 
 
@@ -70,17 +70,19 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
         raise MemctlError(
             "a title is missing", f"`memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`"
         )
-    values = {**text.values, "title": title, "id": text.values.get("id") or _next_marker(snapshot, kind, former)}
+    used = _used_numbers(snapshot, kind)
+    free = id_collisions.free_numbers(kind, (*used, *map(pages.number_at, former)))
+    values = {**text.values, "title": title, "id": text.values.get("id") or next(free)}
     if kind is DETAIL:
         _refuse_unknown_section(snapshot, values.get("section"))
     marker = str(values["id"])
     path = f"{kind.folder}/{marker[1:]}{'-' + slug if (slug := ids.slug(title)) else ''}.md"
     _refuse(kind, values, path)
-    if marker[1:] in _numbers_given(snapshot, kind):
+    if marker[1:] in used:
         if snapshot.outline.find(marker) is None:
             refuse_broken(snapshot, marker)
         raise MemctlError(f"{marker} already exists", f"`memctl {kind.name} edit {marker} …` changes it")
-    write = _new_page(snapshot, kind, path, values, text, author)
+    write = _create_page(snapshot, kind, path, values, text, author)
     return Change(op=f"add-{kind.name}", title=f"{marker} {title}", ids=(marker,), writes=(write,))
 
 
@@ -89,7 +91,7 @@ def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author
     page = find(snapshot, marker, kind)
     if "section" in text.values:
         _refuse_unknown_section(snapshot, text.values["section"])
-    write = _changed_page(snapshot, page, text, author)
+    write = _edit_page(snapshot, page, text, author)
     title = f"{page.id} ({_summary(text)}) {text.values.get('title', page.title)}"
     return Change(op=f"edit-{kind.name}", title=title, ids=(page.id,), writes=(write,))
 
@@ -123,10 +125,11 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
                 f"{page.id} refers to what is not there: {', '.join(broken[:5])}",
                 f"fix {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
             )
-        values = {"reviewed": freshness.stamps(snapshot, page)}
+        values: dict[str, Any] = {"reviewed": freshness.stamps(snapshot, page)}
         is_overview = page.kind is PROJECT and page.timestamp != author.now  # the project's page refers to no file
         if values["reviewed"] != page.reviewed or is_overview:
-            writes.append(_rewritten(snapshot, page, {**values, "timestamp": author.now, "agent_id": author.name}))
+            old, values = snapshot.read(page.path), {**values, "timestamp": author.now, "agent_id": author.name}
+            writes.append(Write(page.path, frontmatter_edit.replace(old, values, pages.ORDER), old))
     named = tuple(page.id for page in found)
     return Change(op="review", title=" ".join(named), ids=named, writes=tuple(writes))
 
@@ -163,11 +166,7 @@ def with_content(kind: PageKind, body: str, text: PageText) -> str:
     return body
 
 
-def _next_marker(snapshot: Snapshot, kind: PageKind, former: Iterable[str]) -> str:
-    return next(id_collisions.free_numbers(kind, (*_numbers_given(snapshot, kind), *map(pages.number_at, former))))
-
-
-def _numbers_given(snapshot: Snapshot, kind: PageKind) -> set[str]:
+def _used_numbers(snapshot: Snapshot, kind: PageKind) -> set[str]:
     """Return the numbers in the file names of a level's pages, also of pages that can't be read."""
     numbers = map(pages.number_at, snapshot.names(kind.folder))
     return {number for number in numbers if number.startswith(f"{kind.level}.")}
@@ -188,7 +187,7 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
     find(snapshot, str(marker), SECTION)
 
 
-def _new_page(
+def _create_page(
     snapshot: Snapshot, kind: PageKind, path: str, values: Mapping[str, Any], text: PageText, author: Author
 ) -> Write:
     """Return the Write of a new page, whose values are known to be valid."""
@@ -202,7 +201,7 @@ def _new_page(
     return Write(path, frontmatter.compose({**given, "reviewed": stamped}, body))
 
 
-def _changed_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
+def _edit_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
     """Return the Write that changes some values, content fields or the whole body of a page, and nothing else."""
     old = snapshot.read(page.path)
     body = page.body if text.body is None else _clean_body(text.body)
@@ -216,11 +215,6 @@ def _changed_page(snapshot: Snapshot, page: Page, text: PageText, author: Author
     new = frontmatter_edit.replace(new, {**values, "timestamp": author.now, "agent_id": author.name}, pages.ORDER)
     stamped = freshness.stamps(snapshot, _parse_page(snapshot, new, page.path), keep=True)
     return Write(page.path, frontmatter_edit.replace(new, {"reviewed": stamped}, pages.ORDER), old)
-
-
-def _rewritten(snapshot: Snapshot, page: Page, values: Mapping[str, Any]) -> Write:
-    old = snapshot.read(page.path)
-    return Write(page.path, frontmatter_edit.replace(old, values, pages.ORDER), old)
 
 
 def _parse_page(snapshot: Snapshot, text: str, path: str) -> Page:

@@ -99,9 +99,10 @@ def redact(
         erased = _erase(plan, held, options)  # copies that the write itself made
     gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
     erased = Erasure(gone, erased.failed)
-    counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
+    writes = (*plan.writes.values(), *plan.loose.values())
+    counts = {write.path: _count(write.old or "", plan.secrets) for write in writes}
     named = tuple(path for path in load.disk(memory).names("") if redact_file.is_in_name(path, plan.secrets))
-    staged = _staged(memory, plan, dry_run=options.dry_run)
+    staged = _staged_files(memory, plan, dry_run=options.dry_run)
     return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, staged, agreed, failed)
 
 
@@ -126,9 +127,9 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
         is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
     if options.no_commit:
-        _refuse_on_the_ref(memory, plan.writes)
+        _refuse_session_files(memory, plan.writes)
     if not options.dry_run:  # before the write: after a kill the file still shows what to redact
-        _redact_waiting(memory, plan.secrets)
+        _redact_pending(memory, plan.secrets)
         plan.erased = _erase(plan, memory.repository.shared / "lock", options)
     named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]
     title = ", ".join(dict.fromkeys(named_ids or plan.writes))
@@ -222,7 +223,7 @@ def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
         plan.secrets = redact_file.find(path, (content or b"").decode(errors="replace")) | plan.secrets
 
 
-def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
+def _staged_files(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
     """Return the files whose text in Git's index has a secret, without those that a commit will replace."""
     forms = [form for secret in plan.secrets for form in redact_file.forms(secret)]
     replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
@@ -231,7 +232,7 @@ def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
     )
 
 
-def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
+def _refuse_session_files(memory: Memory, paths: Iterable[str]) -> None:
     """Raise MemctlError for a file that only the ref of sessions has, where each change is a commit."""
     for path in paths:
         if path.startswith(sessions_ref.FOLDERS) and not os.path.lexists(memory.folder / path):
@@ -241,7 +242,7 @@ def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
             )
 
 
-def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
+def _redact_pending(memory: Memory, secrets: Secrets) -> None:
     """Redact the changes that wait for their commit, which would otherwise commit the secret."""
     for entry in journal.entries(memory.pending):
         change = redact_file.redact_change(entry.change, secrets)
@@ -286,10 +287,6 @@ def _folders(memory: Memory) -> list[Path]:
     """Return memctl's folders in the Git directory: that of all worktrees, and one for each worktree."""
     worktrees = sorted((memory.repository.common_dir / "worktrees").glob("*/memctl"))
     return [memory.repository.shared, *worktrees]
-
-
-def _all(plan: _Plan) -> list[Write]:
-    return [*plan.writes.values(), *plan.loose.values()]
 
 
 def _count(text: str, secrets: Secrets) -> int:

@@ -25,7 +25,7 @@ from memctl.text.credentials import values as credentials_values
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
 _AROUND = " \t\n\"'`"  # what may surround a secret: YAML needs its quotes
 _PASSES = 8  # passes over one text
-_TELLING = 10  # characters of a secret that must be in a file name; names of records are cut
+_LEAST_LENGTH = 10  # characters of a secret that must be in a file name; names of records are cut
 GIVEN = credentials.GIVEN
 
 
@@ -106,8 +106,8 @@ def forms(secret: str) -> tuple[str, ...]:
 
 def is_in_name(path: str, secrets: Secrets) -> bool:
     """Return whether a file's name contains a secret as names are written: small letters, dashes between words."""
-    slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_TELLING] for secret in secrets)
-    return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
+    slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_LEAST_LENGTH] for secret in secrets)
+    return any(len(slug) == _LEAST_LENGTH and slug in path.lower() for slug in slugs)
 
 
 def redact_change(change: Change, secrets: Secrets) -> Change:
@@ -141,7 +141,7 @@ def _without_credentials(write: Write) -> str:
     """Return the text of a file without credentials: all at once or, if that leaves it unreadable, one by one."""
     text = write.text
     for _ in range(_PASSES):  # a replacement may reveal a credential that was next to another
-        found = _new(write, text)
+        found = _new_secrets(write, text)
         if not found:
             return text
         several = [found, *({secret: found[secret]} for secret in sorted(found, key=len, reverse=True))]
@@ -156,7 +156,7 @@ def _without_credentials(write: Write) -> str:
                     break
         if text == before:
             break
-    if left := _new(write, text):
+    if left := _new_secrets(write, text):
         rules = ", ".join(sorted(set(left.values())))
         raise MemctlError(
             f"{write.path} is not written: it has what looks like a credential ({rules}) where it needs a text",
@@ -165,7 +165,7 @@ def _without_credentials(write: Write) -> str:
     return text
 
 
-def _new(write: Write, text: str) -> Secrets:
+def _new_secrets(write: Write, text: str) -> Secrets:
     """Return the secrets of a text that the file did not have before, without those in its name."""
     found = find(write.path, text)
     before = find(write.path, write.old) if found and write.old else {}

@@ -61,17 +61,17 @@ class Rewriting:
             holders, key=lambda holder: holder.now != holder.name
         ):  # the holder that keeps the name comes first
             self._by_name.setdefault(holder.name, []).append(holder)
-        self._of_file = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
-        self._moving = {key: holder for key, holder in self._of_file.items() if holder.moves}
+        things = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
+        self._moving = {key: holder for key, holder in things.items() if holder.moves}
         self._headings = {holder.origin: holder for holder in holders if holder.origin.line}
         self._files = files
         self._by_key = {(file.path, file.mark): file for file in files}
         self._found = {(file.path, file.mark): list(self._references(file)) for file in files}
-        self._near = self._look(history)
+        self._possible = self._possible_targets(history)
         self._renamed = _file_names(self._moving.values())
         self.unclear: list[UnclearReference] = []
 
-    def _look(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
+    def _possible_targets(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
         """Return which holders the writer of a name can have meant, by the writer's origin and the name.
 
         They are the holders in the writer's history that had no later name there. If there are none, the name was
@@ -104,14 +104,14 @@ class Rewriting:
         """
         for file in self._files:
             moving = self._moving.get((file.path, file.mark))
-            yield file, moving, self._rewritten(file, moving)
+            yield file, moving, self._rewrite(file, moving)
 
     def _references(self, file: MemoryFile) -> Iterator[Reference]:
         """Yield the references in a file to shared names."""
         found = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
         if not found and not (file.record and self._is_linked(file.record)):
             return
-        skipped = _skipped(file)
+        skipped = _skipped_spans(file)
         for match, name in found:
             if not any(start <= match.start() < end for start, end in skipped):
                 line = file.text.count("\n", 0, match.start()) + 1
@@ -131,7 +131,7 @@ class Rewriting:
         page = ".".join(text.split(".")[:2])
         return page if page in self._by_name else ""
 
-    def _rewritten(self, file: MemoryFile, moving: Holder | None) -> str:
+    def _rewrite(self, file: MemoryFile, moving: Holder | None) -> str:
         """Return the new text of a file; `moving` is the holder that gives it a new path, None for none."""
         text = file.text
         links: dict[str, list[str]] = {}
@@ -180,9 +180,9 @@ class Rewriting:
         sharing = self._by_name[found.name]
         if heading := self._headings.get(Origin(file.path, found.line)):
             return [heading]
-        known = self._near[_writer(file, found), found.name]
+        known = self._possible[_writer(file, found), found.name]
         if found.key and file.record:
-            meant = self._linked(file, found)
+            meant = self._link_targets(file, found)
         else:
             own = [holder for holder in sharing if (holder.path, holder.origin.mark) == (file.path, file.mark)]
             given = [holder for holder in sharing if holder.path == handoff.record_path(file.path)]  # in its package
@@ -195,9 +195,9 @@ class Rewriting:
             self.unclear += [one] if one not in self.unclear else []
         return meant
 
-    def _linked(self, file: MemoryFile, found: Reference) -> list[Holder]:
+    def _link_targets(self, file: MemoryFile, found: Reference) -> list[Holder]:
         """Return the holders that a link may mean: those that link back, or else those that its writer knew."""
-        sharing, near = self._by_name[found.name], self._near[_writer(file, found), found.name]
+        sharing, near = self._by_name[found.name], self._possible[_writer(file, found), found.name]
         back = [(self._links_to(holder, OTHER_END[found.key], file), holder) for holder in sharing]
         surely = [holder for how, holder in back if how == _SURELY]
         perhaps = [holder for how, holder in back if how]
@@ -211,18 +211,15 @@ class Rewriting:
         if target.record is None or holder.record is None:
             return 0
         linked = getattr(holder.record, key)
-        how = _SURELY if any(n in linked and n not in self._by_name for n in _names(target.record)) else 0
+        names = (target.record.id, *target.record.aliases)
+        how = _SURELY if any(name in linked and name not in self._by_name for name in names) else 0
         for found in self._found[key_of_file]:
             if found.key == key and not how:
-                near = self._near[_writer(self._by_key[key_of_file], found), found.name]
+                near = self._possible[_writer(self._by_key[key_of_file], found), found.name]
                 meant = [(one.path, one.origin.mark) for one in near or self._by_name[found.name]]
                 if (target.path, target.mark) in meant:
                     how = _SURELY if len(meant) == 1 else _PERHAPS
         return how
-
-
-def _names(record: Record) -> tuple[str, ...]:
-    return (record.id, *record.aliases)
 
 
 def _writer(file: MemoryFile, found: Reference) -> Origin:
@@ -230,7 +227,7 @@ def _writer(file: MemoryFile, found: Reference) -> Origin:
     return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, found.line)
 
 
-def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
+def _skipped_spans(file: MemoryFile) -> list[tuple[int, int]]:
     """Return the spans of a text that are not searched.
 
     They are web addresses, and in the front matter the file's own names and, of a record, its links.

@@ -24,7 +24,7 @@ from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.write import links, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.edit import refuse_offered
+from memctl.write.edit import refuse_offered, rewrite
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
@@ -38,7 +38,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     refuse_offered(snapshot, records)
     gone = {record.path for record in records}
     packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
-    packages = {path for path in packages if _is_there(snapshot, path)}
+    packages = {path for path in packages if _exists(snapshot, path)}
     writes: dict[str, Write] = {}
     for record in records:
         users = [user for user in links.linked_from(snapshot, record) if user.path not in gone]
@@ -47,12 +47,11 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
                 f"{record.id} is referred to by {', '.join(user.id for user in users)}",
                 "archive it instead, or remove those links in the same commit with --unlink",
             )
-        for write in links.without(snapshot, users, record):
-            if write.path in writes:
-                raise MemctlError(
-                    f"{ids.id_in_path(write.path)} refers to more than one of these", "delete them one by one"
-                )
-            writes[write.path] = write
+        for user in users:
+            if user.path in writes:
+                raise MemctlError(f"{user.id} refers to more than one of these records", "delete them one by one")
+            values = links.without_links(user, {record.id}, {record.memory_id})
+            writes[user.path] = rewrite(snapshot, user, values)
     title = f"{records[0].id} {records[0].title}" if len(records) == 1 else ", ".join(record.id for record in records)
     concerned = tuple(record.id for record in records) + tuple(ids.id_in_path(path) or "" for path in writes)
     return Change(
@@ -64,7 +63,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     )
 
 
-def _is_there(snapshot: Snapshot, path: str) -> bool:
+def _exists(snapshot: Snapshot, path: str) -> bool:
     """Return whether a Snapshot has a readable file at a path."""
     try:
         return bool(snapshot.read(path))
@@ -136,7 +135,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     if kind is None and wanted[:3] in BY_PREFIX:
         there = [*(record.path for record in snapshot.records), *(fault.path for fault in snapshot.faults)]
         if not any((ids.id_in_path(path) or "").startswith(wanted) for path in there):
-            return _deleted(memory, snapshot, wanted) or snapshot.resolve(reference).path
+            return _deleted_path(memory, snapshot, wanted) or snapshot.resolve(reference).path
     if kind is None or (found is not None and found.id == wanted):
         return snapshot.resolve(reference).path
     for fault in snapshot.faults:
@@ -152,7 +151,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     return snapshot.resolve(reference).path
 
 
-def _deleted(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
+def _deleted_path(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
     """Return the last path of the deleted record whose id begins with `beginning`, "" if there is none.
 
     Raises MemctlError if there are several.
@@ -189,7 +188,7 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     return text
 
 
-def _beside(memory: Memory, path: str, revision: str | None = None) -> str:
+def _other_commit(memory: Memory, path: str, revision: str | None = None) -> str:
     """Return the commit outside of HEAD's history that may have a file, "" if there is none.
 
     For a file of a session it is the commit of the sessions' ref, now or as of a revision, otherwise that of the
@@ -204,12 +203,12 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
     """Return the text of a file at a revision, or with None its last text in Git. Raises MemctlError."""
     tracked = memory.tracked(path)
     if revision is None:
-        found = history.last_version(memory.repository, tracked, _beside(memory, path))
+        found = history.last_version(memory.repository, tracked, _other_commit(memory, path))
         if found is None:
             raise MemctlError(f"Git never had {tracked}", "it was deleted before it was committed")
         blob = found[1]
     else:
-        commits = [memory.repository.resolve(revision), _beside(memory, path, revision)]
+        commits = [memory.repository.resolve(revision), _other_commit(memory, path, revision)]
         folder = tracked.rpartition("/")[0]
         entries = (entry for commit in commits if commit for entry in trees.entries(memory.repository, commit, folder))
         blob = next((entry.blob for entry in entries if entry.path == tracked), "")
@@ -236,16 +235,16 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
     `wanted` are the ids of their records (none: all undone changes). If a file has another text now, both are merged.
     Raises MemctlError with both texts if a change can't be merged; then nothing is written.
     """
-    entries = _chosen(memory, wanted, dry_run=dry_run)
+    entries = _select_undone(memory, wanted, dry_run=dry_run)
     texts: dict[str, str | None] = {}
-    changes = [_on_top(memory, entry, texts) for entry in entries]
+    changes = [_rebase(memory, entry, texts) for entry in entries]
     if dry_run:
         return [Outcome(change) for change in changes]
     outcomes = []
     for entry in entries:
         # Credentials that were allowed in the first write are allowed again.
         options = WriteOptions(allow_secret=True, discard=True)
-        outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), options))  # type: ignore[misc]
+        outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _rebase(memory, entry, {}), options))  # type: ignore[misc]
         journal.drop(entry)
     return outcomes
 
@@ -255,31 +254,31 @@ def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> l
 
     `wanted` are the ids of their records (none: all undone changes).
     """
-    entries = _chosen(memory, wanted, dry_run=dry_run)
+    entries = _select_undone(memory, wanted, dry_run=dry_run)
     for entry in () if dry_run else entries:
         journal.drop(entry)
     return [entry.change for entry in entries]
 
 
-def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
+def _select_undone(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
     """Return the undone changes of the records in `wanted` (none: all); raises MemctlError for an id without one."""
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recovery.recover(memory, remark=False)
         undone = [entry for entry in entry_state.open_entries(memory) if entry.undone]
     for one in wanted:
-        if not any(_is_of(entry, one) for entry in undone):
+        if not any(_concerns(entry, one) for entry in undone):
             raise MemctlError(f"no change of {one} was undone outside memctl", "`memctl status` lists those that were")
-    return [entry for entry in undone if not wanted or any(_is_of(entry, one) for one in wanted)]
+    return [entry for entry in undone if not wanted or any(_concerns(entry, one) for one in wanted)]
 
 
-def _is_of(entry: PendingEntry, wanted: str) -> bool:
+def _concerns(entry: PendingEntry, wanted: str) -> bool:
     """Return whether a change concerns a record whose id begins with `wanted`."""
     names = entry.change.ids or (entry.change.title,)
     return any(name.upper().startswith(wanted.upper()) for name in names)
 
 
-def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:
+def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:
     """Return a change as it applies to the current files, with both edits merged where a file has changed.
 
     `texts` are the texts by path after changes that are planned before this one; the change's own are added. Other

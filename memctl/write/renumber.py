@@ -82,14 +82,14 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     strayed = [item for item in apart if item.base is not None]
     apart = [item for item in apart if item.base is None]
     records = list(_records(snapshot, apart))
-    returned = _renamed_back(snapshot)
+    returned = _returned_files(snapshot)
     records = [file for file in records if file.path not in returned]
     holders = id_collisions.of_records([file.record for file in records if file.record])
     holders += [*id_collisions.of_pages(snapshot, history), *id_collisions.of_headings(snapshot, history)]
     if not holders and not apart:
         return Renumbering(Change(op=RENUMBER, title="nothing"), returned=tuple(returned.items()))
     given = _packages(apart, holders)
-    others = [file for file in _others(snapshot) if file.path not in given]
+    others = [file for file in _other_files(snapshot) if file.path not in given]
     rewriting = Rewriting(holders, [*records, *others], history)
     packages = id_collisions.packages(holders)
     old: dict[str, str] = {}
@@ -100,7 +100,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
             new[path] = text
         if path != file.path and not file.apart:
             old[file.path] = file.text
-    lost = tuple(_bring_home(snapshot, strayed, new))
+    lost = tuple(_merge_strayed(snapshot, strayed, new))
     writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
@@ -108,7 +108,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     return Renumbering(change, renamed, tuple(rewriting.unclear), tuple(returned.items()), lost)
 
 
-def _bring_home(
+def _merge_strayed(
     snapshot: Snapshot, strayed: Sequence[SeparateRecord], new: dict[str, str]
 ) -> Iterator[tuple[str, LostValue]]:
     """Merge versions of records that Git put into another record's file into the records' own files, in `new`.
@@ -123,7 +123,7 @@ def _bring_home(
         yield from ((path, one) for one in merged.lost)
 
 
-def _renamed_back(snapshot: Snapshot) -> dict[str, str]:
+def _returned_files(snapshot: Snapshot) -> dict[str, str]:
     """Return the files of records from before they were renamed, each with its record's present id."""
     now = {(record.memory_id, alias): record.id for record in snapshot.records for alias in record.aliases}
     pairs = ((record.path, now.get((record.memory_id, record.id))) for record in snapshot.records)
@@ -203,7 +203,7 @@ def _records(snapshot: Snapshot, apart: Sequence[SeparateRecord]) -> Iterator[Me
         yield MemoryFile(item.path, item.text, parse(item.text, item.path)[0], apart=True)
 
 
-def _others(snapshot: Snapshot) -> Iterator[MemoryFile]:
+def _other_files(snapshot: Snapshot) -> Iterator[MemoryFile]:
     """Yield the other files with references: pages, pages of sessions, checkpoints and packages of handoffs."""
     for page in snapshot.outline.pages:
         yield MemoryFile(page.path, snapshot.read(page.path))
@@ -259,7 +259,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
             return None
         paths = tuple(dict.fromkeys(path for entry in entries for path in entry.change.paths))
         held = _staged_texts(memory, paths)
-        if odd := [path for entry in entries for path in _edited(memory, entry.change, held)]:
+        if odd := [path for entry in entries for path in _unstageable_files(memory, entry.change, held)]:
             return StagedMerge(why=f"{memory.tracked(odd[0])} has changes that are not staged")
         try:
             commits.update_index(memory.repository, [memory.tracked(path) for path in paths])
@@ -285,7 +285,7 @@ def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | 
     }
 
 
-def _edited(memory: Memory, change: Change, held: Mapping[str, str | None]) -> list[str]:
+def _unstageable_files(memory: Memory, change: Change, held: Mapping[str, str | None]) -> list[str]:
     """Return the files of a change that must not be staged.
 
     They had other contents on the disk than in the index before the change, or have by now.

@@ -140,7 +140,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
             taken = sequence.take(HANDOFF, change.ids[0][4:14])
             if taken != [change.ids[0]]:
                 raise MemctlError(f"{change.ids[0]} was taken by another process meanwhile", "try again")
-        return _rebased(memory, change)
+        return _rebase(memory, change)
 
     try:
         written = write(memory, plan, options)
@@ -151,7 +151,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
         return written
     back = msgspec.structs.replace(intent, back=True)
     journal.put(file, back)
-    _take_back(memory, back)
+    _undo_step(memory, back)
     file.unlink(missing_ok=True)
     raise MemctlError(
         f"no section was handed over, because the record can't be committed: {why}", hint or "fix that, then try again"
@@ -165,7 +165,7 @@ def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
         if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
             continue
         if intent.back:
-            _take_back(memory, intent)
+            _undo_step(memory, intent)
         is_done = not intent.back and _finish(memory, write, intent)
         file.unlink(missing_ok=True)
         step = f"{intent.change.op} {intent.change.title}"
@@ -179,7 +179,7 @@ def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
         remote_state.fetch_and_merge_locked(memory, intent.remote)
     if not _has_moved(memory, intent):
         return False
-    write(memory, lambda _: _rebased(memory, intent.change), WriteOptions(allow_secret=True))
+    write(memory, lambda _: _rebase(memory, intent.change), WriteOptions(allow_secret=True))
     return True
 
 
@@ -190,19 +190,19 @@ def _has_moved(memory: Memory, intent: Intent) -> bool:
     return refs.contains(memory.repository, memory.repository.tip(coordination_ref.ref(memory)), intent.commit)
 
 
-def _take_back(memory: Memory, intent: Intent) -> None:
+def _undo_step(memory: Memory, intent: Intent) -> None:
     """Undo a step: restore the old texts of its files, and the old values that it replaced in the shared state.
 
     Values that somebody else has changed since stay.
     """
-    _abandon(memory, intent.change)
+    _undo_pending(memory, intent.change)
     if intent.commit:
         before = ref_state.at(memory, refs.parent(memory.repository, intent.commit)).state
-        plan = _undone(before, ref_state.at(memory, intent.commit).state, intent)
+        plan = _undo_plan(before, ref_state.at(memory, intent.commit).state, intent)
         remote_state.update_locked(memory, intent.remote or None, plan, Terms())
 
 
-def _undone(before: State, after: State, intent: Intent) -> Plan:
+def _undo_plan(before: State, after: State, intent: Intent) -> Plan:
     """Return a plan that restores the values of the state `before` a step where they are still those `after` it."""
 
     def plan(state: State) -> Step:
@@ -220,7 +220,7 @@ def _undone(before: State, after: State, intent: Intent) -> Plan:
     return plan
 
 
-def _abandon(memory: Memory, change: Change) -> None:
+def _undo_pending(memory: Memory, change: Change) -> None:
     """Undo a change that waits for its commit: restore the old texts of its files, and delete its journal entry.
 
     A file that was edited since is left alone.
@@ -243,7 +243,7 @@ def _on_disk(memory: Memory, path: str) -> str | None:
         return None
 
 
-def _rebased(memory: Memory, change: Change) -> Change:
+def _rebase(memory: Memory, change: Change) -> Change:
     """Return a change as it applies to the current texts of its files."""
     writes = []
     for write in change.writes:

@@ -82,7 +82,7 @@ class Decisions:
         self.elsewhere = other if any(origin.folder == here for origin in self.origins.values()) else set()
         of_here = {path: origin for path, origin in self.origins.items() if path not in other}
         rest = [record for record in records if record.path not in other]
-        self._files = {path: self.origins[path].file for path in other} | _name(rest, of_here, present)
+        self._files = {path: self.origins[path].file for path in other} | _name_files(rest, of_here, present)
         self.by_file = {self._files[record.path]: record for record in reversed(rest)}
         # Files that became decisions in another folder with the very same text, by name and digest.
         self.copies = {(self.origins[r.path].file, self.origins[r.path].digest): r for r in records if r.path in other}
@@ -184,7 +184,7 @@ def _compare(folder: Path, file: str, record: Record, text: str, ours: Container
     return ExportedFile(record.id, file, text, "changed" if is_ours else "edited")
 
 
-def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
+def _name_files(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
     """Return the file name of each decision, by the record's path.
 
     A decision that was not imported takes a file of `present` with its title, or else gets the number after the
@@ -353,19 +353,19 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     Raises MemctlError, naming files and lines, if no file can be imported; if the import is strict, if any file can't.
     """
     links_in = LinkRebase(target.memory)
-    there_are = read_folder(folder, links_in)
-    if not there_are.names:
+    listing = read_folder(folder, links_in)
+    if not listing.names:
         raise MemctlError(
             f"{folder} has no architecture decision records",
             "their files have names such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
-    wrong, found = list(there_are.refused), []
-    for item in there_are.decisions:
+    wrong, found = list(listing.refused), []
+    for item in listing.decisions:
         faults = [*([] if target.allow_secret else _secrets(item))] or _faults(target, item)
         wrong += faults
         found += [] if faults else [item]
     row_import.refuse(wrong, "correct the files", is_strict=target.is_strict, is_some=bool(found))
-    names = there_are.names
+    names = listing.names
     decisions = Decisions(target.memory, target.snapshot, folder, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
     copies = {i.file for i in found if i.file not in there and (i.file, i.origin.digest) in decisions.copies}
@@ -389,8 +389,8 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
         refused=wrong,
         added=added,
         changed={i.file: there[i.file].id for i in found if i.file in there and i not in known},
-        templates=there_are.templates,
-        skipped=there_are.skipped,
+        templates=listing.templates,
+        skipped=listing.skipped,
     )
 
 
@@ -482,7 +482,7 @@ def _other_ends(
     changes: dict[str, dict[str, Any]] = {}
     origins = {file: origin for file in known if (origin := decisions.origins.get(there[file].path))}
     for edge in links:
-        for file, other, name, is_told in (
+        for file, other, name, is_stated in (
             (edge.old, edge.new, "superseded_by", edge.by_old),
             (edge.new, edge.old, "supersedes", edge.by_new),
         ):
@@ -492,7 +492,7 @@ def _other_ends(
             values.setdefault(name, list(getattr(there[file], name))).append(added[other])
             if name == "superseded_by":
                 values["status"] = SUPERSEDED
-            if file in origins and not is_told:
+            if file in origins and not is_stated:
                 # The other file states the link already, so an export does not add it to this one.
                 noted = {name: [*getattr(origins[file], name), other]}
                 origins[file] = msgspec.structs.replace(origins[file], **noted)

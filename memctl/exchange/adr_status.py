@@ -14,7 +14,7 @@ from memctl.record.record import Record
 from memctl.text import headings
 
 SUPERSEDED = "superseded"
-UNSAID = "accepted"  # the status of a file that states none, as of new files of adr-tools
+UNSTATED = "accepted"  # the status of a file that states none, as of new files of adr-tools
 _UNKNOWN = "proposed"  # for a status that is not known: nobody relies on a proposal
 _WORD = re.compile(rf"\b(?:{'|'.join(STATUS_WORDS)})\b", re.IGNORECASE)
 _ASIDE = re.compile(r"~~.*?~~|\[[^\[\]\n]*\]\([^()\n]*\)")  # struck text and links, whose words are not the status
@@ -69,7 +69,7 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     by = tuple(target for is_by, target in relations if is_by)
     status = SUPERSEDED if by else _status(text)
     return Statement(
-        status=status or (_UNKNOWN if text.strip() else UNSAID),
+        status=status or (_UNKNOWN if text.strip() else UNSTATED),
         superseded_by=by,
         supersedes=tuple(target for is_by, target in relations if not is_by),
         unclear="" if status else text.strip(),
@@ -102,10 +102,12 @@ def updated_origin(
     new_by = [
         other
         for other in successors
-        if not _names(stated.superseded_by, other) and other.file not in origin.superseded_by
+        if not _is_linked(stated.superseded_by, other) and other.file not in origin.superseded_by
     ]
     new_of = [
-        other for other in predecessors if not _names(stated.supersedes, other) and other.file not in origin.supersedes
+        other
+        for other in predecessors
+        if not _is_linked(stated.supersedes, other) and other.file not in origin.supersedes
     ]
     meant = SUPERSEDED if origin.superseded_by else stated.status
     head = head_of(origin)
@@ -184,7 +186,7 @@ def _relations(line: str) -> Iterable[tuple[bool, Target]]:
         yield from ((is_by, int(digits)) for digits in numbers)
 
 
-def _names(targets: Iterable[Target], other: LinkedDecision) -> bool:
+def _is_linked(targets: Iterable[Target], other: LinkedDecision) -> bool:
     """Return whether another decision is among links to files, by its file name or its number."""
     number = int(other.number) if other.number else None
     return any(target in (other.file, number) for target in targets)
@@ -248,8 +250,8 @@ def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
     heading, rest = part.heading_text.rstrip("\n"), part.body
     kept = rest.strip("\n")
     if status:
-        is_told = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)
-        word = "" if is_told else status.capitalize()
+        is_stated = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)
+        word = "" if is_stated else status.capitalize()
         old = [line for line in kept.split("\n") if _status(line)]
         kept = "\n".join(word if line == old[0] else line for line in kept.split("\n")) if old else f"{word}\n\n{kept}"
     text = re.sub(r"\n{3,}", "\n\n", "\n\n".join([kept.strip("\n"), *lines]).strip("\n"))

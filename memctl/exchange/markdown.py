@@ -40,7 +40,7 @@ _LINK = lazy_regex(rf"(?i)[\s*_#>-]*({'|'.join(_RELATIONS)})[*_]*:[*_]*\s(.+)")
 _JSON = lazy_regex(r"\s*(?:\Z|\{|\[\s*[\[{\]])")  # the beginning of JSON, or of nothing
 _SURROGATES = lazy_regex("[\ud800-\udfff]")  # bytes that are not UTF-8, as `read` decodes them
 _NAME = lazy_regex(r"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*")  # DEC-7, BUG-12, DEC-2025-11-04-001
-_UNTAKEN = {labels.NUMBER: "the id (memctl assigns its own)"}
+_UNUSED = {labels.NUMBER: "the id (memctl assigns its own)"}
 
 
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
@@ -59,7 +59,7 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         given = {**({"title": title} if title else {}), **values, "body": body}
         draft, more = draft_of_values(given, kind)
         return draft, [*notes, *more]
-    taken, notes = _accepted(found, kind)
+    taken, notes = _accept(found, kind)
     lines = text.split("\n")
     other_lines = (Unread(one.line, one.end) for one in others if not own.line <= one.line <= own.end)
     rest = sorted((*unread, *other_lines), key=lambda one: one.line)
@@ -74,10 +74,10 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     return draft, [*notes, *more]
 
 
-def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
+def _accept(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
     """Return the values that a record of this type may have, and notes on the others."""
     values: dict[str, Any] = dict(found.values)
-    notes = [f"{_UNTAKEN.get(name, name)} is not imported" for name in found.untaken]
+    notes = [f"{_UNUSED.get(name, name)} is not imported" for name in found.untaken]
     moment = values.get(labels.MOMENT)
     if moment is not None and not timestamps.is_moment(str(moment)):
         notes.append(f"invalid time {values.pop(labels.MOMENT)!r} is left out")
@@ -198,7 +198,7 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
         if identifier := known.get((found.type, comparable(found.title))):
             again.append(identifier)
             continue
-        values, untaken = _accepted(found, KINDS[found.type])
+        values, untaken = _accept(found, KINDS[found.type])
         notes += [f"line {one.line}: {note}" for note in untaken]
         notes += [
             f"no field of {indefinite(found.type)} fits: {_describe(more)}"

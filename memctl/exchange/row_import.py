@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange.row_links import RowLinks, keep_unresolved
+from memctl.exchange.row_links import RowLinks, add_unresolved
 from memctl.exchange.rows import Item, Problems, Row, rows
 from memctl.record import handoff, ids
 from memctl.record.change import Change, Write, WriteOptions
@@ -168,11 +168,11 @@ def _is_sound(target: ImportTarget, one: Row, found: Problems) -> bool:
     """Return whether a row can become a record, apart from its links; if not, `found` gets messages on it."""
     if one.record is not None:
         return True
-    values = _filled(one)
+    values = _values_of(one)
     for name in _LINKS:
         if name in values and (name not in OTHER_END or isinstance(values[name], list)):
             given = values.pop(name)
-            keep_unresolved(values, name, map(str, given if isinstance(given, list) else [given]))  # as they may become
+            add_unresolved(values, name, map(str, given if isinstance(given, list) else [given]))  # as they may become
     _, wrong = try_write(target, values, one.draft)
     path = one.values.get("path")
     if not wrong and one.has_id and path is not None and not _is_valid_path(path, one.values["id"]):
@@ -181,14 +181,14 @@ def _is_sound(target: ImportTarget, one: Row, found: Problems) -> bool:
     return not wrong
 
 
-def _filled(one: Row) -> dict[str, Any]:
+def _values_of(one: Row) -> dict[str, Any]:
     """Return the values of a row's front matter that are not empty lists, without the path of its file."""
     return {name: value for name, value in one.values.items() if name != "path" and value != []}
 
 
 def _text(memory: Memory, one: Row) -> str:
     """Return the text of the record file for a row, "" if its values are invalid."""
-    values = {name: value for name, value in _filled(one).items() if name != "parent"}
+    values = {name: value for name, value in _values_of(one).items() if name != "parent"}
     try:
         return "" if problems(values) else record_and_file(memory, values, one.draft)[1].text
     except (MemctlError, InvalidRecord):
@@ -206,7 +206,7 @@ def _is_same(target: ImportTarget, one: Row, unlinked: str) -> bool:
 
 def _write(memory: Memory, one: Row) -> Write:
     """Return the write that adds a new row, at the path that came with its id."""
-    _, write = record_and_file(memory, _filled(one), one.draft)
+    _, write = record_and_file(memory, _values_of(one), one.draft)
     path = one.values.get("path") if one.has_id else None
     return Write(str(path or write.path), write.text)
 

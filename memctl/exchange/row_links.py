@@ -21,7 +21,7 @@ _NAMED = 5  # ids to print on one line
 _CIRCLES = {"superseded_by": "supersedes", "blocked_by": "blocks"}
 
 
-def keep_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) -> None:
+def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) -> None:
     """Add links that lead to no record to `unresolved_links` of a record's values."""
     known = values.get(UNRESOLVED) or []
     values[UNRESOLVED] = [*(known if isinstance(known, list) else [known]), *(f"{relation} {name}" for name in names)]
@@ -81,7 +81,7 @@ class RowLinks:
         """
         names = list(map(one_line, names))
         if names and not self._problems.is_strict:
-            keep_unresolved(one.values, relation, names)
+            add_unresolved(one.values, relation, names)
             self._problems.notes.append(f"{one.place}: {relation}: not imported: {some(names, _NAMED)}")
         else:
             self._problems.refused += [f"{one.place}: {relation}: there is no record {name}" for name in names]

@@ -100,9 +100,9 @@ def json_objects(text: str) -> Iterator[Item]:
     """
     lines = text.split("\n")
     first = _decode(next((line for line in lines if line.strip()), ""))
-    if not isinstance(first, dict) or _exported(first):
+    if not isinstance(first, dict) or _exported_records(first):
         whole = _decode(text)
-        found = _exported(whole)
+        found = _exported_records(whole)
         if found is None:
             found = [whole] if isinstance(whole, dict) else whole
         if isinstance(found, list):
@@ -116,7 +116,7 @@ def json_objects(text: str) -> Iterator[Item]:
             yield f"line {number}", values if isinstance(values, dict) else reason
 
 
-def _exported(value: object) -> list[Any] | None:
+def _exported_records(value: object) -> list[Any] | None:
     """Return the records in an answer of `memctl export --json`; None for another value."""
     if isinstance(value, dict) and value.get("kind") == "export" and isinstance(data := value.get("data"), dict):
         return data.get("records") if isinstance(data.get("records"), list) else None
@@ -170,7 +170,7 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
         values.setdefault("agent_id", one_line(author))
     if not isinstance(body, str) or not isinstance(extra, dict):
         raise MemctlError("body must be a string, and extra an object with keys that are not memctl's")
-    return Draft(kind=found, values={**extra, **values}, content=_checked(found, content), body=body)
+    return Draft(kind=found, values={**extra, **values}, content=_check_content(found, content), body=body)
 
 
 def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
@@ -182,7 +182,7 @@ def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
             raise MemctlError(f"unknown field {key!r}; did you mean {near[0]}? (a key of your own goes into `extra`)")
 
 
-def _checked(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
+def _check_content(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
     """Return the content fields of a record, texts of lists as lists; raises MemctlError for a wrong name or value."""
     fields = {field.name: field for field in kind.fields}
     for name, value in content.items():

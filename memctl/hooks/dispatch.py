@@ -16,7 +16,7 @@ from pathlib import Path
 from memctl.git import trust
 from memctl.git.repository import Repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
-from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, NOTED, Payload, parse
+from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, QUEUED_FIELDS, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
 from memctl.store.place import FOLDER
@@ -113,7 +113,7 @@ def answer(
         return ""
     if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
-    text = _try_text(call, lambda: _DOING[what](call))
+    text = _try_text(call, lambda: _HANDLERS[what](call))
     if behind is not None:
         behind += left
     else:
@@ -434,7 +434,7 @@ def _job_of(call: _EventCall, what: str) -> dict[str, object]:
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
         "moment": str(time.time_ns()),  # unlike `now`, it differs even if MEMCTL_NOW fixes the clock
-        "event": call.payload[:NOTED],
+        "event": call.payload[:QUEUED_FIELDS],
     }
 
 
@@ -453,7 +453,7 @@ def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> 
     job_queue.run_jobs(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
 
 
-_DOING: Mapping[str, Callable[[_EventCall], str]] = {
+_HANDLERS: Mapping[str, Callable[[_EventCall], str]] = {
     START: _start,
     BEFORE: _before,
     TOOL: _tool,

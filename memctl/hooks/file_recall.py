@@ -28,7 +28,7 @@ from memctl.store.session_dir import SessionDir
 
 SETTING = "memctl.guard"
 # Marks a record as shown with a file. There it is shown even if the session's start has shown it: work is at this file.
-_AT_FILE = "at-file-"
+_SHOWN_AT_FILE = "at-file-"
 DENY = "deny"
 _MOST = 400  # characters
 _OTHERS = 3  # further records that are named by id
@@ -56,7 +56,7 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
         if not folder.mark_shown(_mark(name)):  # another call has just shown it
             continue
-        is_new = folder.mark_shown(_AT_FILE + record.id)
+        is_new = folder.mark_shown(_SHOWN_AT_FILE + record.id)
         again = f"{record.id}, given before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
         check = " The file is already changed: check the change against that." if is_written else ""
@@ -94,7 +94,7 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
         return
     for name, is_written in _touched_files(top, cwd, payload, named).items():
         ranked = sorted(rows.get(name, []), key=lambda row: (row.status == PROPOSED, row.file != name))
-        given = [row.id for row in ranked if _AT_FILE + row.id in shown]
+        given = [row.id for row in ranked if _SHOWN_AT_FILE + row.id in shown]
         # New records go before those that were given; a given record about a folder counts for all files below.
         ranked = [row for row in ranked if row.id not in given or row.file == name]
         ranked.sort(key=lambda row: row.id in given)

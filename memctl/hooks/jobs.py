@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.git import edited_hooks, hook_commits
 from memctl.hooks import live_sessions, log, summarize
-from memctl.hooks.event_payload import NOTED, Payload
+from memctl.hooks.event_payload import QUEUED_FIELDS, Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
 from memctl.store import job_queue, place
 from memctl.store.memory import Memory, open_for_agent
@@ -73,8 +73,8 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
     """
     try:
         left = msgspec.convert(entry, _JobNote)
-        host, do = HOSTS[left.host], _DOING[left.what]
-        payload = msgspec.convert(left.event[:NOTED], Payload)  # an older memctl queued more fields
+        host, do = HOSTS[left.host], _HANDLERS[left.what]
+        payload = msgspec.convert(left.event[:QUEUED_FIELDS], Payload)  # an older memctl queued more fields
     except (msgspec.ValidationError, KeyError) as error:
         log.fault(folder.root, "", folder.key, error)
         return True  # the job is broken or of a later memctl: trying again does not help
@@ -120,7 +120,7 @@ def _end_killed(memory: Memory, one: SessionDir) -> None:
 
     found = live_sessions.read(one)
     if found is not None and found.host in HOSTS:
-        summarize.take_in(memory, HOSTS[found.host], found.transcript, one, is_over=True)
+        summarize.update_draft(memory, HOSTS[found.host], found.transcript, one, is_over=True)
     session_end.end(memory, one, was_killed=True)
     commit.end_batch(memory)
     live_sessions.end(one)
@@ -131,14 +131,14 @@ def _compact(work: _Work) -> None:
     from memctl.hooks import compaction_checkpoint  # not needed at the end of a session, at which the host waits
 
     try:
-        summarize.take_in(work.memory, work.host, work.payload.transcript, work.folder)
+        summarize.update_draft(work.memory, work.host, work.payload.transcript, work.folder)
     except Exception as error:  # the state known so far is saved all the same
         log.fault(work.folder.root, work.payload.event, work.folder.key, error)
     compaction_checkpoint.save(work.memory, work.folder, work.moment)
 
 
 def _stop(work: _Work) -> None:
-    summarize.take_in(work.memory, work.host, work.payload.transcript, work.folder)
+    summarize.update_draft(work.memory, work.host, work.payload.transcript, work.folder)
 
 
 def _end(work: _Work) -> None:
@@ -151,4 +151,4 @@ def _end(work: _Work) -> None:
     commit.end_batch(work.memory)
 
 
-_DOING: Mapping[str, Callable[[_Work], None]] = {COMPACT: _compact, STOP: _stop, END: _end}
+_HANDLERS: Mapping[str, Callable[[_Work], None]] = {COMPACT: _compact, STOP: _stop, END: _end}

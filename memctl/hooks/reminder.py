@@ -32,7 +32,7 @@ _NONE = re.compile(r"(?i)(?:whether|if|why|how|none|no) |.*\||.*\?$")
 _STEP = re.compile(r"(?i)\b(?:would you like|do next|ready to|the plan|plan ready|pull request|prs?|commit this)\b")
 # Each line of a transcript with a decision contains one of these.
 _MARK = re.compile(rb'(?i)deci(?:sion|ded)|"answers"|\b(?:we|let.{1,6}s|the team|you and i|our)\b')
-_VOICED, _READ = "voiced-", "voiced"
+_REMINDED, _READ = "voiced-", "voiced"
 
 
 class NewRows(NamedTuple):
@@ -59,17 +59,17 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
     return NewRows(found, end)
 
 
-def find(opened: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
+def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
     """Return the reminder of the decisions in some lines of a transcript, as JSON for `give`.
 
     The JSON also has a name for each decision that no reminder has named so far: the name of a file in `folder`, by
-    which `give` marks it as named. `opened` opens the memory, and is called only if there is such a decision.
+    which `give` marks it as named. `open_memory` opens the memory, and is called only if there is such a decision.
     """
     from memctl.session import extraction
 
     found = (one for one in extraction.of_events(_events(rows)) if _is_decision(one))
-    new = {name: one for one in found if not (folder.path / (name := f"{_VOICED}{_digest(one.text)}")).exists()}
-    left = [one for one in new.values() if not _is_recorded(opened(), one)] if new else []
+    new = {name: one for one in found if not (folder.path / (name := f"{_REMINDED}{_digest(one.text)}")).exists()}
+    left = [one for one in new.values() if not _is_recorded(open_memory(), one)] if new else []
     return json.dumps([_line(left) if left else "", list(new)])
 
 
@@ -93,7 +93,7 @@ def _line(left: Sequence[Extract]) -> str:
     from memctl.text.fit import cut_at_word
 
     lines = (session_state.checkpoint_line(_statement(one)).rstrip(" .") for one in left[:_MOST])
-    quotes = [f'"{_quoted(cut_at_word(line, _LONGEST))}"' for line in lines]
+    quotes = [f'"{_quotable(cut_at_word(line, _LONGEST))}"' for line in lines]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"
@@ -146,7 +146,7 @@ def _statement(found: Extract) -> str:
     return f"{found.text} because {found.reason}" if has_reason else found.text
 
 
-def _quoted(text: str) -> str:
+def _quotable(text: str) -> str:
     """Return a text that can stand between double quotes, with the host's own marks escaped."""
     from memctl.record.notices import escape_model_tokens
 

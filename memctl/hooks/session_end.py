@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memctl.hooks.session_state import SessionState
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
-_DONE = ("turns", "answers", "tool_calls")
+_ACTIVITY = ("turns", "answers", "tool_calls")
 
 
 def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None:
@@ -73,7 +73,7 @@ def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | N
     return (
         bool(draft.files.get(session_page.CHANGED))
         or any(draft.lines.get(heading) for heading in _WORTH)
-        or (has_page and (is_of_git or any(draft.values.get(name) for name in _DONE)))
+        or (has_page and (is_of_git or any(draft.values.get(name) for name in _ACTIVITY)))
     )
 
 

@@ -59,7 +59,7 @@ def compactions(root: Path) -> list[CompactionCount]:
     for entry in log.entries(root, log.COMPACTIONS):
         line = str(entry.get("line") or "")
         if entry.get("kind") == "left":
-            _take_in(found, by_line.get(line), _number(entry.get("after")))
+            _set_after(found, by_line.get(line), _number(entry.get("after")))
             continue
         one = _read(entry)
         if one is None or line in by_line:
@@ -80,7 +80,7 @@ def compactions(root: Path) -> list[CompactionCount]:
     return sorted(found, key=lambda one: one.at)
 
 
-def _take_in(found: list[CompactionCount], place: int | None, after: int | None) -> None:
+def _set_after(found: list[CompactionCount], place: int | None, after: int | None) -> None:
     """Set the tokens that a compaction left, if they are unknown."""
     if place is not None and found[place].after is None:
         found[place] = msgspec.structs.replace(found[place], after=after)

@@ -28,7 +28,7 @@ from memctl.transcript.claude_code import TranscriptPart
 from memctl.transcript.events import ANSWER, GIT, Event, Session
 
 
-def take_in(
+def update_draft(
     memory: Memory, host: Host, transcript_path: str, folder: SessionDir, *, is_over: bool = False
 ) -> SessionState:
     """Update the draft of a session's page and the session's state with the new part of its transcript.
@@ -38,7 +38,7 @@ def take_in(
     """
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
-        return _take_in_by_git(memory, folder, state, reader.tool_calls(transcript_path))
+        return _update_by_git(memory, folder, state, reader.tool_calls(transcript_path))
     made = draft_page.read(folder)
     for part in claude_code.read_parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
@@ -65,7 +65,7 @@ def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) 
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
 
-def _take_in_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
+def _update_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
     """Update the draft and state of a session from Git, its tool calls and the last answers of its turns.
 
     This is for hosts whose transcripts memctl does not read as a whole. Returns the state.

@@ -167,12 +167,18 @@ class _PackBuilder:
             self._write(item)
         notices = "\n".join(note.text for note in draft.opening if note in (NOTICED, FOREIGN))
         self._largest = budget - count(notices)  # the most tokens of an item
-        self._large = [item for item in self._in_turn() if self._costs[item.key] > self._largest][:_NAMED]
+        self._large = [item for item in self._ordered_items() if self._costs[item.key] > self._largest][:_NAMED]
         self._whole = draft.whole() if draft.whole else iter(())
-        self._made: list[Item] = []  # the items of `draft.others` that were built so far
-        self._left_of: tuple[frozenset[str] | None, list[OmittedItem]] = None, []  # the last result of `left_out`
+        self._built: list[Item] = []  # the items of `draft.others` that were built so far
+        self._left_out_cache: tuple[frozenset[str] | None, list[OmittedItem]] = (
+            None,
+            [],
+        )  # the last result of `left_out`
         self._totals: Counter[tuple[str, str]] = Counter()  # its numbers by section and kind
-        self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # that of `_most_lines`
+        self._most_lines_cache: tuple[tuple[int, list[str]] | None, tuple[int, int]] = (
+            None,
+            (0, 0),
+        )  # that of `_most_lines`
 
     def _write(self, item: Item) -> None:
         """Write an item in the format, and count its tokens."""
@@ -199,19 +205,19 @@ class _PackBuilder:
         while kept and self.cost(frame, kept) > self._budget:
             kept.pop()
         if kept:
-            return self._filled_up(frame, kept)
+            return self._top_up(frame, kept)
         # In a budget too small for the list of what is left out, one item is better than the list.
-        found = chain(self._in_turn(), self._others())
+        found = chain(self._ordered_items(), self._further_items())
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
         """Return the items that fit beside the frame and the tokens reserved for the list; each text once."""
-        room = self._budget - self.cost(frame, []) - self._share()
+        room = self._budget - self.cost(frame, []) - self._reserved_tokens()
         rooms = {part.name: part.limit for part in self.draft.parts if part.limit}
         limited = {item.key: part.name for part in self.draft.parts if part.limit for item in part.items}
         kept: list[Item] = []
         bodies = set[str]()
-        for item in self._in_turn():
+        for item in self._ordered_items():
             cost, part = self._costs[item.key], limited.get(item.key, "")
             if cost <= min(room, rooms.get(part, room)) and _is_new(item, bodies):
                 room -= cost
@@ -219,7 +225,7 @@ class _PackBuilder:
                 if part:
                     rooms[part] -= cost
         misses = 0
-        for item in self._others():
+        for item in self._further_items():
             if room < _ITEM or misses >= _MISSES:
                 break
             misses += 1
@@ -229,21 +235,21 @@ class _PackBuilder:
                 misses = 0
         return kept
 
-    def _filled_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
+    def _top_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
         """Return `kept` with further items that still fit beside the list of what is left out.
 
         Here an item may have the same text as another one.
         """
         room, keys = self._budget - self.cost(frame, kept, *self._most_lines(frame, kept)), {item.key for item in kept}
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
-        for item in (*self.draft.items(), *self._made):
+        for item in (*self.draft.items(), *self._built):
             if item.key not in keys and self._costs[item.key] <= room:
                 longer = [*kept, item]
                 if self.cost(frame, longer, *self._most_lines(frame, longer)) <= self._budget:
                     kept, room = longer, room - self._costs[item.key]
         return kept
 
-    def _in_turn(self) -> list[Item]:
+    def _ordered_items(self) -> list[Item]:
         """Return the items of all parts, in the order in which they are tried.
 
         First come the items of parts that are first, then critical items by weight, then one item of each part in turn.
@@ -254,15 +260,15 @@ class _PackBuilder:
         found = [item for turn in turns for item in turn if item is not None]
         return first + sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
-    def _others(self) -> Iterator[Item]:
+    def _further_items(self) -> Iterator[Item]:
         """Yield the items that are tried after all parts; each is built once, when it is first needed."""
-        yield from self._made[:]
+        yield from self._built[:]
         for item in self._whole:
-            self._made.append(item)
+            self._built.append(item)
             self._write(item)
             yield item
 
-    def _share(self) -> int:
+    def _reserved_tokens(self) -> int:
         """Return the tokens to reserve for the list of what is left out."""
         most = int(self._budget * self.draft.lines)
         left = [f"{left.id} {left.title} {left.why}\n" for left in self.draft.others[: most // _LINE + 1]]
@@ -283,17 +289,20 @@ class _PackBuilder:
         """Return how many lines of the list have room, and the width of their titles in characters (0: whole)."""
         left = self.left_out(kept)
         asked = id(frame), [item.key for item in kept]
-        if self._lines_of[0] == asked:
-            return self._lines_of[1]
+        if self._most_lines_cache[0] == asked:
+            return self._most_lines_cache[1]
         least = min(len(left), self.draft.least_lines)
         lines = 0, 0
         for width in _WIDTHS:
             most, line = self._line_limit(frame, kept, width, least)
             guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, kept)) / line)
-            lines = _most(partial(self.cost, frame, kept, width=width), self._budget, most, guess, line), width
+            lines = (
+                _largest_fitting(partial(self.cost, frame, kept, width=width), self._budget, most, guess, line),
+                width,
+            )
             if lines[0] >= least:
                 break
-        self._lines_of = asked, lines
+        self._most_lines_cache = asked, lines
         return lines
 
     def _line_limit(self, frame: _Frame, kept: list[Item], width: int, least: int) -> tuple[int, float]:
@@ -306,15 +315,17 @@ class _PackBuilder:
         most = min(len(left), 2 + self._budget // _LINE)
 
         def plain(number: int) -> int:
-            return self._count("".join(f"- {each.id} {_shortened(each, width).line}\n" for each in left[:number]))
+            return self._count("".join(f"- {each.id} {_shorten(each, width).line}\n" for each in left[:number]))
 
         line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
         if not kept:
             return most, line
         share = int(self._budget * self.draft.lines)
-        number = _most(plain, share, most, int(share / line), line)
+        number = _largest_fitting(plain, share, most, int(share / line), line)
         beside = self.cost(frame, kept, 1, width) - int(line)
-        number = _most(lambda most: self.cost(frame, kept, most, width) - beside, share, number, number, line)
+        number = _largest_fitting(
+            lambda most: self.cost(frame, kept, most, width) - beside, share, number, number, line
+        )
         return max(least, number), line
 
     def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
@@ -333,7 +344,7 @@ class _PackBuilder:
             within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, kept)
             parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
             left = self.left_out(kept)[len(large) :]
-        totals = self._totals - Counter((item.section, _as_omitted(item).kind) for item in large)
+        totals = self._totals - Counter((item.section, _omit(item).kind) for item in large)
         sizes = Counter[str]()
         for item in kept:
             sizes[item.kind] += self._costs[item.key]
@@ -370,14 +381,16 @@ class _PackBuilder:
     def left_out(self, kept: list[Item]) -> list[OmittedItem]:
         """Return the items that are not in the pack: first the chosen ones that did not fit, then the others."""
         keys = frozenset(item.key for item in kept)
-        if self._left_of[0] != keys:  # the text is built some dozens of times, and there may be 10,000 such items
+        if (
+            self._left_out_cache[0] != keys
+        ):  # the text is built some dozens of times, and there may be 10,000 such items
             items = {item.key: item for item in (*self._large, *self.draft.items())}
-            chosen = [self._with_reason(item, _as_omitted(item)) for item in items.values() if item.key not in keys]
-            made = zip(self.draft.others, self._made, strict=False)
+            chosen = [self._with_reason(item, _omit(item)) for item in items.values() if item.key not in keys]
+            made = zip(self.draft.others, self._built, strict=False)
             chosen += [self._with_reason(item, left) for left, item in made if item.key not in keys]
-            left = [*chosen, *self.draft.others[len(self._made) :]]
-            self._left_of, self._totals = (keys, left), Counter((each.section, each.kind) for each in left)
-        return self._left_of[1]
+            left = [*chosen, *self.draft.others[len(self._built) :]]
+            self._left_out_cache, self._totals = (keys, left), Counter((each.section, each.kind) for each in left)
+        return self._left_out_cache[1]
 
     def _with_reason(self, item: Item, left: OmittedItem) -> OmittedItem:
         """Return an omitted item, with TOO_LARGE as the reason if the item is too large for the budget."""
@@ -392,7 +405,7 @@ def _is_new(item: Item, bodies: set[str]) -> bool:
     return is_new
 
 
-def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
+def _largest_fitting(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
     """Return the largest number up to `most` whose cost is within a limit, 0 if there is none.
 
     The search starts from `guess` and extrapolates from the last two costs, at first with the cost `each` per step: a
@@ -418,7 +431,7 @@ def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
         yield PackNote("too_large", "Too large for this budget", titles, essential=True)
 
 
-def _as_omitted(item: Item) -> OmittedItem:
+def _omit(item: Item) -> OmittedItem:
     """Return an item as one that the pack leaves out."""
     return OmittedItem(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
 
@@ -443,7 +456,7 @@ def _groups(
     for key, number in totals.items():
         counts[group(*key)] += number
     for each in left[:listed]:
-        groups[group(each.section, each.kind)].append(_shortened(each, width))
+        groups[group(each.section, each.kind)].append(_shorten(each, width))
     return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
 
 
@@ -460,7 +473,7 @@ def _group(
 
 
 @lru_cache(maxsize=4096)  # the text is built some dozens of times, mostly with the same lines
-def _shortened(left: OmittedItem, width: int) -> OmittedItem:
+def _shorten(left: OmittedItem, width: int) -> OmittedItem:
     """Return an omitted item whose title has at most `width` characters, 0 for any number."""
     title = one_line(left.title)
     if not width or len(title) <= width:

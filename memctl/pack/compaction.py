@@ -72,7 +72,7 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
     """
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)
-    gone = {block.key: DUPLICATE for block in _repeated(blocks)}
+    gone = {block.key: DUPLICATE for block in _duplicates(blocks)}
     left = [block for block in blocks if block.key not in gone]
     costs |= {block.key: min(costs[block.key], count(without_logs(block.text))) for block in left if not block.keeps}
     after = sum(costs[block.key] for block in left)
@@ -85,7 +85,7 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
     return gone
 
 
-def _repeated(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
+def _duplicates(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     """Return the blocks that a later block repeats; a protected block only if the later one is equal and protected."""
     found = similar.duplicates([block.text for block in blocks])
     return [

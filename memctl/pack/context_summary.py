@@ -111,7 +111,7 @@ def find_decision(text: str) -> str:
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
         found: dict[str, int] = {}
-        for name, place in _stated(text, words):
+        for name, place in _find_decisions(text, words):
             found.setdefault(name, place)
         if len(found) > 1:
             places = ", ".join(f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in found.items())
@@ -121,7 +121,7 @@ def find_decision(text: str) -> str:
     return ""
 
 
-def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+def _find_decisions(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
     """Yield the decisions that match a pattern, each with its offset in the text; negated and quoted ones are skipped.
 
     In a line with a match all decisions count.
@@ -152,12 +152,12 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
     if count(f"{decision}\n") > budget:
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
     body, stated = _without_decision(text)
-    kept, dropped = _judged(_units(body), decision)
+    kept, dropped = _judge_units(_units(body), decision)
     named = [*paths, *(path for one in dropped if _may_name(one) for path in names_in_text.paths(one.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
     if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
-        kept, left = _chosen(kept, decision, budget, count)
-        dropped, draft = [*dropped, *left], _composed(decision, kept)
+        kept, left = _select(kept, decision, budget, count)
+        dropped, draft = [*dropped, *left], _compose(decision, kept)
         named += [path for one in left for path in names_in_text.paths(one.text)]
     else:
         dropped = []
@@ -171,7 +171,7 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
     """Return the places of a text that violate the rules for a summary, by line, then those of the whole text."""
     body, _ = _without_decision(text)
-    kept, dropped = _judged(_units(body), decision)
+    kept, dropped = _judge_units(_units(body), decision)
     found = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
     found += [Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept if verdict.warning]
     found.sort(key=lambda violation: violation.line)
@@ -183,7 +183,7 @@ def violations(text: str, decision: str, budget: int, count: CountTokens) -> lis
     return [*found, Violation(0, f"{tokens:,} tokens, where {budget:,} are allowed")] if tokens > budget else found
 
 
-_Judged = tuple[Unit, rules.UnitVerdict]
+_JudgedUnit = tuple[Unit, rules.UnitVerdict]
 
 
 def _units(text: str) -> list[Unit]:
@@ -217,9 +217,9 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
     return body, stated
 
 
-def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[DroppedUnit]]:
+def _judge_units(found: Sequence[Unit], decision: str) -> tuple[list[_JudgedUnit], list[DroppedUnit]]:
     """Return the units that the rules keep with their verdicts, and the dropped ones; repetitions are dropped."""
-    kept: list[_Judged] = []
+    kept: list[_JudgedUnit] = []
     dropped: list[DroppedUnit] = []
     seen: set[str] = set()
     for unit in found:
@@ -237,15 +237,15 @@ def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[D
     return kept, dropped
 
 
-def _chosen(
-    kept: list[_Judged], decision: str, budget: int, count: CountTokens
-) -> tuple[list[_Judged], list[DroppedUnit]]:
+def _select(
+    kept: list[_JudgedUnit], decision: str, budget: int, count: CountTokens
+) -> tuple[list[_JudgedUnit], list[DroppedUnit]]:
     """Return the units that fit into the budget, the most important first, and those that do not."""
     groups = _by_importance(kept)
     ordered = [one for group in groups for one in group]
-    if count(_composed(decision, ordered)) <= budget:
+    if count(_compose(decision, ordered)) <= budget:
         return ordered, []
-    chosen: list[_Judged] = []
+    chosen: list[_JudgedUnit] = []
     spent = misses = 0
     # A sentence whose group does not fit as a whole is taken alone only if no group fits.
     for candidates in (groups, [[one] for one in ordered]):
@@ -253,7 +253,7 @@ def _chosen(
             for one in group:
                 if spent + len(one[0].text.split()) > budget or misses > _MISSES:  # a word has at least one token
                     break
-                tokens = count(_composed(decision, [*chosen, one]))
+                tokens = count(_compose(decision, [*chosen, one]))
                 if tokens > budget:
                     misses += 1
                     break
@@ -266,9 +266,9 @@ def _chosen(
     ]
 
 
-def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
+def _by_importance(kept: Sequence[_JudgedUnit]) -> list[list[_JudgedUnit]]:
     """Group units, the most important first; a sentence that needs the one before it joins its group."""
-    groups: list[list[_Judged]] = []
+    groups: list[list[_JudgedUnit]] = []
     for one in kept:
         if groups and rules.needs_context(one[0].text):
             groups[-1].append(one)
@@ -278,7 +278,7 @@ def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
     return groups
 
 
-def _composed(decision: str, kept: Sequence[_Judged]) -> str:
+def _compose(decision: str, kept: Sequence[_JudgedUnit]) -> str:
     """Return the text of a summary: the decision, then sentences as list items, and code and tables as blocks."""
     blocks, before = [decision], ""
     for unit, _ in kept:
@@ -303,17 +303,17 @@ def _with_paths(
     for path in named:
         if names_in_text.place_of_path(path, draft) >= 0:
             continue
-        tokens = count(_lined(draft, [*added, path])) if spent < budget and misses <= _MISSES else budget + 1
+        tokens = count(_with_file_line(draft, [*added, path])) if spent < budget and misses <= _MISSES else budget + 1
         if tokens <= budget:
             added.append(path)
             spent = tokens
         else:
             misses += 1
             left.append(DroppedUnit(0, path, _no_room(budget)))
-    return _lined(draft, added), added, left
+    return _with_file_line(draft, added), added, left
 
 
-def _lined(draft: str, paths: Sequence[str]) -> str:
+def _with_file_line(draft: str, paths: Sequence[str]) -> str:
     """Return a summary with a last line that names files; unchanged without files."""
     return f"{draft}\nFiles: {', '.join(paths)}\n" if paths else draft
 
@@ -329,7 +329,7 @@ def _no_room(budget: int) -> str:
 
 _JSON_BLOCK = re.compile(r"^```(?:json)?[ \t]*\n(\{.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _FILES = ("files_of_interest", "files_changed", "files_modified", "files")
-_GOES_ON = (*_FILES, "task_id", "phase", "status", "decision", "context_summary", "errors", "tokens_used")
+_READ_KEYS = (*_FILES, "task_id", "phase", "status", "decision", "context_summary", "errors", "tokens_used")
 _NAMES_A_FILE = ("path", "file", "file_path", "filename")
 
 
@@ -382,7 +382,7 @@ def _of_object(data: dict[str, Any]) -> AgentResult:
     decision = str(data.get("decision") or "").strip().upper()
     paths = [path for name in _FILES for path in _paths(data.get(name), is_path=True)]
     raw = {f"findings.{name}": value for name, value in findings.items()} if isinstance(findings, dict) else {}
-    raw |= {name: value for name, value in data.items() if name not in _GOES_ON and not (name == "findings" and raw)}
+    raw |= {name: value for name, value in data.items() if name not in _READ_KEYS and not (name == "findings" and raw)}
     return AgentResult(
         text,
         decision if decision in DECISIONS else "",

@@ -40,7 +40,7 @@ _MOST = {"in_progress": 3, "next_actions": 5, "planned": 3, "open_errors": 5, "c
 _OPEN = "open: "  # the beginning of an unresolved error's line
 _LOOKED_AT = 3  # last sessions that are searched for unrecorded decisions; each before the last one gets a line
 _BRIEF = 90  # characters of the intent, and of the decision, in that line
-_WAITING = {DECISIONS: "decision", LEARNINGS: "learning"}
+_UNRECORDED = {DECISIONS: "decision", LEARNINGS: "learning"}
 _WORDS = lazy_regex(r"\w+")
 
 
@@ -182,7 +182,7 @@ def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) ->
     how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows all of it.\n"
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)
-    return _filled(snapshot, item, saved, begun, WORK, count)
+    return _with_state(snapshot, item, saved, begun, WORK, count)
 
 
 def _of_session(
@@ -205,7 +205,7 @@ def _of_session(
         errors=lines(ERRORS, _OPEN),
         decisions=lines(DECISIONS),
     )
-    waiting = "" if known else _waiting(latest, snapshot.catalogue)
+    waiting = "" if known else _unrecorded_note(latest, snapshot.catalogue)
     before = [f"- {_brief(one, snapshot.catalogue)}\n" for one in latest[1:]]
     facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
              ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
@@ -217,10 +217,10 @@ def _of_session(
         item = Item("session", page.id, f"Session {page.id}", body, given, f"session {page.id}")
         if count(markdown_item(item)) <= limit:
             break
-    return _filled(snapshot, item, state, list(_MOST), limit, count)
+    return _with_state(snapshot, item, state, list(_MOST), limit, count)
 
 
-def _filled(
+def _with_state(
     snapshot: Snapshot, item: Item, state: TaskState, names: Sequence[str], limit: int, count: CountTokens
 ) -> Item:
     """Return an item with parts of a task's state inserted before the first heading of its text.
@@ -246,7 +246,7 @@ def _filled(
                 made = longer
             else:
                 chosen[-1].pop()
-    return msgspec.structs.replace(made, body=items.screened(snapshot, made.body))
+    return msgspec.structs.replace(made, body=items.screen(snapshot, made.body))
 
 
 def _brief(page: SessionPage, catalogue: Catalogue) -> str:
@@ -259,13 +259,13 @@ def _brief(page: SessionPage, catalogue: Catalogue) -> str:
     return "; ".join([*(part.rstrip(". ") for part in parts), f"`memctl session show {page.id}`"])
 
 
-def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
+def _unrecorded_note(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
     """Return a sentence with the number of unrecorded decisions and learnings of sessions, and how to record them.
 
     Returns "" if there are none.
     """
     counts = {}
-    for heading, name in _WAITING.items():
+    for heading, name in _UNRECORDED.items():
         if found := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
             known = tuple(map(_key, catalogue.titles(name)))
             counts[name] = sum(not line.startswith(known) for line in found)

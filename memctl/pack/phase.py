@@ -10,7 +10,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pack.budget_fill import CountTokens, whole_lines
 from memctl.pack.context_summary import DECISIONS
 from memctl.pack.draft import PROPOSED
-from memctl.pack.items import Worked
+from memctl.pack.items import ChangeTimes
 from memctl.pack.last_work import by_last_work
 from memctl.pack.rehydrate import DECISION_IMPORTANCE, current_records
 from memctl.record import content_fields
@@ -60,7 +60,7 @@ def summary(found: PhaseStatus, budget: int, count: CountTokens) -> str:
 def assess(
     snapshot: Snapshot,
     now: str,
-    worked: Worked = lambda _: {},
+    worked: ChangeTimes = lambda _: {},
     sections: Sequence[str] = (),
     task: Sequence[Record] = (),
     blockers: Sequence[str] = (),
@@ -82,7 +82,7 @@ def assess(
     mild = [record for record in issues if severity_rank(record) > _HIGH]
     elsewhere = [r for r in everything if r.memory_type == "issue" and severity_rank(r) <= _HIGH and r not in severe]
     lines = [
-        *_issues_not_weighed(mild, elsewhere),
+        *_ignored_issues(mild, elsewhere),
         *(f"Blocked for all agents: {one_line(text)}" for text in blockers),
         *_of_pages(snapshot, sections),
         *_of_states(snapshot, states),
@@ -121,7 +121,7 @@ def binding_decisions(records: Sequence[Record]) -> list[Record]:
     return sorted(found, key=ORDERS["importance"][0], reverse=True)
 
 
-def _issues_not_weighed(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
+def _ignored_issues(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
     """Yield a line on the open issues that don't affect the decision: mild ones, and severe ones of other sections."""
     lines = [
         f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"

@@ -98,10 +98,10 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
 
     An excerpt has a search score of at least `threshold`; records with a lower score are named by title only.
     """
-    found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _holds(r.record, now)]
+    found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _may_answer(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
-    scored = tuple(_scored(snapshot, result, origins) for result in ranked)
+    scored = tuple(_with_score(snapshot, result, origins) for result in ranked)
     low = [result.record for result in found if result.record is not None and result.score < threshold]
     return PackDraft(
         project=snapshot.config.project,
@@ -115,12 +115,12 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     )
 
 
-def _holds(record: Record, now: str) -> bool:
+def _may_answer(record: Record, now: str) -> bool:
     """Return whether a record may answer a question: it has not expired, and is open or tells of finished work."""
     return (record.is_open or record.status in _ANSWERS) and not record.is_expired(now)
 
 
-def _scored(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
+def _with_score(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
     """Return a search result as an item whose first fact is its score ("relevance")."""
     record = result.record
     item = items.of_record(snapshot, record, origins) if record else items.of_result(snapshot, result)

@@ -84,7 +84,7 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
         return " ".join(f"--{name} {value}" for name, value in given.items() if value)
 
 
-NOTHING_SPECIAL = RehydrationRequest()
+NO_CONDITIONS = RehydrationRequest()
 
 
 def draft(
@@ -111,13 +111,13 @@ def draft(
     known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
     room = work - sum(count(markdown_item(item)) for item in left)
     tasks = last_work.take_fitting([items.of_record(snapshot, record, known) for record in active], room, count)
-    states, closing = _last_first([_weighed(item, about) for item in tasks])
+    states, closing = _last_first([_with_weight(item, about) for item in tasks])
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
     parts += [
         PackPart("state", TITLES["state"], tuple(states), is_first=True),
         PackPart("session", TITLES["session"], tuple(left), is_first=True),
         *(
-            PackPart(name, TITLES[name], tuple(_sure_first(snapshot, found, known, about)))
+            PackPart(name, TITLES[name], tuple(_certain_first(snapshot, found, known, about)))
             for name, found in chosen.items()
         ),
     ]
@@ -153,7 +153,7 @@ def current_records(snapshot: Snapshot, now: str) -> list[Record]:
 
 
 def choose(
-    current: list[Record], now: str, wanted: RehydrationRequest = NOTHING_SPECIAL, matching: Sequence[Record] = ()
+    current: list[Record], now: str, wanted: RehydrationRequest = NO_CONDITIONS, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
     """Return the records that come first in a rehydration (rules.md#rehydration), by type, the most important first.
 
@@ -198,12 +198,12 @@ def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> 
     return ordered[:_AT_ONCE]
 
 
-def _sure_first(
+def _certain_first(
     snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: TaskMatches
 ) -> Iterator[Item]:
     """Yield records as items; those that are only proposed, or whose code has changed, come last."""
     made = [items.of_record(snapshot, record, known) for record in records]
-    yield from (_weighed(item, about) for item in sorted(made, key=lambda item: not item.weight))
+    yield from (_with_weight(item, about) for item in sorted(made, key=lambda item: not item.weight))
 
 
 def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record], bool]:
@@ -229,10 +229,10 @@ def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, abou
     for start in range(0, len(records), _AT_ONCE):
         some = list(records[start : start + _AT_ONCE])
         known = sources.origins(some)
-        yield from (_weighed(items.of_record(snapshot, record, known), about) for record in some)
+        yield from (_with_weight(items.of_record(snapshot, record, known), about) for record in some)
 
 
-def _weighed(item: Item, about: TaskMatches) -> Item:
+def _with_weight(item: Item, about: TaskMatches) -> Item:
     """Return an item with its weight for a task: the best match leads, and a bad match has no weight."""
     if not about.is_met or not item.weight:
         return item

@@ -81,7 +81,8 @@ def sentence(snapshot: Snapshot, found: Why, indirect: Indirect) -> str:
 def _because(snapshot: Snapshot, record: Record | None) -> str:
     """Return a record's reason, with its id and title in parentheses."""
     assert record is not None
-    name = f"{record.id} {record.title}{_instead(record)}"
+    successors = f", superseded by {', '.join(record.superseded_by)}" if record.superseded_by else ""
+    name = f"{record.id} {record.title}{successors}"
     reason = reason_of_record(snapshot, record)
     return f"{reason} ({name})" if reason else name
 
@@ -92,7 +93,3 @@ def _of_commit(cause: Cause) -> str:
     reason = reason_of_commit(touch.message)
     what = f"{cause.subject.rstrip('.')}. {reason}" if reason else cause.subject
     return f"{what} ({touch.commit[:SHORT]}, {touch.date[:10]}, {touch.author})"
-
-
-def _instead(record: Record) -> str:
-    return f", superseded by {', '.join(record.superseded_by)}" if record.superseded_by else ""

@@ -205,7 +205,7 @@ def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, i
     waiting = [(node, 1, "") for node in reversed(root.named_children)]
     while waiting:
         node, level, owner = waiting.pop()
-        value, name = _defined(node, grammar)
+        value, name = _definition(node, grammar)
         if value is None:
             if node.type in grammar.surrounds:
                 waiting += [(child, level, owner) for child in reversed(node.named_children)]
@@ -230,7 +230,7 @@ def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, i
             waiting.append((body, level, owner))  # a bracket left open puts the rest of a file into a function
 
 
-def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
+def _definition(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
     """Return the nodes of the definition in a node and of its name, (None, None) if it defines nothing.
 
     A default export may have no name.
@@ -245,11 +245,11 @@ def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
     if value.type in grammar.bodied and value.child_by_field_name("body") is None:
         return None, None
     named = (n.child_by_field_name(field) for n in (node, value) for field in ("name", "property", "left"))
-    name = next((found for found in named if found is not None), None) or _declared(value)
+    name = next((found for found in named if found is not None), None) or _declarator_name(value)
     return (value, name) if name is not None or node.type == "export_statement" else (None, None)
 
 
-def _declared(node: Node) -> Node | None:
+def _declarator_name(node: Node) -> Node | None:
     """Return the name in a C declarator such as `FILE *open(void)`, or the type of an `impl` of Rust."""
     found = node.child_by_field_name("declarator") or node.child_by_field_name("type")
     while found is not None and (inner := _inside(found)) is not None:

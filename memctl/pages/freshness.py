@@ -51,18 +51,18 @@ class Drift(msgspec.Struct, frozen=True):
 
 def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
     """Return a page's references to code: the paths of `code_refs`, and §4 markers in its text without globs."""
-    written = _written(page)
+    written = _reference_texts(page)
     names = snapshot.files.names() if written else frozenset()
-    return [_resolved(names, reference, line) for reference, line in written]
+    return [_resolve(names, reference, line) for reference, line in written]
 
 
-def _written(page: Page) -> list[tuple[str, int]]:
+def _reference_texts(page: Page) -> list[tuple[str, int]]:
     """Return a page's references to code as written, each with its line, _FRONT_MATTER for `code_refs`."""
     in_text = (item for item in mentions.in_text(page.body) if item.text.startswith("§4.") and "*" not in item.text)
     return [*((ref, _FRONT_MATTER) for ref in page.code_refs), *((item.text, item.line) for item in in_text)]
 
 
-def _resolved(names: frozenset[str], reference: str, line: int) -> CodeReference:
+def _resolve(names: frozenset[str], reference: str, line: int) -> CodeReference:
     """Return a reference with the files that it may mean among `names`."""
     paths = repository_paths.resolve(names, reference[3:]) if line else code_paths(names, reference)
     return CodeReference(reference, line, FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING, paths)
@@ -209,7 +209,7 @@ def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str,
     likely = [
         (page, reference, line, name)
         for page in (snapshot.outline.pages if wanted else ())
-        for reference, line in _written(page)
+        for reference, line in _reference_texts(page)
         # This skips most references, because to resolve them among all files is slow.
         if repository_paths.resolve(wanted, name := reference[3:] if line else reference.partition(":")[0])
     ]
@@ -217,7 +217,7 @@ def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str,
     whole = {name for *_, name in likely if name in present or repository_paths.is_folder(present, name.rstrip("/"))}
     names = _names_for(snapshot, {name for *_, name in likely} - whole) | present
     for page, reference, line, name in likely:
-        ref = _resolved(present if name in whole else names, reference, line)
+        ref = _resolve(present if name in whole else names, reference, line)
         meant: Iterable[str] = ref.paths
         if ref.state == MISSING:
             meant = repository_paths.resolve(gone, name) if line else [name]

@@ -86,7 +86,7 @@ class ImpactLevel(msgspec.Struct, frozen=True):
     documents: tuple[str, ...]
 
 
-class Broken(msgspec.Struct, frozen=True):
+class BrokenReference(msgspec.Struct, frozen=True):
     """A reference to a missing file: its text, its line in the page's file (0 if it is in `code_refs`).
 
     `candidates` are the files that may replace it; None beyond the first `MOST_SOUGHT` references, for which nothing is
@@ -103,7 +103,7 @@ class StalePage(msgspec.Struct, frozen=True):
 
     page: Page
     suspect: tuple[Drift, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[BrokenReference, ...]
 
 
 def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
@@ -229,7 +229,7 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
         for ref in missing.values():
             sought += 1
             likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
-            broken.append(Broken(ref.reference, ref.line and ref.line + above, likely))
+            broken.append(BrokenReference(ref.reference, ref.line and ref.line + above, likely))
         if (suspect := freshness.changed_files(snapshot, page)) or broken:
             found.append(StalePage(page, tuple(suspect), tuple(broken)))
     return found
@@ -257,20 +257,20 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
     if record_kind is not None and path.endswith(".md"):
         marker = ".".join(record.section.split(".")[:2]) if record and record.section else ""
         row = _ROW_OF_RECORD.get(record_kind.name, "")
-        return [Reach(change, row, _at(snapshot, marker), is_listed, () if row else _documents(snapshot, marker))]
+        return [
+            Reach(
+                change, row, _pages_of_marker(snapshot, marker), is_listed, () if row else _documents(snapshot, marker)
+            )
+        ]
     if kind is None:
         return []
-    page = snapshot.outline.project if kind is pages.PROJECT else _page_at(snapshot, path)
+    page = next((page for page in snapshot.outline.pages if page.path == path), None)
     shown = (page,) if page else ()
     if kind is pages.PROJECT:
         return [Reach(change, PROGRESS, shown)]
     own = f"{DOCUMENTS}/{path.rpartition('/')[2]}"  # the page and its document may be deleted
     documents = (*_documents(snapshot, page.id if page else ""), own, f"{DOCUMENTS}/{SOURCES}")
     return [Reach(change, "", shown, True, tuple(dict.fromkeys(documents)))]
-
-
-def _page_at(snapshot: Snapshot, path: str) -> Page | None:
-    return next((page for page in snapshot.outline.pages if page.path == path), None)
 
 
 def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
@@ -280,7 +280,7 @@ def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
     return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, [marker]))
 
 
-def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
+def _pages_of_marker(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
     """Return the pages of levels 2 and 3 that a change of a record or page with this marker affects."""
     page = snapshot.outline.find(marker)
     if page is None:

@@ -277,11 +277,6 @@ def _tags(snapshot: Snapshot) -> list[ListEntry]:
     return found
 
 
-def _place(snapshot: Snapshot, record: Record) -> Page | None:
-    """Return the page that a record belongs to."""
-    return snapshot.outline.find(".".join(record.section.split(".")[:2])) if record.section else None
-
-
 def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> list[Record]:
     """Return the open records of a type at some places (markers), the most important first, at most 100."""
     found = [record for place in places for record in snapshot.catalogue.top(memory_type, place, _LISTED)]

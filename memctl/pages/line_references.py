@@ -60,7 +60,7 @@ class LineReference(msgspec.Struct, frozen=True):
         return line is not None and self.now is not None and self.now[0] <= line <= self.now[1]
 
 
-class _Where(msgspec.Struct, frozen=True):
+class _RecordedLines(msgspec.Struct, frozen=True):
     """A record's reference: the file's path when it was recorded, and the first and last line."""
 
     path: str
@@ -75,7 +75,7 @@ def follow(
     Nothing is fetched in a partial clone. Raises GitFailed if Git fails.
     """
     wanted = {
-        (record.path, ref): _Where(*where)
+        (record.path, ref): _RecordedLines(*where)
         for record, ref in references
         if (where := code_lines(ref)) is not None and (where[0] == file.path or where[0] in file.former)
     }
@@ -87,7 +87,7 @@ def follow(
     return {key: _line_reference(versions, where, made[key]) for key, where in wanted.items()}
 
 
-def _line_reference(versions: _Versions, where: _Where, made: int | None) -> LineReference:
+def _line_reference(versions: _Versions, where: _RecordedLines, made: int | None) -> LineReference:
     """Return the current lines of a reference; `made` is the index of the version that it was recorded in."""
     lines = where.lines
     if made is None:  # the reference is not committed yet, so it means the current lines
@@ -162,7 +162,7 @@ class _Versions:
         self._blobs = trees.blobs_at(memory.repository, [*places, (file.start, file.path)] if places else [])
         self._maps: dict[tuple[str, str], LineMap | None] = {}
 
-    def since(self, made: int, where: _Where) -> LineMap | None:
+    def since(self, made: int, where: _RecordedLines) -> LineMap | None:
         """Return the map from the lines of a reference to current lines; None if it is unknown.
 
         `made` is the index in the history of the record's version. The reference means lines of the file in that

@@ -168,7 +168,7 @@ def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
     return "".join([*parts, _ID.sub(change, text[end:])])
 
 
-def refuse_nowhere(outline: Outline, marker: str) -> None:
+def refuse_missing_section(outline: Outline, marker: str) -> None:
     """Raise MemctlError if a marker names no existing section or heading (MEM205 of `check`).
 
     Markers of files pass, and so does any marker in a memory without pages, where records may be written first. A page

@@ -58,7 +58,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
     if marker.startswith("§4."):
         return _source(snapshot, marker)
     snapshot.withheld.refuse_page(marker)
-    refuse_doubled(snapshot, marker)
+    refuse_duplicate(snapshot, marker)
     if (page := snapshot.outline.find(marker)) is not None:
         return _page(snapshot, making(), marker, page)
     for detail in snapshot.outline.details:
@@ -78,7 +78,7 @@ def refuse_broken(snapshot: Snapshot, marker: str) -> None:
         raise MemctlError(message, "correct the file first; `memctl check` lists all faults")
 
 
-def refuse_doubled(snapshot: Snapshot, marker: str) -> None:
+def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
     """Raise MemctlError if several pages have the marker's number, as after two clones added pages."""
     found = [page for page in snapshot.outline.pages if page.id == marker]
     if len(found) > 1:

@@ -334,7 +334,7 @@ def _records(
     ]
     followed = _line_references(memory, snapshot, asked, about, former, text, at)
     for record, ref in about:
-        if (reason := _about(ref, asked, former, followed.get((record.path, ref)))) is not None:
+        if (reason := _reason_of_reference(ref, asked, former, followed.get((record.path, ref)))) is not None:
             reasons.setdefault(record.id, []).append(reason)
     in_text = [(number, match) for number, line in enumerate(text.split("\n"), 1) for match in _NAMED.finditer(line)]
     wanted = {match[0] for _, match in in_text}.union(*(cause.records for cause in causes))
@@ -392,7 +392,9 @@ def _weight(found: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
     return _rank(found.reasons[0]), record is None or not record.is_open, -record.importance if record else 0
 
 
-def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineReference | None) -> Reason | None:
+def _reason_of_reference(
+    ref: str, asked: FileQuery, former: Collection[str], lines: LineReference | None
+) -> Reason | None:
     """Return the reason that a record's code reference gives, if it names the file, its earlier name or its folder."""
     if ref == asked.path:
         return Reason(IN_CODE_REFS, ref)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages.links import refuse_nowhere, section_marker
+from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, ids, pages, time_input
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
@@ -77,7 +77,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
 
         links.resolve_references(snapshot, values)
         if isinstance(values.get("section"), str):
-            refuse_nowhere(snapshot.outline, values["section"])
+            refuse_missing_section(snapshot.outline, values["section"])
     _refuse(draft.kind, values)
     identifier = sequence.take(draft.kind, values["timestamp"][:10])[0]
     values["id"], values["memory_id"] = identifier, memory.new_memory_id(identifier)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pages.links import refuse_nowhere, section_marker
+from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, pages, time_input
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
@@ -60,7 +60,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     if "title" in values or changed:
         _protect(record, allow_accepted)
     if values.get("section") and values["section"] != record.section:
-        refuse_nowhere(snapshot.outline, values["section"])
+        refuse_missing_section(snapshot.outline, values["section"])
     pages.refuse_line_zero(set(values.get("code_refs") or ()) - set(record.code_refs))
     if wrong := problems({**msgspec.structs.asdict(record), **values}):
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
@@ -96,7 +96,7 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
             raise MemctlError(f"{name} never changes", f"it was {getattr(record, name)!r}")
     refuse_transition(record, new.status)
     if new.section and new.section != record.section:
-        refuse_nowhere(snapshot.outline, new.section)
+        refuse_missing_section(snapshot.outline, new.section)
     if new.title != record.title:
         refuse_stand_in(new.title, "title")
     if new.title != record.title or body != parse(old, record.path)[1]:

@@ -10,7 +10,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import history
 from memctl.pages import freshness
-from memctl.pages.navigate import refuse_broken, refuse_doubled
+from memctl.pages.navigate import refuse_broken, refuse_duplicate
 from memctl.record import content_fields, frontmatter, frontmatter_edit, ids, pages
 from memctl.record.change import Change, Delete, Write
 from memctl.record.errors import InvalidRecord
@@ -142,7 +142,7 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     """
     wanted = "§" + marker.strip().removeprefix("§")
     known = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
-    refuse_doubled(snapshot, wanted)
+    refuse_duplicate(snapshot, wanted)
     if found := [page for page in known if page.id == wanted]:
         return found[0]
     what = kind.name if kind else "page"

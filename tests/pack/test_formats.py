@@ -263,7 +263,7 @@ def test_repeated_headings_are_both_in_yaml() -> None:
     ],
 )
 def test_a_text_is_squeezed_without_losing_words(text: str, squeezed: str) -> None:
-    assert short.squeezed(text) == squeezed
+    assert short.squeeze(text) == squeezed
 
 
 def test_two_left_out_records_with_one_id_are_both_listed() -> None:

@@ -36,8 +36,8 @@ def test_a_record_that_gets_a_credential_by_hand_loses_its_text_in_a_pack_and_ge
 def test_a_text_with_a_credential_is_found_however_often_it_is_asked_for(repo: Path) -> None:
     snapshot = load.disk(open_memory(repo, os.environ))
     for _ in range(2):
-        assert items.screened(snapshot, "Use the token.") == "Use the token."
-        assert KEY not in items.screened(snapshot, f"Use {KEY}.")
+        assert items.screen(snapshot, "Use the token.") == "Use the token."
+        assert KEY not in items.screen(snapshot, f"Use {KEY}.")
 
 
 def test_a_page_that_another_process_changes_after_it_was_found_is_an_item_by_its_title(

@@ -170,14 +170,14 @@ def tokens_pack(contents: Contents) -> str:
 
 
 def _note(note: PackNote) -> str:
-    first, *more = squeezed(escape_model_tokens(_text(note))).split("\n")
+    first, *more = squeeze(escape_model_tokens(_text(note))).split("\n")
     return "\n".join([f"{_part(note.name)}: {first}", *(f" {line}" for line in more)])
 
 
 def _field(field: ItemField) -> list[str]:
     label = _FIELDS.get(field.name, one_line(field.name or field.heading))
     if isinstance(field.value, str):
-        first, *more = squeezed(field.value).split("\n")
+        first, *more = squeeze(field.value).split("\n")
         if _is_block(first):
             return [f" {label}:" if label else " :", *(f" {line}" for line in (first, *more))]
         return [f" {label}: {first}" if label else f" {first}", *(f"  {line}" for line in more)]
@@ -185,12 +185,12 @@ def _field(field: ItemField) -> list[str]:
         return [f" {label}: {field.value[0]}"]
     lines = [f" {label}:"]
     for value in field.value:
-        first, *more = squeezed(value).split("\n")
+        first, *more = squeeze(value).split("\n")
         lines += [f" - {first}", *(f"   {line}" for line in more)]
     return lines
 
 
-def squeezed(text: str) -> str:
+def squeeze(text: str) -> str:
     """Return a text without blank lines and with each paragraph joined to one line; the lines of code stay."""
     lines: list[str] = []
     is_open = False  # whether the next line may continue the last one

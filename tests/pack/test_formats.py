@@ -159,7 +159,7 @@ def test_pack_is_written_in_each_format(form: str) -> None:
     assert fill(DRAFT, form, 5_000, COUNTERS["gpt"].tokens).text == WRITTEN[form]
 
 
-def test_an_event_says_where_it_goes_and_how_large_it_is() -> None:
+def test_event_names_its_agents_and_its_sizes() -> None:
     text = fill(DRAFT, "event", 5_000, COUNTERS["gpt"].tokens).text
     inside = WRITTEN["xml"].split("\n", 1)[1].removesuffix("</workflow_context>\n")
     head, rest = text.split(inside)

@@ -383,9 +383,7 @@ def test_missing_files_are_searched_for_up_to_a_limit(
     assert "the last 1 of these" in memctl("impact", "--all").err
 
 
-def test_a_file_deleted_made_again_and_deleted_in_the_worktree_is_not_followed_twice(
-    shop: Path, memctl: Memctl
-) -> None:
+def test_file_deleted_twice_is_followed_once(shop: Path, memctl: Memctl) -> None:
     git(shop, "mv", "src/pay/api.py", "src/pay/first.py")
     committed(shop, "refactor: first")
     write(shop, "src/pay/api.py", "something else\n")

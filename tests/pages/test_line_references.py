@@ -30,13 +30,13 @@ def reasons(memctl: Memctl, place: str, *args: str, where: Path | None = None) -
     return {one["record"]["title"]: one["reasons"][0] for one in records}
 
 
-def decided(memctl: Memctl, title: str, *lines: str, path: str = FILE) -> str:
+def decide(memctl: Memctl, title: str, *lines: str, path: str = FILE) -> str:
     code = [word for line in lines for word in ("--code", f"{path}:{line}")]
     return memctl("decide", title, "--rationale", f"{title} is why. And more.", *code).id
 
 
 def test_a_line_is_followed_through_later_commits(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     recorded = git(shop, "rev-parse", "HEAD").strip()
     write(shop, FILE, HEAD + API)
     committed(shop, "docs: a head", "src")
@@ -55,7 +55,7 @@ def test_a_line_is_followed_through_later_commits(shop: Path, memctl: Memctl) ->
 def test_reference_means_the_lines_of_the_commit_that_recorded_it(shop: Path, memctl: Memctl, path: str) -> None:
     write(shop, path, API * 20)
     committed(shop, "feat: a long file")
-    one = decided(memctl, "Refunds", "90", path=path)
+    one = decide(memctl, "Refunds", "90", path=path)
     write(shop, path, HEAD + API * 20)
     committed(shop, "docs: a head", "src")
     memctl("edit", one, "--set", f"code_refs={path}:9")
@@ -66,9 +66,9 @@ def test_reference_means_the_lines_of_the_commit_that_recorded_it(shop: Path, me
 
 
 def test_changed_or_deleted_line_no_longer_matches_the_reference(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Whole", "1", "9")
-    decided(memctl, "Sign", "9")
-    decided(memctl, "Puts", "5")
+    decide(memctl, "Whole", "1", "9")
+    decide(memctl, "Sign", "9")
+    decide(memctl, "Puts", "5")
     write(shop, FILE, API.replace("return -amount", "return abs(amount)").replace("    return queue.put(amount)\n", ""))
     committed(shop, "fix: no sign", "src")
     found = reasons(memctl, f"{FILE}:8")
@@ -80,14 +80,14 @@ def test_changed_or_deleted_line_no_longer_matches_the_reference(shop: Path, mem
 
 
 def test_reindented_line_still_matches_the_reference(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     write(shop, FILE, API.replace("    return -amount", "        return -amount"))
     committed(shop, "style: indent", "src")
     assert reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
 
 
 def test_line_range_covers_lines_between_its_remaining_ends(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Refunds", "8-9")
+    decide(memctl, "Refunds", "8-9")
     text = API.replace("def refund(amount):\n", "def refund(amount):\n    # a remark\n")
     write(shop, FILE, HEAD + text)
     committed(shop, "docs: remarks", "src")
@@ -105,14 +105,14 @@ def test_a_merge_moves_a_referenced_line(shop: Path, memctl: Memctl) -> None:
     write(shop, FILE, HEAD + API)
     committed(shop, "docs: a head", "src")
     git(shop, "checkout", "-q", "main")
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     git(shop, "merge", "-q", "other", "-m", "merge")
     assert reasons(memctl, f"{FILE}:11")["Refunds"]["is_here"]
     assert not reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
 
 
 def test_line_reference_follows_a_renamed_file(shop: Path, memctl: Memctl) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     git(shop, "mv", FILE, "src/pay/money.py")
     assert memctl("why", "src/pay/money.py:9", "--json").data["commits"][0]["subject"] == "feat: pay"  # staged only
     write(shop, "src/pay/money.py", HEAD + API)
@@ -122,7 +122,7 @@ def test_line_reference_follows_a_renamed_file(shop: Path, memctl: Memctl) -> No
 
 
 def test_edited_record_counts_from_the_version_that_added_the_line(shop: Path, memctl: Memctl) -> None:
-    made = decided(memctl, "Refunds", "9")
+    made = decide(memctl, "Refunds", "9")
     write(shop, FILE, HEAD + API)
     committed(shop, "docs: a head", "src")
     memctl("edit", made, "--set", "importance=9")
@@ -137,8 +137,8 @@ def test_record_made_before_a_commit_refers_to_the_uncommitted_lines(
 ) -> None:
     text = HEAD + API + "\n\ndef cancel(payment):\n    return None\n"
     write(shop, FILE, text)
-    decided(memctl, "Cancelling", "15")
-    decided(memctl, "Below", "7")
+    decide(memctl, "Cancelling", "15")
+    decide(memctl, "Below", "7")
     assert reasons(memctl, f"{FILE}:15")["Cancelling"]["is_here"]  # not committed yet
     monkeypatch.setenv("GIT_COMMITTER_DATE", NOW)
     committed(shop, "feat: cancelling", "src")
@@ -152,7 +152,7 @@ def test_record_made_before_a_commit_refers_to_the_uncommitted_lines(
 
 def test_a_file_that_was_recorded_before_its_first_commit_is_followed(shop: Path, memctl: Memctl) -> None:
     write(shop, "new.py", "one = 1\ntwo = 2\n")
-    decided(memctl, "Two", "2", path="new.py")
+    decide(memctl, "Two", "2", path="new.py")
     assert reasons(memctl, "new.py:2")["Two"]["is_here"]
     committed(shop, "feat: new", "new.py")
     write(shop, "new.py", "zero = 0\none = 1\ntwo = 2\n")
@@ -172,7 +172,7 @@ def test_uncommitted_record_refers_to_the_current_lines(shop: Path, memctl: Memc
 
 
 def test_shallow_clone_claims_nothing_about_commits_it_lacks(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     write(shop, FILE, HEAD + API)
     committed(shop, "docs: a head", "src")
     git(tmp_path, "clone", "-q", "--depth", "1", shop.as_uri(), "shallow")
@@ -185,7 +185,7 @@ def test_shallow_clone_claims_nothing_about_commits_it_lacks(shop: Path, memctl:
 def test_in_a_partial_clone_nothing_is_fetched_and_gaps_are_reported(
     shop: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
-    decided(memctl, "Refunds", "9")
+    decide(memctl, "Refunds", "9")
     for number in range(3):
         write(shop, FILE, "# more\n" * number + HEAD + API)
         committed(shop, f"docs: {number}", "src")
@@ -244,7 +244,7 @@ class TestAnswer:
     """The first line says why; the rest goes from the line to the file to what is around it."""
 
     def test_reason_of_a_record_about_the_line_is_shown(self, shop: Path, memctl: Memctl) -> None:
-        made, whole = decided(memctl, "Refunds", "9"), decided(memctl, "Whole", path=FILE)
+        made, whole = decide(memctl, "Refunds", "9"), decide(memctl, "Whole", path=FILE)
         out = memctl("why", f"{FILE}:9").out.split("\n")
         assert out[0] == f"{FILE}:9: Refunds is why. ({made} Refunds)"
         assert out[2] == "This line"

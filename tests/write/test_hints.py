@@ -28,7 +28,9 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
         (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** matches no file"),
     ],
 )
-def test_a_hint_is_one_line_and_strict_refuses(repo: Path, memctl: Memctl, arguments: list[str], hint: str) -> None:
+def test_record_that_lacks_something_gets_one_hint_and_is_refused_if_strict(
+    repo: Path, memctl: Memctl, arguments: list[str], hint: str
+) -> None:
     before = commits(repo)
     refused = memctl(*arguments, "--strict", code=1)
     assert hint in refused.err
@@ -54,7 +56,7 @@ def test_record_with_a_reason_and_existing_code_gets_no_hint(repo: Path, memctl:
         assert memctl(*arguments, "--strict").err == ""
 
 
-def test_a_hint_names_the_nearest_file_and_a_line_that_is_not_there(repo: Path, memctl: Memctl) -> None:
+def test_missing_file_or_line_gets_a_hint_with_the_nearest_file(repo: Path, memctl: Memctl) -> None:
     (repo / "pool.py").write_text("x = 1\n")
     assert "pool.py has 1 line, and not 900" in memctl("issue", "Slow", "--code", "pool.py:900", "--strict", code=1).err
     assert "did you mean pool.py?" in memctl("issue", "Slow", "--code", "pol.py").err
@@ -74,7 +76,7 @@ def test_edit_gets_hints_only_for_what_it_adds(memctl: Memctl) -> None:
     )
 
 
-def test_a_file_and_an_edit_by_hand_get_hints(repo: Path, memctl: Memctl) -> None:
+def test_record_from_a_file_or_edited_by_hand_gets_hints(repo: Path, memctl: Memctl) -> None:
     assert "'perhaps'" in memctl("decide", "--file", "-", stdin="# DECISION: perhaps Redis\n\nRationale: fast\n").err
     path = repo / memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").out.split()[1]
     path.write_text(path.read_text().replace("Retries hide an exhausted pool", "took 41.7 s"))

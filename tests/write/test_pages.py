@@ -32,7 +32,7 @@ def last(repo: Path) -> Commit:
     return history.commits(open_memory(repo, os.environ).repository, [".memory"], limit=1)[0]
 
 
-def authored(repo: Path) -> list[str]:
+def changed_files(repo: Path) -> list[str]:
     return [path.removeprefix(".memory/") for path in changed_in(repo)]
 
 
@@ -75,7 +75,7 @@ def test_every_operation_is_one_commit_of_one_page_with_trailers_that_parse(repo
         before = commits(repo)
         memctl(*args, "--reason", "Asked by: Ada")
         assert commits(repo) == before + 1, args
-        assert authored(repo) == [path], args
+        assert changed_files(repo) == [path], args
         commit = last(repo)
         assert commit.trailers.ops == (op,), args
         assert commit.trailers.ids == (marker,), args
@@ -112,7 +112,7 @@ def test_page_number_is_the_next_or_the_given_one(repo: Path, memctl: Memctl) ->
     assert memctl("section", "add", "日本語").out.split()[1] == ".memory/sections/2.11.md"
 
 
-def test_a_page_that_can_not_be_read_keeps_its_number_and_its_text(repo: Path, memctl: Memctl) -> None:
+def test_unreadable_page_keeps_its_number_and_text(repo: Path, memctl: Memctl) -> None:
     """Somebody's conflict or slip of the pen must not be written over by the next `add`."""
     memctl("section", "add", "Payment")
     file = repo / ".memory" / SECTION
@@ -407,7 +407,7 @@ def test_references_are_stamped_when_a_page_is_written_and_reviewed_later(repo: 
     assert stamps(repo, "§2.1") == {"src/card.py": blob(repo, "src/card.py")}
     trailers = last(repo).trailers
     assert (trailers.ops, trailers.ids, trailers.reason) == (("review",), ("§3.1", "§2.1"), "Read again")
-    assert authored(repo) == ["details/3.1-cards.md", SECTION]
+    assert changed_files(repo) == ["details/3.1-cards.md", SECTION]
 
 
 def test_a_page_named_twice_is_reviewed_once(repo: Path, memctl: Memctl) -> None:

@@ -57,7 +57,7 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
         if not folder.mark_shown(_mark(name)):  # another call has just shown it
             continue
         is_new = folder.mark_shown(_SHOWN_AT_FILE + record.id)
-        again = f"{record.id}, given before, is about {_line(name)}, too."
+        again = f"{record.id}, shown before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
         check = " The file is already changed: check the change against that." if is_written else ""
         lines.append(f"{sentence}{check}\n")

@@ -291,7 +291,7 @@ def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], st
     text, has_mark = _text(before, name)
     after = change(text)
     if after == text:
-        return Edit(name, target, before, before, "it has nothing of memctl")
+        return Edit(name, target, before, before, "it has no entries of memctl")
     if kept is not None and kept.before is None and kept.after and after.strip() in ("", "{}"):
         return Edit(name, target, before, None)  # memctl created the file, and nothing else is in it
     return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
@@ -325,7 +325,7 @@ def _content(file: Path, name: str) -> bytes | None:
         if status.st_size > _MOST_BYTES:
             raise MemctlError(
                 f"{name} has {status.st_size:,} bytes",
-                "memctl changes only small settings files; see whether this is one",
+                f"memctl edits settings files of at most {_MOST_BYTES:,} bytes; check whether this is one",
             )
         return file.read_bytes()
     except FileNotFoundError:

@@ -148,4 +148,4 @@ def describe(host: Host, rules: Collection[str]) -> str:
         "; a record is a commit, which runs your Git hooks; after a change of a hook in the worktree, it waits for you"
     )
     hooks = hooks if found[RECORD] else ""
-    return f"agents may run without asking, {'; '.join(parts)} (`--allow read`, or none, leaves the others out){hooks}"
+    return f"agents may run without asking, {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memctl.text import similar
+from memctl.text.phrases import quantity
 from memctl.text.program_output import LOG_LINE, TRACE_LINE
 from memctl.text.similar import consolidate
 
@@ -136,4 +137,4 @@ def without_logs(text: str) -> str:
             kept.append(line)
         was_trace = is_trace
     text = consolidate("\n".join(kept))
-    return f"{text}\n[{dropped} lines of log left out]" if dropped else text
+    return f"{text}\n[{quantity(dropped, 'log line')} left out]" if dropped else text

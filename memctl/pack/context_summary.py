@@ -180,7 +180,7 @@ def violations(text: str, decision: str, budget: int, count: CountTokens) -> lis
     if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept):
         found.append(Violation(0, "nothing that the next phase can act on"))
     tokens = count(f"{decision}\n\n{body.strip()}\n")
-    return [*found, Violation(0, f"{tokens:,} tokens, where {budget:,} are allowed")] if tokens > budget else found
+    return [*found, Violation(0, f"{tokens:,} tokens; at most {budget:,} are allowed")] if tokens > budget else found
 
 
 _JudgedUnit = tuple[Unit, rules.UnitVerdict]

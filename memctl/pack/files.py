@@ -17,6 +17,7 @@ from memctl.sources.summary import summary
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
 from memctl.text import sensitive_files
+from memctl.text.phrases import quantity
 from memctl.tokens.count import Counter
 
 PART = "files"
@@ -98,7 +99,7 @@ def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, 
     return [
         OmittedItem(
             choice.path,
-            f"score {choice.score.score:g}, {choice.tokens.tokens:,} tokens",
+            f"score {choice.score.score:g}, {quantity(choice.tokens.tokens, 'token')}",
             missing.get(choice.path) or choice.left_out or NO_ROOM,
         )
         for choice in islice(others, _LISTED)
@@ -109,7 +110,7 @@ def _draft(memory: Memory, found: Priorities, task: str, items: list[Item], miss
     """Return the draft of the pack: the files in `items`, and a list of the best others with the reasons."""
     others = _left_out(found, {item.id for item in items}, missing)
     more = len(found.files) - len(items) - len(others)
-    rest = f"{more:,} files with lower scores are not listed; `memctl files --limit 0` lists all."
+    rest = f"{quantity(more, 'more file')} with a lower score; `memctl files --limit 0` lists all."
     return PackDraft(
         project=memory.config.project,
         parts=(PackPart(PART, "Files", tuple(items)),),

@@ -251,7 +251,7 @@ def _remarks(
     waiting = [one.record for one in handoff.waiting(snapshot, wanted.reader)] if wanted.reader else []
     for name, title, lines, end in (
         ("blocked", "Blocked for all agents", blockers, ""),
-        ("open_risks", "Open risks besides", [f"{record.id} {record.title}" for record in critical], ""),
+        ("open_risks", "Other open risks", [f"{record.id} {record.title}" for record in critical], ""),
         ("handoffs", "Handed to you", [f"{one.id} {one.title}" for one in waiting], "; `memctl handoff show ID`."),
     ):
         if lines:
@@ -345,7 +345,7 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
         return ""
     number = len(ends) or sessions(snapshot.catalogue.recording_times(), snapshot.config.session_pause_hours)
     ended = f"; {quantity(number, 'session')} " if number else ""
-    ended += f"summed up, the last ended {_ago(max(ends), now)}" if ends else "so far" if number else ""
+    ended += f"summarized, the last ended {_ago(max(ends), now)}" if ends else "so far" if number else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
     return f"Last recorded: {last.id} by {agent}, {_ago(last.timestamp, now)}{ended}."
 

@@ -55,7 +55,7 @@ def raw_output(record: Record, body: str) -> str:
     left = without_output(lesson)
     if len(_WORD.findall(left)) >= _FEW or (left == lesson and not _MEASURE.search(lesson.lower())):
         return ""
-    return "this is a program's output and not a lesson"
+    return "this is a program's output; a lesson is missing"
 
 
 def _first_sentence(text: str) -> str:

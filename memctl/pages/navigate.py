@@ -83,7 +83,9 @@ def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
     found = [page for page in snapshot.outline.pages if page.id == marker]
     if len(found) > 1:
         names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
-        raise MemctlError(f"{marker} is the number of {names}", "`memctl renumber` gives one of them another number")
+        raise MemctlError(
+            f"{marker} is ambiguous: {names} have this number", "`memctl renumber` gives one of them another number"
+        )
 
 
 def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:

@@ -30,7 +30,7 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
             _add_ends(snapshot, record, values)
     ids = tuple(sorted(by_path[path].id for path in values))
     writes = tuple(rewrite(snapshot, by_path[path], values[path]) for path in sorted(values))
-    return Change(op="mend", title=", ".join(ids[:3]) + (" …" if len(ids) > 3 else ""), ids=ids, writes=writes)
+    return Change(op="fix", title=", ".join(ids[:3]) + (" …" if len(ids) > 3 else ""), ids=ids, writes=writes)
 
 
 def _has_other_end(record: Record, other: Record, other_end: str) -> bool:

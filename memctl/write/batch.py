@@ -192,7 +192,9 @@ def _squash_on_branch(memory: Memory, batch: Batch) -> None:
     repository = memory.repository
     name = batch.branch.removeprefix("refs/heads/")
     if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
-        memory.remarks.append(f"the changes recorded on {name} wait there: `git switch {name}`, then `memctl commit`")
+        memory.remarks.append(
+            f"changes recorded on {name} are not committed there: `git switch {name}`, then `memctl commit`"
+        )
         return
     ours = tree_merge.tree_at(repository, batch.tip, memory.prefix)
     folder = tree_merge.Leaf(tree_merge.FOLDER, ours) if ours else None

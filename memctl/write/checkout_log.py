@@ -126,7 +126,7 @@ def _git_error(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
     """Return the error for a move that Git refused: it names the lock that is in the way, or Git's reason."""
     if (lock := locks.parse(error.stderr, memory.repository.top)) is not None:
         return MemctlError(*locks.describe(lock))
-    return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
+    return MemctlError(f"{move.why}: Git can't move the worktree to {move.new[:10]}:\n{error.stderr.strip()}")
 
 
 def _path_lines(paths: Sequence[str]) -> list[str]:

@@ -22,8 +22,8 @@ from memctl.store.place import CONFIG
 from memctl.write import credentials, documents, manual_edits, recovery
 
 _DETACHED = (
-    "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
-    "`git switch -c NAME` keeps it"
+    "warning: HEAD is detached: the commit is on no branch, and hard to find once you switch to one; "
+    "`git switch -c NAME` makes a branch for it"
 )
 _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has moved meanwhile
 

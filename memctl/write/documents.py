@@ -68,8 +68,8 @@ def missing_branch(memory: Memory) -> str:
     if memory.config.docs != DEFAULT_BRANCH or memory.default_branch:
         return ""
     return (
-        f"the documents are rendered on no branch: `default_branch: NAME` in {memory.tracked(CONFIG)}, or "
-        "`git remote set-head origin --auto`, says which is the default branch"
+        "the documents are rendered on no branch, because no default branch is known: set `default_branch: NAME` in "
+        f"{memory.tracked(CONFIG)}, or run `git remote set-head origin --auto`"
     )
 
 
@@ -215,7 +215,9 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
     words += unreadable_remarks(memory, snapshot, found)
     if found.by_hand:
         names = ", ".join(memory.tracked(path) for path in found.by_hand)
-        words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` overwrites the edits")
+        is_one = len(found.by_hand) == 1
+        left = "was edited by hand, and is left as it is" if is_one else "were edited by hand, and are left as they are"
+        words.append(f"{names} {left}; `memctl render --force` overwrites the edits")
     words += [f"some documents are not rendered: {why}" for why in found.faults]
     return "; ".join(words)
 

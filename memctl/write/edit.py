@@ -25,7 +25,7 @@ _NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {
     "is_archived": "`memctl archive` and `memctl unarchive` do that",
     "archived_at": "`memctl archive` sets it",
-    **dict.fromkeys(("access_count", "last_accessed"), "reading counts them"),
+    **dict.fromkeys(("access_count", "last_accessed"), "memctl counts retrievals itself"),
     "parent_memory_id": "`memctl link CHILD PARENT --as parent` does that",
     **dict.fromkeys(("supersedes", "superseded_by"), "`memctl supersede OLD NEW` does that"),
     **dict.fromkeys(("relates_to", "blocks", "blocked_by"), "`memctl link` does that, at both ends"),
@@ -93,7 +93,7 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
         raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
     for name in FIXED:
         if getattr(new, name) != getattr(record, name):
-            raise MemctlError(f"{name} never changes", f"it was {getattr(record, name)!r}")
+            raise MemctlError(f"{name} can't be changed", f"set it back to {getattr(record, name)!r}")
     refuse_transition(record, new.status)
     if new.section and new.section != record.section:
         refuse_missing_section(snapshot.outline, new.section)
@@ -232,8 +232,8 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
                 sections = handoff.from_record(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
-                    f"{record.id} is offered with {', '.join(sections)}: nobody could answer it after that",
-                    f"`memctl handoff withdraw {record.id}` takes them back, `decline` gives them back",
+                    f"{record.id} is an offer of {', '.join(sections)} that nobody could answer after that",
+                    f"end it first: `memctl handoff withdraw {record.id}`, or as its receiver `decline`",
                 )
 
 
@@ -242,12 +242,12 @@ def _protect(record: Record, allowed: bool) -> None:
     if record.memory_type == "handoff" and not allowed:
         raise MemctlError(
             f"{record.id} was given to another agent: its text can't be changed",
-            "hand over again, or use --allow-accepted",
+            "hand over again, or correct a slip with --allow-accepted",
         )
     if record.memory_type == "decision" and record.status != "proposed" and not allowed:
         raise MemctlError(
             f"{record.id} is {record.status}: its text can't be changed any more",
-            f"supersede it (`memctl decide … --supersedes {record.id}`), or fix a slip with --allow-accepted",
+            f"supersede it (`memctl decide … --supersedes {record.id}`), or correct a slip with --allow-accepted",
         )
 
 

@@ -142,7 +142,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
     for name, hook in zip(hooks.HOOKS, found, strict=True):
         text = hooks.script(name, sorted({where, *hook.memories}), program, made)
         if hook.whose == "the user's" and hook.asks_for_its_name:
-            why = "the hook there acts by the name of its file, so it can't be kept under another name"
+            why = "the existing hook depends on the name of its file, so it can't be kept under another name"
             steps.append(_manual_step(repository, place, name, where, why))
         else:
             steps.append(_install_step(hook, place / (name + hooks.KEPT), f"hook {name}", text))
@@ -174,7 +174,7 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
         except OSError as error:
             raise MemctlError(
                 f"{error.filename2 or error.filename} can't be changed: {error.strerror}",
-                "fix that and run this again; it goes on where it stopped",
+                "fix that, then run this again: it continues where it stopped",
             ) from None
         for key, value in step.settings:
             change = ["--unset-all", key] if value is None else ["--replace-all", key, value]
@@ -198,7 +198,7 @@ def _install_step(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
     note = "the pre-commit framework runs it before its own" if hook.file.name.endswith(_LEGACY) else ""
     if hook.whose == "ours, changed":
         return InstallStep(
-            part, "left", f"{hook.file} is not as memctl wrote it: delete it and run this again", fault=True
+            part, "left", f"{hook.file} was changed since memctl wrote it: delete it, then run this again", fault=True
         )
     if hook.whose == "ours":
         old = os.fsdecode(hook.data)
@@ -208,11 +208,11 @@ def _install_step(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
     if hook.whose == "nobody's":
         return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
     if not os.path.lexists(kept):
-        note = note or f"the hook that is there is kept as {kept.name} and runs first"
+        note = note or f"the existing hook is kept as {kept.name} and runs first"
         return InstallStep(part, "installed", note, files=HookChange(hook.file, keep=kept, text=text))
     if hooks.equal(kept, hook.file):
         return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
-    why = f"another hook is in the place of memctl's, and {kept} holds the one of before: delete the one not needed"
+    why = f"another tool replaced memctl's hook, and {kept} has the original: delete one of them, then run this again"
     return InstallStep(part, "left", why, fault=True)
 
 
@@ -226,13 +226,15 @@ def _removal_step(place: Path, name: str) -> InstallStep:
     ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
     changed = [found.file for found in (hook, *beside) if found.whose == "ours, changed"]
     if changed:
-        return InstallStep(part, "left", f"{changed[0]} is not as memctl wrote it: delete it by hand", fault=True)
+        return InstallStep(
+            part, "left", f"{changed[0]} was changed since memctl wrote it: delete it by hand", fault=True
+        )
     prune = any(found.made_its_folder for found in ours.values())
     legacy, has_kept, note = place / (name + _LEGACY), os.path.lexists(kept), ""
     target = hook.file if hook.whose != "the user's" else legacy if legacy in ours else None
     if has_kept and target:
         gone = tuple(file for file in ours if file != target)
-        note = f"the hook kept as {kept.name} comes back as {target.name}"
+        note = f"the hook kept as {kept.name} is restored as {target.name}"
         return InstallStep(part, "removed", note, files=HookChange(target, back=kept, deletes=gone, prune=prune))
     deletes = list(ours)
     if hook.whose == "the user's":
@@ -240,7 +242,7 @@ def _removal_step(place: Path, name: str) -> InstallStep:
         if has_kept and hooks.equal(kept, hook.file):
             deletes.append(kept)
         elif has_kept:
-            note += f", and so does {kept.name}, the hook of before memctl"
+            note += f", and so does {kept.name}, the original hook"
     if deletes:
         return InstallStep(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
     return InstallStep(part, "left" if has_kept else "unchanged", note or "it is not installed")
@@ -259,7 +261,7 @@ def _manual_step(repository: Repository, place: Path, name: str, memory: str, wh
 def _why_foreign(repository: Repository, place: Path) -> str:
     """Return the reason why a folder of hooks is not memctl's to write."""
     inside = Path(os.path.realpath(place)).is_relative_to(repository.top)
-    owner = "where the project keeps files of its own" if inside else "which is not this clone's alone"
+    owner = "which is among the project's files" if inside else "which other clones may use, too"
     return f"Git takes its hooks from {_display_path(repository, place)}, {owner}"
 
 

@@ -149,9 +149,7 @@ def _refuse_circle(snapshot: Snapshot, one: Record, other: Record, relation: str
         record = front.pop()
         if record.id == one.id:
             word = relation.replace("_", " ")
-            raise MemctlError(
-                f"{other.id} leads back to {one.id} by the same relation ({word}): that would be a circle"
-            )
+            raise MemctlError(f"that would be a circle: {other.id} leads back to {one.id} by the relation {word!r}")
         if record.id not in seen:
             seen.add(record.id)
             further = [record.parent_memory_id or ""] if relation == PARENT else getattr(record, relation)

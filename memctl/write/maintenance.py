@@ -443,9 +443,8 @@ def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]
             age = timestamps.days_between(one.saved_at, now) if one else 0
             if one is not None and age > rules.delete_checkpoint_days:
                 paths = tuple(path for path in (version.path, version.page) if path in names)
-                why = (
-                    f"{'the task is finished' if is_finished else f'{newest.id} is the newest'}, {int(age):,} days old"
-                )
+                state = "the task is finished" if is_finished else f"{newest.id} is the newest"
+                why = f"{state}, {quantity(int(age), 'day')} old"
                 spared = next((untouchable[path] for path in paths if path in untouchable), "")
                 found.append(OldCheckpoint(version.id, paths, why, spared))
     return found

@@ -51,7 +51,7 @@ def objection(
                 parse(text, path)
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"{memory.tracked(path)} is accepted: its text can't be changed any more"
-                    hint = "`git restore` it and supersede it, or fix a slip with --allow-accepted"
+                    hint = "`git restore` it and supersede it, or correct a slip with --allow-accepted"
             else:
                 _refuse_broken(text, path)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
@@ -59,7 +59,7 @@ def objection(
                 credentials.refuse(change)
             guard.refuse_manual_edits(memory, change)
             if strict and (lack := advice(memory, path)):
-                why, hint = f"{memory.tracked(path)}: {lack}", "--strict refuses that"
+                why, hint = f"{memory.tracked(path)}: {lack}", "correct that, or commit without --strict"
         elif (before := text_in_head(memory, path)) is not None:
             guard.refuse_manual_edits(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:

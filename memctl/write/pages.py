@@ -122,7 +122,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
         broken = [ref.reference for ref in freshness.references(snapshot, page) if ref.state != freshness.FOUND]
         if broken:
             raise MemctlError(
-                f"{page.id} refers to what is not there: {', '.join(broken[:5])}",
+                f"{page.id} refers to missing or ambiguous files: {', '.join(broken[:5])}",
                 f"fix {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
             )
         values: dict[str, Any] = {"reviewed": freshness.stamps(snapshot, page)}
@@ -149,7 +149,11 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     if kind is None or wanted.startswith(f"§{kind.level}."):
         refuse_broken(snapshot, wanted)
     names = ", ".join(page.id for page in known)
-    hint = f"there are {names}" if known else f"`memctl {what if kind else 'section'} add TITLE` makes one"
+    hint = (
+        f"there {'is' if len(known) == 1 else 'are'} {names}"
+        if known
+        else f"`memctl {what if kind else 'section'} add TITLE` makes one"
+    )
     raise MemctlError(f"there is no {what} {wanted}", hint)
 
 
@@ -181,9 +185,9 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
     """Raise MemctlError if `marker` is empty or not that of a section."""
     if marker in (None, "", "§"):
         if not snapshot.outline.sections:
-            raise MemctlError("a section is missing", "`memctl section add TITLE` makes one")
+            raise MemctlError("there is no section yet", "`memctl section add TITLE` makes one")
         first = snapshot.outline.sections[0].id
-        raise MemctlError("a section is missing", f"`--section {first}` says whose details these are")
+        raise MemctlError("a section is missing", f"`--section {first}` names the section that the details belong to")
     find(snapshot, str(marker), SECTION)
 
 

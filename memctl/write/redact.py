@@ -28,7 +28,7 @@ from memctl.write.commit import Outcome
 from memctl.write.redact_file import GIVEN, Secrets
 
 _SHORTEST = 6  # characters of a given text; shorter ones also occur in words that are no secret
-_REASON = "a credential is taken out"
+_REASON = "a credential is removed"
 
 
 class Redaction(msgspec.Struct, frozen=True):
@@ -117,13 +117,15 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     if any(
         redact_file.redact_text(text, plan.secrets) != text for text in (options.reason, memory.actor, memory.session)
     ):
-        raise MemctlError("the reason, the agent's name or that of the session contains what is to be redacted")
+        raise MemctlError("the reason, the agent's name or the session's name contains the text to redact")
     for path, old in texts.items():
         text = redact_file.redact(path, old, plan.secrets)
         if text == old:
             continue
         if redact_file.is_readable(path, old) and not redact_file.is_readable(path, text):
-            raise MemctlError(f"{memory.tracked(path)} would be unreadable without it", "remove it in an editor")
+            raise MemctlError(
+                f"{memory.tracked(path)} would be unreadable without the text to redact", "remove it in an editor"
+            )
         is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
     if options.no_commit:
@@ -274,10 +276,8 @@ def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions
     try:
         outcome = ref_state.update(memory, step, Terms(options.reason, options.dry_run or options.no_commit))
         if options.no_commit and outcome.is_changed:
-            why = (
-                f"it still has it, since each change of {ref(memory)} is a commit; redact it again without --no-commit"
-            )
-            return "", why
+            why = f"the text is still there, since each change of {ref(memory)} is a commit"
+            return "", f"{why}; redact it again without --no-commit"
     except MemctlError as error:
         return "", redact_file.redact_text(error.message, secrets)
     return outcome.commit or ("would be made" if outcome.is_changed else ""), ""

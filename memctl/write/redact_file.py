@@ -159,8 +159,8 @@ def _without_credentials(write: Write) -> str:
     if left := _new_secrets(write, text):
         rules = ", ".join(sorted(set(left.values())))
         raise MemctlError(
-            f"{write.path} is not written: it has what looks like a credential ({rules}) where it needs a text",
-            "take it out of what the page is made from",
+            f"{write.path} is not written: a text that it can't do without looks like a credential ({rules})",
+            "remove the credential from what the page is made from",
         )
     return text
 

@@ -69,7 +69,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
             return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), found
         if any(not path.startswith(f"{FOLDER}/") for path in ours):
-            why = "they show uncommitted changes of the memory"
+            why = "the documents show uncommitted changes of the memory"
             return Outcome(change, pending=why, hint="`memctl commit` commits both", documents=paths), found
         return _commit_documents(memory, change, paths), found
 

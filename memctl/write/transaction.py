@@ -163,7 +163,7 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
 
     found = hints.hints_for(memory, change, with_advice=not options.strict)
     if found and options.strict:
-        raise MemctlError("\n".join(found), "--strict refuses that, and nothing was written")
+        raise MemctlError("\n".join(found), "nothing was written; correct that, or leave out --strict")
     return found
 
 

@@ -18,8 +18,8 @@ UNDO, SYNC = "undo", "sync"
 # Operations that an undo of files would not revert: a credential would come back, ownership would not change.
 _HANDS = "sections may have changed hands with it"
 _ELSEWHERE = {
-    REDACT: "it took a credential out",
-    SYNC: "it merged",
+    REDACT: "it removed a credential",
+    SYNC: "it is the merge of a sync",
     **dict.fromkeys(("handoff", "accept", "decline", "withdraw"), _HANDS),
 }
 _RENDERED = "docs/"
@@ -100,7 +100,7 @@ def _refuse_irreversible(memory: Memory, commit: Commit) -> None:
         if op in _ELSEWHERE:
             raise MemctlError(f"{short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}", _OTHER)
     if memory.tracked(CONFIG) in commit.paths and "init" in commit.trailers.ops:
-        raise MemctlError(f"{short} set the memory up", f"`git revert {short}` removes the whole memory")
+        raise MemctlError(f"{short} created the memory", f"`git revert {short}` removes the whole memory")
 
 
 def _current_id(memory: Memory, path: str, text: str) -> str:
@@ -144,5 +144,5 @@ def _without_change(memory: Memory, path: str, old: str | None, new: str | None)
         hint = f"`memctl delete {renamed}` deletes it" if old is None else f"`memctl log {renamed}` lists its changes"
         raise MemctlError(f"{name} is {renamed} now, since two clones gave out the same id", hint)
     raise MemctlError(
-        f"{name} was changed since, in the same places", f"`memctl log {name}` shows by what; undo that first"
+        f"{name} was changed since, in the same places", f"`memctl log {name}` lists the later changes; undo them first"
     )

@@ -111,7 +111,7 @@ def test_record_of_several_files_is_shown_once_and_then_named(session: Session, 
     made = memctl("decide", "Round half to even", "--rationale", "Sums agree.", "--code", "a.py", "--code", "b.py")
     first, second = ran(session, "cat a.py b.py").splitlines()
     assert first.startswith(f"{made.id} (accepted decision) is about a.py: Round half to even. Sums agree.")
-    assert second == f"{made.id}, given before, is about b.py, too."
+    assert second == f"{made.id}, shown before, is about b.py, too."
 
 
 def test_proposal_is_recalled_only_with_a_reason_and_after_records_in_force(session: Session, memctl: Memctl) -> None:

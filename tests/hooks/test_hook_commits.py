@@ -131,7 +131,7 @@ def test_commands_read_pages_and_checkpoints_of_the_sessions_ref(records: Sessio
     assert PRIVATE in memctl("checkpoint", "show").out
     assert PRIVATE in memctl("checkpoint", "resume").out
     memctl("learn", "Something")
-    assert "1 session summed up" in memctl("rehydrate").out
+    assert "1 session summarized" in memctl("rehydrate").out
     assert memctl("check").err == "nothing found\n"
     assert not (repo / ".memory" / "sessions").exists()
 

@@ -120,7 +120,7 @@ class TestDiscardable:
         text = compaction.without_logs(trace)
         assert "ValueError: no pool of 40" in text
         assert "a.py" not in text
-        assert "[4 lines of log left out]" in text
+        assert "[4 log lines left out]" in text
 
     def test_security_speed_and_whole_data_are_critical(self) -> None:
         for text in ("CRITICAL: emails differ in case", "prone to SQL injection", "a deadlock", "the latency budget"):

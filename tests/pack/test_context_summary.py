@@ -188,7 +188,7 @@ def test_all_violations_of_the_rules_are_found() -> None:
         "no decision",
         messages[-1],
     ]
-    assert "where 100 are allowed" in messages[-1]
+    assert "at most 100 are allowed" in messages[-1]
 
 
 @pytest.mark.parametrize(

@@ -55,5 +55,5 @@ def test_undo_skips_the_merge_of_a_sync(memctl: Memctl, one: Path, two: Path) ->
         memctl(kind, f"By {clone.name}", where=clone)
         memctl("sync", where=clone)
     assert "By two" in memctl("undo", where=two).out
-    assert "can't be undone: it merged" in memctl("undo", "HEAD", where=two, code=1).err
+    assert "can't be undone: it is the merge of a sync" in memctl("undo", "HEAD", where=two, code=1).err
     assert "By two" not in memctl("list", where=two).out

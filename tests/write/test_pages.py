@@ -154,7 +154,9 @@ def test_number_of_two_pages_is_refused(repo: Path, memctl: Memctl) -> None:
     other.write_text(file.read_text().replace("title: One", "title: Two"))
     for args in (["section", "edit", "2.1", "--title", "X"], ["section", "remove", "2.1"], ["review", "2.1"]):
         refused = memctl(*args, code=1).err
-        assert "§2.1 is the number of .memory/sections/2.1-one.md and .memory/sections/2.1-two.md" in refused
+        assert (
+            "§2.1 is ambiguous: .memory/sections/2.1-one.md and .memory/sections/2.1-two.md have this number" in refused
+        )
     assert (file.exists(), other.exists()) == (True, True)
 
 
@@ -320,8 +322,8 @@ def test_invalid_page_arguments_are_refused_before_a_write(repo: Path, memctl: M
     memctl("detail", "add", "Tokens", "--section", "2.1")
     head = git(repo, "rev-parse", "HEAD")
     for args, said in (
-        (["section", "edit", "2.9", "--title", "x"], "there is no section §2.9\nhint: there are §2.1"),
-        (["section", "edit", "3.1", "--title", "x"], "there is no section §3.1\nhint: there are §2.1"),
+        (["section", "edit", "2.9", "--title", "x"], "there is no section §2.9\nhint: there is §2.1"),
+        (["section", "edit", "3.1", "--title", "x"], "there is no section §3.1\nhint: there is §2.1"),
         (["detail", "edit", "3.9", "--title", "x"], "there is no detail §3.9"),
         (["detail", "add", "D"], "a section is missing\nhint: `--section §2.1`"),
         (["detail", "add", "D", "--section", "2.9"], "there is no section §2.9"),

@@ -284,7 +284,7 @@ class AdrFolder(msgspec.Struct, frozen=True):
 
 
 def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
-    """Return the files of a folder without hidden ones; raises MemctlError if it can't be read.
+    """Return the files of a folder, except hidden ones; raises MemctlError if the folder can't be read.
 
     Decisions are files with a number in their name, and files of other names that read as a decision. With `links`,
     relative links in the texts are rewritten so that they lead from the record to where they led before.

@@ -47,6 +47,7 @@ class LinkedDecision(msgspec.Struct, frozen=True):
 
     @property
     def number(self) -> str:
+        """Return the number in the file's name, such as `0007`, or ""."""
         return number_of(self.file) or ""
 
     def link(self, form: Form) -> str:

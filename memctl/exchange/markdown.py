@@ -178,7 +178,7 @@ def is_markdown(source: str, text: str) -> bool:
 def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     """Return the result of adding all records that a text states under labels.
 
-    A statement is skipped if a record of its type and title exists. Raises MemctlError if the text states nothing.
+    A statement is skipped if a record of its type and title exists. Raises MemctlError if no statement has a label.
     """
     if not text.isascii() and _SURROGATES.search(text):
         raise MemctlError(f"{source} is not UTF-8 text", "save it as UTF-8")

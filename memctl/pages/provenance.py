@@ -105,6 +105,7 @@ class Cause(msgspec.Struct, frozen=True):
 
     @property
     def subject(self) -> str:
+        """Return the first line of the commit's message."""
         return self.touch.message.partition("\n")[0]
 
 
@@ -131,6 +132,7 @@ class Why(msgspec.Struct, frozen=True):
 
     @property
     def is_explained(self) -> bool:
+        """Return whether a section, page, record or commit explains the file."""
         return bool(self.sections or self.pages or self.records or self.commits)
 
 

@@ -30,7 +30,7 @@ def base(memory: Memory) -> str:
 
 
 def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepared: Preparation) -> str:
-    """Commit files as the next change of the batch, which is opened if none is; return the commit's id.
+    """Commit files as the next change of the open batch, or as the first of a new one; return the commit's id.
 
     `contents` are bytes by path relative to the worktree's top, None for a deletion. `text` is the commit's message, to
     which the batch's base is added; `prepared` has the Git commands started for the commit. Raises CommitPending.

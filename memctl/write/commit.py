@@ -72,10 +72,14 @@ def commit_all(
 ) -> list[Outcome]:
     """Commit all pending changes, then everything else in the memory that differs from HEAD: edits by hand.
 
-    Returns the outcomes, with the reason for each edit that is not committed. These edits are left out: to the text of
-    an accepted decision, unless `allow_accepted`; with what looks like a credential, unless `allow_secret`; with
-    `strict`, to a record that lacks something; and to the files of an undone change. With `dry_run` nothing is
-    committed.
+    Returns the outcomes, with the reason for each edit that is not committed. An edit is not committed
+
+    - if it changes the text of an accepted decision, unless `allow_accepted`
+    - if it has what looks like a credential, unless `allow_secret`
+    - with `strict`, if it is of a record that lacks something
+    - if it is of a file that belongs to an undone change
+
+    With `dry_run` nothing is committed.
     """
     with lock.hold(memory.repository.shared / "lock"):
         entries = entry_state.open_entries(memory) if dry_run else recovery.recover(memory, remark=False)

@@ -141,9 +141,9 @@ def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tup
 
 
 def body_of(draft: Draft, order: Iterable[str]) -> str:
-    """Return the body of a draft: its own text with the content fields set in it, or those fields alone.
+    """Return the body of a draft: its own text with its content fields set in it, or only its fields if it has no text.
 
-    `order` are the headings of a template; without a text of its own the draft's fields are in their order.
+    `order` are the headings of a template. They decide the order of the fields if the draft has no text.
     """
     body = frontmatter.clean_newlines(draft.body).strip("\n")
     body = body + "\n" if body else ""

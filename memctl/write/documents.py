@@ -223,7 +223,7 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
 
 
 def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
-    """Return warnings about unreadable records and pages, and about documents not rendered because they show such.
+    """Return warnings about records and pages that can't be read, and about documents not rendered because of them.
 
     `found` is the comparison that names those documents.
     """

@@ -91,13 +91,16 @@ memory:
 
 
 class InstallStep(msgspec.Struct, frozen=True):
-    """One part of an installation, such as a hook: its state afterwards, and what to change for that.
+    """One part of an installation, such as a hook: its state afterwards, and the changes that lead to it.
 
-    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. `fault` says
-    that the part can't get the state asked for. `files` are changes of a hook's files. Of Git's config `settings` are
-    set (None: deleted), and a whole `section` is deleted; of settings with several values those in `added` are added
-    and those in `taken` deleted. `lines` are for the user to add to the hook `add_to`; they begin with `#!` if that
-    hook does not exist.
+    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. With `fault` the
+    part can't get the state that the user asked for.
+
+    `files` are changes of a hook's files. The other changes are of Git's config: `settings` are values to set (None: to
+    delete), and `section` is a section to delete. Of settings with several values, `added` are values to add and
+    `taken` values to delete.
+
+    `lines` are for the user to add to the hook `add_to`; they begin with `#!` if that hook does not exist.
     """
 
     part: str

@@ -112,9 +112,9 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
 
 
 def without_links(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
-    """Return the link fields of a record that change if links to some records are removed, with their new values.
+    """Return the link fields that change, with their new values, if a record's links to other records are removed.
 
-    Those records are given by their ids (`gone`) and by their `memory_ids`.
+    `gone` are the ids of these other records, and `memory_ids` their memory_ids.
     """
     values: dict[str, Any] = {}
     for name in OTHER_END:

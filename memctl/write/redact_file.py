@@ -47,9 +47,10 @@ def find(path: str, text: str) -> Secrets:
 
 
 def redact(path: str, text: str, secrets: Secrets) -> str:
-    """Return a file's text with each of `secrets` replaced: in front matter as YAML, in a checkpoint as JSON.
+    """Return a file's text with each of `secrets` replaced. In front matter it stays YAML, in a checkpoint JSON.
 
-    `path`, the file's below `.memory/`, tells which it is. An unedited document gets a header that fits its new text.
+    `path` is relative to `.memory/` and tells what kind of file it is. A document that was not edited by hand gets a
+    header that fits its new text.
     """
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text

@@ -32,7 +32,7 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A step that was begun and moves ownership, then writes the record of this.
+    """A step that has begun: it moves the ownership of sections, then writes the record of that.
 
     `commit` is the commit of the coordination state that moves ownership ("" for none), `remote` the remote at which it
     moves first, and `change` the Change that writes the record. If ownership has moved, the change is still to be

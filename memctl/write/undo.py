@@ -1,4 +1,4 @@
-"""Undoing a change: a new change takes back what its commit did to the memory."""
+"""Undoing a change: a new change reverts what its commit did to the memory."""
 
 from __future__ import annotations
 

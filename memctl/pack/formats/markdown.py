@@ -46,7 +46,7 @@ def markdown_pack(contents: Contents) -> str:
 
 
 def fence_text(text: str, path: str) -> str:
-    """Return a file's text as fence_text code, with a fence longer than any in it."""
+    """Return a file's text as a fenced code block, with a fence longer than any in the text."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     suffix = path.rpartition(".")[2]

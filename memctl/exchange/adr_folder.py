@@ -514,11 +514,11 @@ def _notes(item: AdrFile) -> list[str]:
     return notes
 
 
-def _secrets(found: AdrFile) -> list[str]:
+def _secrets(file: AdrFile) -> list[str]:
     """Return a message with file and line for each credential in a file."""
-    spans = find(found.text)
-    places = zip(lines(found.text, spans), spans, strict=True)
-    return [f"{found.file}:{line}: this {describe(found.text, span)}" for line, span in places]
+    spans = find(file.text)
+    places = zip(lines(file.text, spans), spans, strict=True)
+    return [f"{file.file}:{line}: this {describe(file.text, span)}" for line, span in places]
 
 
 def _place(memory: Memory, folder: Path) -> str:
@@ -538,8 +538,8 @@ def _first_commits(memory: Memory, place: str, names: Sequence[str]) -> dict[str
     return {paths[path]: commit for commit in commits for path in commit.paths if path in paths}
 
 
-def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
-    """Return which of the named files supersedes which, as the files in `found` state it.
+def _edges(adrs: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
+    """Return which of the named files supersedes which, as the files in `adrs` state it.
 
     `statuses` are those of all decisions, by file. A proposed or rejected decision supersedes nothing, and a rejected
     one is not superseded.
@@ -555,7 +555,7 @@ def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str
 
     by_old: dict[tuple[str, str], None] = {}
     by_new: dict[tuple[str, str], None] = {}
-    for item in found:
+    for item in adrs:
         by_old.update(dict.fromkeys((item.file, resolve(target)) for target in item.statement.superseded_by))
         if statuses.get(item.file) not in ("proposed", "rejected"):
             by_new.update(dict.fromkeys((resolve(target), item.file) for target in item.statement.supersedes))

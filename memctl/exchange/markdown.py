@@ -74,16 +74,16 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     return draft, [*notes, *more]
 
 
-def _accept(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
+def _accept(values: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
     """Return the values that a record of this type may have, and notes on the others."""
-    values: dict[str, Any] = dict(found.values)
-    notes = [f"{_UNUSED.get(name, name)} is not imported" for name in found.untaken]
-    moment = values.get(labels.MOMENT)
+    accepted: dict[str, Any] = dict(values.values)
+    notes = [f"{_UNUSED.get(name, name)} is not imported" for name in values.untaken]
+    moment = accepted.get(labels.MOMENT)
     if moment is not None and not timestamps.is_moment(str(moment)):
-        notes.append(f"invalid time {values.pop(labels.MOMENT)!r} is left out")
-    if kind is not DECISION and "status" in values and values["status"] not in kind.statuses:
-        notes.append(f"unknown status {values.pop('status')!r} is left out; it may be {', '.join(kind.statuses)}")
-    return values, notes
+        notes.append(f"invalid time {accepted.pop(labels.MOMENT)!r} is left out")
+    if kind is not DECISION and "status" in accepted and accepted["status"] not in kind.statuses:
+        notes.append(f"unknown status {accepted.pop('status')!r} is left out; it may be {', '.join(kind.statuses)}")
+    return accepted, notes
 
 
 def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[str]]:
@@ -185,7 +185,7 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     made = [(one, found) for one in reader.read(text) if (found := as_record(one))]
     if not made:
         raise MemctlError(
-            f"{source} states nothing under a label",
+            f"{source} has no statement with a label",
             "labels are `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` records it whole",
             USAGE,
         )
@@ -268,7 +268,7 @@ class _Links:
         return name not in self._taken and len(self._snapshot.with_foreign_name(name)) == 1
 
 
-def _number(found: RecordValues) -> str:
+def _number(values: RecordValues) -> str:
     """Return the number that a title begins with, such as "BUG-12"; "" if there is none or it is an id of memctl's."""
-    match = _NAME.match(found.title)
+    match = _NAME.match(values.title)
     return match[0] if match and not ids.PATTERN.fullmatch(match[0]) else ""

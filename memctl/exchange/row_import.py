@@ -142,12 +142,12 @@ def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tup
     return write.text, []
 
 
-def _unique(target: ImportTarget, found: Iterable[Row], noted: Problems) -> Iterator[Row]:
+def _unique(target: ImportTarget, items: Iterable[Row], noted: Problems) -> Iterator[Row]:
     """Yield each row once, with a memory_id, and with the existing record that it equals."""
     seen: dict[str, Row] = {}
     by_id = {record.id: record for record in target.snapshot.records}
     by_memory_id = {record.memory_id: record for record in target.snapshot.records}
-    for one in found:
+    for one in items:
         values = one.values
         values.setdefault("memory_id", target.memory.imported_memory_id(one.identity))
         repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in seen), None)
@@ -164,50 +164,50 @@ def _unique(target: ImportTarget, found: Iterable[Row], noted: Problems) -> Iter
         yield one
 
 
-def _is_sound(target: ImportTarget, one: Row, found: Problems) -> bool:
-    """Return whether a row can become a record, apart from its links; if not, `found` gets messages on it."""
-    if one.record is not None:
+def _is_sound(target: ImportTarget, row: Row, noted: Problems) -> bool:
+    """Return whether a row can become a record, apart from its links; if not, `noted` gets messages on it."""
+    if row.record is not None:
         return True
-    values = _values_of(one)
+    values = _values_of(row)
     for name in _LINKS:
         if name in values and (name not in OTHER_END or isinstance(values[name], list)):
             given = values.pop(name)
             add_unresolved(values, name, map(str, given if isinstance(given, list) else [given]))  # as they may become
-    _, wrong = try_write(target, values, one.draft)
-    path = one.values.get("path")
-    if not wrong and one.has_id and path is not None and not _is_valid_path(path, one.values["id"]):
-        wrong = [f"path: {path!r} is not the path of {one.values['id']}"]
-    found.refused += [f"{one.place}: {message}" for message in wrong]
+    _, wrong = try_write(target, values, row.draft)
+    path = row.values.get("path")
+    if not wrong and row.has_id and path is not None and not _is_valid_path(path, row.values["id"]):
+        wrong = [f"path: {path!r} is not the path of {row.values['id']}"]
+    noted.refused += [f"{row.place}: {message}" for message in wrong]
     return not wrong
 
 
-def _values_of(one: Row) -> dict[str, Any]:
+def _values_of(row: Row) -> dict[str, Any]:
     """Return the values of a row's front matter that are not empty lists, without the path of its file."""
-    return {name: value for name, value in one.values.items() if name != "path" and value != []}
+    return {name: value for name, value in row.values.items() if name != "path" and value != []}
 
 
-def _text(memory: Memory, one: Row) -> str:
+def _text(memory: Memory, row: Row) -> str:
     """Return the text of the record file for a row, "" if its values are invalid."""
-    values = {name: value for name, value in _values_of(one).items() if name != "parent"}
+    values = {name: value for name, value in _values_of(row).items() if name != "parent"}
     try:
-        return "" if problems(values) else record_and_file(memory, values, one.draft)[1].text
+        return "" if problems(values) else record_and_file(memory, values, row.draft)[1].text
     except (MemctlError, InvalidRecord):
         return ""
 
 
-def _is_same(target: ImportTarget, one: Row, unlinked: str) -> bool:
+def _is_same(target: ImportTarget, row: Row, unlinked: str) -> bool:
     """Return whether the existing record of a row has the row's text.
 
     `unlinked` is that text without the links that other rows add to it; the text with these links counts, too.
     """
-    assert one.record is not None
-    return target.snapshot.read(one.record.path) in (unlinked, _text(target.memory, one))
+    assert row.record is not None
+    return target.snapshot.read(row.record.path) in (unlinked, _text(target.memory, row))
 
 
-def _write(memory: Memory, one: Row) -> Write:
+def _write(memory: Memory, row: Row) -> Write:
     """Return the write that adds a new row, at the path that came with its id."""
-    _, write = record_and_file(memory, _values_of(one), one.draft)
-    path = one.values.get("path") if one.has_id else None
+    _, write = record_and_file(memory, _values_of(row), row.draft)
+    path = row.values.get("path") if row.has_id else None
     return Write(str(path or write.path), write.text)
 
 

@@ -57,34 +57,34 @@ class RowLinks:
         self._break_circles()
         return [change for change in self._changes.values() if change[1]]
 
-    def _resolve(self, one: Row) -> None:
+    def _resolve(self, row: Row) -> None:
         """Replace the names in a row's links by ids of memctl's."""
         for name in OTHER_END:
-            given = one.values.get(name)
+            given = row.values.get(name)
             if isinstance(given, list):
                 found = [(target, self._find_id(str(target))) for target in given]
-                self._note_missing(one, name, [str(target) for target, identifier in found if identifier is None])
-                one.values[name] = list(dict.fromkeys(identifier for _, identifier in found if identifier is not None))
-        parent = one.values.pop("parent", None) or one.values.get("parent_memory_id")
+                self._note_missing(row, name, [str(target) for target, identifier in found if identifier is None])
+                row.values[name] = list(dict.fromkeys(identifier for _, identifier in found if identifier is not None))
+        parent = row.values.pop("parent", None) or row.values.get("parent_memory_id")
         if parent is not None:
             identifier = self._find_id(str(parent))
-            one.values.pop("parent_memory_id", None)
+            row.values.pop("parent_memory_id", None)
             if identifier is None:
-                self._note_missing(one, "parent", [str(parent)])
+                self._note_missing(row, "parent", [str(parent)])
             else:
-                one.values["parent_memory_id"] = self._memory_id(identifier)
+                row.values["parent_memory_id"] = self._memory_id(identifier)
 
-    def _note_missing(self, one: Row, relation: str, names: Sequence[str]) -> None:
+    def _note_missing(self, row: Row, relation: str, names: Sequence[str]) -> None:
         """Note links to records that do not exist.
 
         A strict import refuses them; otherwise the record keeps them as `unresolved_links`.
         """
         names = list(map(one_line, names))
         if names and not self._problems.is_strict:
-            add_unresolved(one.values, relation, names)
-            self._problems.notes.append(f"{one.place}: {relation}: not imported: {some(names, _NAMED)}")
+            add_unresolved(row.values, relation, names)
+            self._problems.notes.append(f"{row.place}: {relation}: not imported: {some(names, _NAMED)}")
         else:
-            self._problems.refused += [f"{one.place}: {relation}: there is no record {name}" for name in names]
+            self._problems.refused += [f"{row.place}: {relation}: there is no record {name}" for name in names]
 
     def _find_id(self, name: str) -> str | None:
         """Return the id of the record that a name stands for, None if there is none.
@@ -99,10 +99,10 @@ class RowLinks:
             record = others[0] if len(others) == 1 else None
         return record.id if record is not None else None
 
-    def _names_of(self, one: Row) -> Iterator[str]:
+    def _names_of(self, row: Row) -> Iterator[str]:
         """Yield the names by which links may refer to a row."""
-        yield from (str(one.values["id"]), str(one.values["memory_id"]))
-        if source_id := str(one.values.get(SOURCE_ID) or ""):
+        yield from (str(row.values["id"]), str(row.values["memory_id"]))
+        if source_id := str(row.values.get(SOURCE_ID) or ""):
             yield from (source_id, f"={self._canonical(source_id)}")
 
     def _memory_id(self, identifier: str) -> str:
@@ -114,38 +114,38 @@ class RowLinks:
         assert record is not None, identifier
         return record.memory_id
 
-    def _link(self, one: Row) -> None:
+    def _link(self, row: Row) -> None:
         """Add the other end of each link of a row."""
         for relation, other_end in OTHER_END.items():
-            for target in list(one.values.get(relation) or ()):
+            for target in list(row.values.get(relation) or ()):
                 try:
-                    self._link_to(one, relation, target, other_end)
+                    self._link_to(row, relation, target, other_end)
                 except MemctlError as error:
-                    one.values[relation].remove(target)
-                    self._problems.add_link(f"{one.place}: {relation}: {error}")
+                    row.values[relation].remove(target)
+                    self._problems.add_link(f"{row.place}: {relation}: {error}")
         for relation in OTHER_END:
-            if one.values.get(relation) == []:
-                del one.values[relation]
+            if row.values.get(relation) == []:
+                del row.values[relation]
 
-    def _link_to(self, one: Row, relation: str, target: str, other_end: str) -> None:
+    def _link_to(self, row: Row, relation: str, target: str, other_end: str) -> None:
         """Add the other end of a link; raises MemctlError if the two records can't have this link."""
-        own, other = one.values["id"], self._by_id.get(target)
+        own, other = row.values["id"], self._by_id.get(target)
         if target == own:
             raise MemctlError(f"{target} links to itself")
         if relation in ("supersedes", "superseded_by"):
-            if ids.kind_of(target) is not one.draft.kind:
-                raise MemctlError(f"{target} is not {indefinite(one.draft.kind.name)}")
-            if "superseded" not in one.draft.kind.statuses:
-                raise MemctlError(f"{one.draft.kind.plural} can't be superseded")
+            if ids.kind_of(target) is not row.draft.kind:
+                raise MemctlError(f"{target} is not {indefinite(row.draft.kind.name)}")
+            if "superseded" not in row.draft.kind.statuses:
+                raise MemctlError(f"{row.draft.kind.plural} can't be superseded")
         record = other.record if other is not None else self._snapshot.find(target)
-        if one.record is None and record is not None:  # the link leads to an existing record
+        if row.record is None and record is not None:  # the link leads to an existing record
             self._change(record, other_end, own)
         if other is not None:
             ends = other.values.setdefault(other_end, [])
             ends += [] if own in ends else [own]
-        for row, is_old in ((one, relation == "superseded_by"), (other, relation == "supersedes")):
-            if row is not None and is_old:
-                row.values["status"] = "superseded"
+        for end, is_old in ((row, relation == "superseded_by"), (other, relation == "supersedes")):
+            if end is not None and is_old:
+                end.values["status"] = "superseded"
 
     def _change(self, record: Record, relation: str, own: str) -> None:
         """Add an end of a link to an existing record; raises MemctlError if it can't have it."""

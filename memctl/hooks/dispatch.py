@@ -477,10 +477,10 @@ def _open_for_search(call: _EventCall) -> Memory:
     return _open(call, asked)
 
 
-def _open(call: _EventCall, asked: StatusProcess | None = None) -> Memory:
-    """Open the memory with the agent as the actor; `asked` is a question that Git answers already."""
+def _open(call: _EventCall, status: StatusProcess | None = None) -> Memory:
+    """Open the memory with the agent as the actor; `status` is a question that Git answers already."""
     from memctl.store.memory import open_for_agent
 
     # The name is never "", which means a person, who may read everything.
     agent = call.environ.get("MEMCTL_AGENT") or call.host.name
-    return open_for_agent(call.place, call.environ, agent, call.folder.key, asked)
+    return open_for_agent(call.place, call.environ, agent, call.folder.key, status)

@@ -90,9 +90,9 @@ class OriginalFiles:
         except (OSError, msgspec.DecodeError):
             return None
 
-    def keep(self, file: Path, kept: OriginalFile) -> None:
+    def keep(self, file: Path, original: OriginalFile) -> None:
         """Store the original of a file."""
-        files.replace_private(self._file(file), msgspec.json.encode(kept).decode())
+        files.replace_private(self._file(file), msgspec.json.encode(original).decode())
 
     def forget(self, file: Path) -> None:
         """Delete the stored original of a file, if there is one."""
@@ -193,23 +193,23 @@ def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
     return [rule for rule in kept.offered if rule not in there]
 
 
-def _choice(allowed: Allowed, kept: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
+def _choice(allowed: Allowed, original: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the rules to have in a file, and memctl's rules to remove from it."""
-    offered = {*(kept.offered if kept else ()), *allowed.declined}
+    offered = {*(original.offered if original else ()), *allowed.declined}
     wanted = permissions.choose(allowed.rules, allowed.groups, offered, present)
-    return wanted, [rule for rule in _own_rules(kept, allowed) if rule not in wanted]
+    return wanted, [rule for rule in _own_rules(original, allowed) if rule not in wanted]
 
 
-def _own_rules(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
+def _own_rules(original: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
     """Return the rules that memctl has added to a file; all rules of memctl's form if that is not recorded."""
-    return kept.put if kept and kept.after else tuple(rule for of in allowed.rules.values() for rule in of)
+    return original.put if original and original.after else tuple(rule for of in allowed.rules.values() for rule in of)
 
 
 def _with_rules(
-    edit: Edit, kept: OriginalFile | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]
+    edit: Edit, original: OriginalFile | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]
 ) -> Edit:
     """Return an edit with the permission rules that it offers and that memctl has added so far."""
-    before = kept.put if kept else ()
+    before = original.put if original else ()
     return msgspec.structs.replace(
         edit,
         offered=tuple(rule for of in allowed.rules.values() for rule in of),
@@ -297,9 +297,9 @@ def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], st
     return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
 
 
-def _without_ours(kept: str, name: str, change: Callable[[str], str]) -> bytes:
+def _without_ours(encoded: str, name: str, change: Callable[[str], str]) -> bytes:
     """Return an original byte for byte, without entries of memctl that it had already, such as from another clone."""
-    data = base64.b64decode(kept)
+    data = base64.b64decode(encoded)
     text, has_mark = _text(data, name)
     after = change(text)
     return data if after == text else ((_BOM if has_mark else "") + after).encode()

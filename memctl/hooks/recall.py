@@ -109,12 +109,12 @@ def _pack(
     return pack
 
 
-def give(folder: SessionDir, found: str) -> str:
+def give(folder: SessionDir, result: str) -> str:
     """Return the text in a result of `find`, and mark its records as shown.
 
     They are not marked in `find`, whose result may come too late to be shown.
     """
-    text, included = json.loads(found)
+    text, included = json.loads(result)
     for identifier in included:
         folder.mark_shown(identifier)
     return str(text)

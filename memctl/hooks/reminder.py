@@ -73,13 +73,13 @@ def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[b
     return json.dumps([_line(left) if left else "", list(new)])
 
 
-def give(folder: SessionDir, made: str, end: int) -> str:
+def give(folder: SessionDir, result: str, end: int) -> str:
     """Return the reminder in a result of `find` ("" if that was not ready in time), and record that it was given.
 
     `end` is the offset up to which the transcript counts as read. It is recorded here and not before, because a process
     that is killed earlier has reminded nobody. Raises OSError.
     """
-    text, names = json.loads(made) if made else ("", ())
+    text, names = json.loads(result) if result else ("", ())
     for name in names:
         folder.create_marker(name)
     if end != folder.offset(_READ):
@@ -87,14 +87,14 @@ def give(folder: SessionDir, made: str, end: int) -> str:
     return str(text)
 
 
-def _line(left: Sequence[Extract]) -> str:
+def _line(extracts: Sequence[Extract]) -> str:
     """Return the reminder that names decisions."""
     from memctl.hooks import session_state
     from memctl.text.fit import cut_at_word
 
-    lines = (session_state.checkpoint_line(_statement(one)).rstrip(" .") for one in left[:_MOST])
+    lines = (session_state.checkpoint_line(_statement(one)).rstrip(" .") for one in extracts[:_MOST])
     quotes = [f'"{_quotable(cut_at_word(line, _LONGEST))}"' for line in lines]
-    more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
+    more = f" and {len(extracts) - _MOST} more" if len(extracts) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"
         ' `memctl decide "X" --rationale "why" --alternative "Y: why not"`. (memctl)\n'
@@ -112,38 +112,38 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
             yield from (event for event in session.take(line) if event.kind in (ANSWER, PROMPT, RESULT))
 
 
-def _is_decision(found: Extract) -> bool:
+def _is_decision(extract: Extract) -> bool:
     """Return whether an extracted statement is a decision without doubt."""
     from memctl.session import extraction
     from memctl.statements import labels
     from memctl.transcript.events import PROMPT
 
-    if found.label != labels.DECISION or _NONE.match(found.text):
+    if extract.label != labels.DECISION or _NONE.match(extract.text):
         return False
-    if found.source == PROMPT and found.explicit and found.reason == extraction.CHOSEN:
-        return bool(found.alternatives) and not _STEP.search(found.text)
-    return found.explicit or bool((found.reason or found.alternatives) and _OURS.match(found.text))
+    if extract.source == PROMPT and extract.explicit and extract.reason == extraction.CHOSEN:
+        return bool(extract.alternatives) and not _STEP.search(extract.text)
+    return extract.explicit or bool((extract.reason or extract.alternatives) and _OURS.match(extract.text))
 
 
-def _is_recorded(memory: Memory, found: Extract) -> bool:
+def _is_recorded(memory: Memory, extract: Extract) -> bool:
     """Return whether a record has at least half of a decision's words, and so probably states it."""
     from memctl.search import ranking
     from memctl.store import load
     from memctl.text.words import stems
 
-    wanted, snapshot = stems(found.text), load.disk(memory)
-    asked = found.text.replace('"', " ")
-    near = ranking.search(snapshot, asked, memory.now, kinds=ranking.RECORDS, most=_LOOKED_AT)
+    words, snapshot = stems(extract.text), load.disk(memory)
+    query = extract.text.replace('"', " ")
+    near = ranking.search(snapshot, query, memory.now, kinds=ranking.RECORDS, most=_LOOKED_AT)
     texts = (snapshot.read(one.path) for one in near)
-    return any(len(wanted & stems(text)) >= _ALIKE * len(wanted) for text in texts)
+    return any(len(words & stems(text)) >= _ALIKE * len(words) for text in texts)
 
 
-def _statement(found: Extract) -> str:
+def _statement(extract: Extract) -> str:
     """Return a decision as a sentence with its reason."""
     from memctl.session import extraction
 
-    has_reason = found.reason and found.reason != extraction.CHOSEN
-    return f"{found.text} because {found.reason}" if has_reason else found.text
+    has_reason = extract.reason and extract.reason != extraction.CHOSEN
+    return f"{extract.text} because {extract.reason}" if has_reason else extract.text
 
 
 def _quotable(text: str) -> str:

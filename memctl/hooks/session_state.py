@@ -106,16 +106,16 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
     return msgspec.convert({**values, "task": msgspec.to_builtins(task), "created": created}, SessionState)
 
 
-def write(folder: SessionDir, known: SessionState) -> None:
+def write(folder: SessionDir, state: SessionState) -> None:
     """Store the state of a session."""
-    files.replace_private(folder.path / _STATE, msgspec.json.encode(known).decode())
+    files.replace_private(folder.path / _STATE, msgspec.json.encode(state).decode())
 
 
 def update(folder: SessionDir, **values: Any) -> SessionState:
     """Replace some fields of a session's stored state; returns the new state."""
-    known = msgspec.structs.replace(read(folder) or SessionState(), **values)
-    write(folder, known)
-    return known
+    state = msgspec.structs.replace(read(folder) or SessionState(), **values)
+    write(folder, state)
+    return state
 
 
 def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:

@@ -80,24 +80,24 @@ def compactions(root: Path) -> list[CompactionCount]:
     return sorted(found, key=lambda one: one.at)
 
 
-def _set_after(found: list[CompactionCount], place: int | None, after: int | None) -> None:
+def _set_after(counts: list[CompactionCount], place: int | None, after: int | None) -> None:
     """Set the tokens that a compaction left, if they are unknown."""
-    if place is not None and found[place].after is None:
-        found[place] = msgspec.structs.replace(found[place], after=after)
+    if place is not None and counts[place].after is None:
+        counts[place] = msgspec.structs.replace(counts[place], after=after)
 
 
-def figures(found: Iterable[CompactionCount]) -> Figures:
+def figures(counts: Iterable[CompactionCount]) -> Figures:
     """Return the statistics of some compactions."""
-    found = list(found)
-    seen = [one for one in found if one.calls is not None]
-    triggers = [one.trigger or "unknown" for one in found]
+    counts = list(counts)
+    seen = [one for one in counts if one.calls is not None]
+    triggers = [one.trigger or "unknown" for one in counts]
     return Figures(
-        compactions=len(found),
-        sessions=len({one.session for one in found}),
+        compactions=len(counts),
+        sessions=len({one.session for one in counts}),
         by_trigger={name: triggers.count(name) for name in sorted(set(triggers))},
         median_calls=_median(one.calls for one in seen),
-        median_tokens_before=_median(one.before for one in found),
-        median_tokens_after=_median(one.after for one in found),
+        median_tokens_before=_median(one.before for one in counts),
+        median_tokens_after=_median(one.after for one in counts),
         suggested_before=sum(bool(one.suggested) for one in seen) / len(seen) if seen else None,
     )
 

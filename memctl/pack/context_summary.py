@@ -217,12 +217,12 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
     return body, stated
 
 
-def _judge_units(found: Sequence[Unit], decision: str) -> tuple[list[_JudgedUnit], list[DroppedUnit]]:
+def _judge_units(parts: Sequence[Unit], decision: str) -> tuple[list[_JudgedUnit], list[DroppedUnit]]:
     """Return the units that the rules keep with their verdicts, and the dropped ones; repetitions are dropped."""
     kept: list[_JudgedUnit] = []
     dropped: list[DroppedUnit] = []
     seen: set[str] = set()
-    for unit in found:
+    for unit in parts:
         verdict = rules.judge(unit)
         key = re.sub(r"[\W_]+", " ", unit.text.casefold()).strip()
         if _WHOLE_LINE.match(unit.text):
@@ -291,7 +291,7 @@ def _compose(decision: str, kept: Sequence[_JudgedUnit]) -> str:
 
 
 def _with_paths(
-    draft: str, named: Sequence[str], budget: int, count: CountTokens
+    draft: str, paths: Sequence[str], budget: int, count: CountTokens
 ) -> tuple[str, list[str], list[DroppedUnit]]:
     """Add a last line with the paths that a summary does not name yet, as many as fit.
 
@@ -300,7 +300,7 @@ def _with_paths(
     added: list[str] = []
     left = []
     spent, misses = count(draft), 0
-    for path in named:
+    for path in paths:
         if names_in_text.place_of_path(path, draft) >= 0:
             continue
         tokens = count(_with_file_line(draft, [*added, path])) if spent < budget and misses <= _MISSES else budget + 1

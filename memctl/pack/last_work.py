@@ -75,9 +75,9 @@ def sessions(snapshot: Snapshot) -> list[EndedSession]:
     return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
 
 
-def pages(snapshot: Snapshot, found: Iterable[EndedSession]) -> Iterator[SessionPage]:
+def pages(snapshot: Snapshot, ended: Iterable[EndedSession]) -> Iterator[SessionPage]:
     """Yield the pages of sessions; pages that can't be read are skipped."""
-    for one in found:
+    for one in ended:
         try:
             yield session_page.parse(snapshot.read(one.path), one.path)
         except (InvalidRecord, OSError):
@@ -164,15 +164,15 @@ def files(snapshot: Snapshot, ended: Sequence[EndedSession]) -> set[str]:
     return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}
 
 
-def take_fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
+def take_fitting(candidates: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
     """Return the items that fit into `limit` tokens together, taken in order; items that don't fit are skipped."""
-    kept: list[Item] = []
-    for item in found:
+    fitting: list[Item] = []
+    for item in candidates:
         cost = count(markdown_item(item))
         if cost <= limit:
             limit -= cost
-            kept.append(item)
-    return kept
+            fitting.append(item)
+    return fitting
 
 
 def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) -> Item:

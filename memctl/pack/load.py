@@ -117,14 +117,14 @@ class Loader(msgspec.Struct, frozen=True):
         return Item("file", path.removeprefix("§4."), "", self.summary(path), (("shown", "summary"),), path)
 
 
-def answer(snapshot: Snapshot, now: str, asked: Directives, loader: Loader) -> tuple[PackDraft, list[OmittedItem]]:
+def answer(snapshot: Snapshot, now: str, directives: Directives, loader: Loader) -> tuple[PackDraft, list[OmittedItem]]:
     """Return a draft with everything that directives ask for, and the targets that were not found, with the reasons."""
     found: list[Item] = []
     unknown: list[OmittedItem] = []
     records: list[Record] = []
     for target, find in [
-        *((name, loader.load) for name in asked.load),
-        *((p, loader.load_summary) for p in asked.summarize),
+        *((name, loader.load) for name in directives.load),
+        *((p, loader.load_summary) for p in directives.summarize),
     ]:
         try:
             if find == loader.load and ids.kind_of(target) is not None:
@@ -137,7 +137,7 @@ def answer(snapshot: Snapshot, now: str, asked: Directives, loader: Loader) -> t
     origins = loader.sources.origins(records)
     found = [*(items.of_record(snapshot, record, origins) for record in records), *found]
     missing = [f"- {left.id}: {left.why}" for left in unknown]
-    pruned = [f"- {prune.target}" + (f" - {prune.reason}" if prune.reason else "") for prune in asked.prune]
+    pruned = [f"- {prune.target}" + (f" - {prune.reason}" if prune.reason else "") for prune in directives.prune]
     notes = (("not_found", "Not found", missing), ("prune", "To be dropped", pruned))
     draft = PackDraft(
         project=snapshot.config.project,

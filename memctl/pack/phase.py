@@ -40,17 +40,17 @@ class PhaseStatus(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-def summary(found: PhaseStatus, budget: int, count: CountTokens) -> str:
+def summary(status: PhaseStatus, budget: int, count: CountTokens) -> str:
     """Return the decision with its reason, then as many lines and files as fit into `budget` tokens.
 
     Raises MemctlError if even the decision does not fit.
     """
-    head = f"{found.decision}: {found.why}"
+    head = f"{status.decision}: {status.why}"
     if count(head) > budget:
-        head = found.decision
+        head = status.decision
     if count(head) > budget:
         raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
-    lines = [*found.lines, *(f"File: {path}" for path in found.paths)]
+    lines = [*status.lines, *(f"File: {path}" for path in status.paths)]
     limit = budget - count(f"{head}\n\n")
     while (text := whole_lines(lines, limit, count)) and count(whole := f"{head}\n\n{text}\n") > budget:
         limit -= 1  # a text may have more tokens than its parts together

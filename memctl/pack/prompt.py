@@ -49,17 +49,17 @@ class PromptRequest(msgspec.Struct, frozen=True):
     criteria: tuple[str, ...] = ()
 
 
-def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
+def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
     """Return the draft of a system prompt.
 
     It has the role, the project, the current focus, critical knowledge, the last session, success criteria, and how to
     load more.
     """
     current = current_records(snapshot, now)
-    matching = items.search(snapshot, asked.task, now)
-    sections = items.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
+    matching = items.search(snapshot, request.task, now)
+    sections = items.sections(snapshot, matching) if request.task else list(snapshot.outline.sections)
     critical = _critical(current, matching)
-    states = _states(current, matching, sections, sources, asked.task)
+    states = _states(current, matching, sections, sources, request.task)
     origins = sources.origins([*states, *critical])
     focus = [items.of_record(snapshot, record, origins) for record in states]
     focus += [items.of_page(page, sources.page(page)) for page in sections]
@@ -77,17 +77,17 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
         parts += (msgspec.structs.replace(last_work.PRIOR, items=tuple(prior)),)
     packed = {item.key for part in parts for item in part.items}
     paths = {result.path for result in matching}
-    of_task = [record for record in critical if not asked.task or record.path in paths]
-    opening = [PackNote("role", "", _role(snapshot, asked), essential=True), NOTICED]
-    if asked.task:
-        opening.append(PackNote("task", "Task", one_line(asked.task), essential=True))
+    of_task = [record for record in critical if not request.task or record.path in paths]
+    opening = [PackNote("role", "", _role(snapshot, request), essential=True), NOTICED]
+    if request.task:
+        opening.append(PackNote("task", "Task", one_line(request.task), essential=True))
     return PackDraft(
         project=snapshot.config.project,
         parts=parts,
         title="System prompt",
         root="system_prompt",
         opening=tuple(opening),
-        closing=tuple(_closing(snapshot, asked, [*states, *of_task], sections, count)),
+        closing=tuple(_closing(snapshot, request, [*states, *of_task], sections, count)),
         others=tuple(items.omit(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
         made=now,
     )
@@ -127,14 +127,14 @@ def _with_score(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
     return msgspec.structs.replace(item, facts=(("relevance", f"{result.score:.2f}"), *item.facts))
 
 
-def _role(snapshot: Snapshot, asked: PromptRequest) -> str:
+def _role(snapshot: Snapshot, request: PromptRequest) -> str:
     """Return the agent's role: from the request, from config.yaml, or a sentence with its name and the project."""
-    if asked.role:
-        return asked.role.strip("\n")
-    profile = snapshot.config.agents.get(asked.agent)
+    if request.role:
+        return request.role.strip("\n")
+    profile = snapshot.config.agents.get(request.agent)
     if profile is not None and profile.role:
         return profile.role.strip("\n")
-    name = f"You are {asked.agent}, an agent" if asked.agent else "You are an agent"
+    name = f"You are {request.agent}, an agent" if request.agent else "You are an agent"
     return f"{name} working on the project {one_line(snapshot.config.project)}."
 
 
@@ -175,10 +175,10 @@ def _states(
 
 
 def _closing(
-    snapshot: Snapshot, asked: PromptRequest, known: Sequence[Record], sections: Sequence[Page], count: CountTokens
+    snapshot: Snapshot, request: PromptRequest, records: Sequence[Record], sections: Sequence[Page], count: CountTokens
 ) -> Iterator[PackNote]:
     """Yield the closing notes of a system prompt: the criteria for success, and what can be loaded."""
-    criteria = [*asked.criteria, *(line for record in known for line in _criteria(snapshot, record))]
+    criteria = [*request.criteria, *(line for record in records for line in _criteria(snapshot, record))]
     if text := whole_lines(criteria, CRITERIA, count):
         yield PackNote("success_criteria", "Success criteria", text)
     chosen = {page.id for page in sections}

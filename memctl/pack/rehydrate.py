@@ -90,29 +90,29 @@ NO_CONDITIONS = RehydrationRequest()
 def draft(
     snapshot: Snapshot,
     now: str,
-    wanted: RehydrationRequest,
+    request: RehydrationRequest,
     sources: Sources,
     count: CountTokens,
     work: int = last_work.WORK,
 ) -> PackDraft:
-    """Return the draft of a rehydration pack for the request `wanted`, with what an agent needs to start its work.
+    """Return the draft of a rehydration pack for the request `request`, with what an agent needs to start its work.
 
     The last session, a pending checkpoint and current tasks take at most `work` tokens, as `count` counts them.
     """
     everything = current_records(snapshot, now)
-    current = wanted.filters.keep(everything)
-    about = items.match_task(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
+    current = request.filters.keep(everything)
+    about = items.match_task(snapshot, request.task, current, now, with_places=not request.narrowed_by)
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
-    is_resumed = wanted.is_resumed
-    left = [] if wanted.narrowed_by else last_work.collect(snapshot, ended, work, count, is_resumed=is_resumed)
+    is_resumed = request.is_resumed
+    left = [] if request.narrowed_by else last_work.collect(snapshot, ended, work, count, is_resumed=is_resumed)
     active = _active(current, about, sources)
-    chosen = choose(current, now, wanted, about.records)
+    chosen = choose(current, now, request, about.records)
     known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
     room = work - sum(count(markdown_item(item)) for item in left)
     tasks = last_work.take_fitting([items.of_record(snapshot, record, known) for record in active], room, count)
     states, closing = _last_first([_with_weight(item, about) for item in tasks])
-    parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
+    parts = [_section_part(snapshot, request.section, sources)] if request.section else []
     parts += [
         PackPart("state", TITLES["state"], tuple(states), is_first=True),
         PackPart("session", TITLES["session"], tuple(left), is_first=True),
@@ -134,8 +134,8 @@ def draft(
         parts=tuple(parts),
         opening=(
             NOTICED,
-            *notes(snapshot, everything, now, ended, wanted.task, is_met=about.is_met),
-            *_remarks(snapshot, wanted, len(everything) - len(current), sources.blockers(), rest),
+            *notes(snapshot, everything, now, ended, request.task, is_met=about.is_met),
+            *_remarks(snapshot, request, len(everything) - len(current), sources.blockers(), rest),
         ),
         closing=tuple(closing),
         others=tuple(items.omit(record) for record in rest),
@@ -153,7 +153,7 @@ def current_records(snapshot: Snapshot, now: str) -> list[Record]:
 
 
 def choose(
-    current: list[Record], now: str, wanted: RehydrationRequest = NO_CONDITIONS, matching: Sequence[Record] = ()
+    current: list[Record], now: str, request: RehydrationRequest = NO_CONDITIONS, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
     """Return the records that come first in a rehydration (rules.md#rehydration), by type, the most important first.
 
@@ -169,7 +169,7 @@ def choose(
     if matching:
         found = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
     else:
-        allowed = by_type if wanted.since or wanted.section else _weighty(by_type, now)
+        allowed = by_type if request.since or request.section else _weighty(by_type, now)
         found = {name: orders[name](records) for name, records in allowed.items()}
     return {name: found[name][:limit] for name, limit in LIMITS.items()}
 
@@ -199,10 +199,10 @@ def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> 
 
 
 def _certain_first(
-    snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: TaskMatches
+    snapshot: Snapshot, records: Iterable[Record], origins: items.Origins, about: TaskMatches
 ) -> Iterator[Item]:
     """Yield records as items; those that are only proposed, or whose code has changed, come last."""
-    made = [items.of_record(snapshot, record, known) for record in records]
+    made = [items.of_record(snapshot, record, origins) for record in records]
     yield from (_with_weight(item, about) for item in sorted(made, key=lambda item: not item.weight))
 
 
@@ -242,13 +242,13 @@ def _with_weight(item: Item, about: TaskMatches) -> Item:
 
 
 def _remarks(
-    snapshot: Snapshot, wanted: RehydrationRequest, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
+    snapshot: Snapshot, request: RehydrationRequest, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
 ) -> Iterator[PackNote]:
     """Yield notes of one line each: what options leave out, blockers of all agents, other critical issues, handoffs."""
     if filtered:
-        yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {wanted.narrowed_by}.")
-    critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
-    waiting = [one.record for one in handoff.waiting(snapshot, wanted.reader)] if wanted.reader else []
+        yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {request.narrowed_by}.")
+    critical = [record for record in rest if record.severity == SEVERITIES[0]] if request.task else []
+    waiting = [one.record for one in handoff.waiting(snapshot, request.reader)] if request.reader else []
     for name, title, lines, end in (
         ("blocked", "Blocked for all agents", blockers, ""),
         ("open_risks", "Other open risks", [f"{record.id} {record.title}" for record in critical], ""),

@@ -300,8 +300,8 @@ def _code_of(record: Record) -> list[str]:
     return [ref.partition(":")[0] for ref in record.code_refs]
 
 
-def _in_page_order(found: Iterable[Page]) -> tuple[Page, ...]:
-    unique = {page.path: page for page in found}
+def _in_page_order(unsorted: Iterable[Page]) -> tuple[Page, ...]:
+    unique = {page.path: page for page in unsorted}
     return tuple(sorted(unique.values(), key=lambda page: (pages.sort_key(page.id), page.path)))
 
 
@@ -364,10 +364,12 @@ def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
     return ""
 
 
-def _is_namesake(path: str, gone: str) -> bool:
+def _is_namesake(path: str, former: str) -> bool:
     """Return whether a file has the name of a missing one, which may be in dotted form, such as "auth.jwt"."""
     name = path.rpartition("/")[2]
-    return name == gone.rpartition("/")[2] or ("/" not in gone and name.partition(".")[0] == gone.rpartition(".")[2])
+    return name == former.rpartition("/")[2] or (
+        "/" not in former and name.partition(".")[0] == former.rpartition(".")[2]
+    )
 
 
 def _distance(path: str, other: str) -> tuple[int, str]:

@@ -105,19 +105,19 @@ def _stems(paths: frozenset[str]) -> list[str]:
     return sorted(f".{_dotted(_without_suffix(path))}"[::-1] + _END + path for path in paths)
 
 
-def _ending(ordered: Sequence[str], wanted: str) -> list[tuple[str, bool]]:
-    """Return the paths that end with `wanted`, where dots match slashes, each with whether the whole path matches.
+def _ending(ordered: Sequence[str], ending: str) -> list[tuple[str, bool]]:
+    """Return the paths that end with `ending`, where dots match slashes, each with whether the whole path matches.
 
     `ordered` comes from `_whole` or `_stems`. The search is a bisection, because a hostile text may have 40,000
     references, and a repository as many files.
     """
-    end = f".{_dotted(wanted)}"[::-1]
-    found = []
+    end = f".{_dotted(ending)}"[::-1]
+    matches = []
     for place in range(bisect_left(ordered, end), len(ordered)):
         if not ordered[place].startswith(end):
             break
-        found.append((ordered[place].rpartition(_END)[2], ordered[place].startswith(_END, len(end))))
-    return found
+        matches.append((ordered[place].rpartition(_END)[2], ordered[place].startswith(_END, len(end))))
+    return matches
 
 
 def _dotted(path: str) -> str:

@@ -126,11 +126,11 @@ def _text(memory: Memory, blob: str) -> str | None:
     return None if content is None else content.decode(errors="replace")
 
 
-def _merge(before: str | None, now: str | None, wanted: str | None) -> str | None:
+def _merge(before: str | None, now: str | None, batched: str | None) -> str | None:
     """Return two texts merged; None if they conflict, or if one of the three texts is missing."""
-    if before is None or now is None or wanted is None:
+    if before is None or now is None or batched is None:
         return None
-    merged = merge.merge(before, now, wanted)
+    merged = merge.merge(before, now, batched)
     return None if merged.conflicts else merged.text
 
 

@@ -25,17 +25,17 @@ _SHOWN = 10  # files that a message names
 class Move(msgspec.Struct, frozen=True):
     """A planned move of `branch` and the worktree from the commit `old` to the commit `new`.
 
-    `why` is the purpose that error messages name. `owned` are pairs of an ownership and the new marker of its section,
-    for sections that the move renumbers. `told` are lines to print once the move is done. `pushed` is how many commits
-    were pushed to a remote before the move.
+    `why` is the purpose that error messages name. `ownerships` are pairs of an ownership and the new marker of its
+    section, for sections that the move renumbers. `report` are lines to print once the move is done. `pushed` is how
+    many commits were pushed to a remote before the move.
     """
 
     branch: str
     old: str
     new: str
     why: str
-    owned: tuple[tuple[Ownership, str], ...] = ()
-    told: tuple[str, ...] = ()
+    ownerships: tuple[tuple[Ownership, str], ...] = msgspec.field(name="owned", default=())
+    report: tuple[str, ...] = msgspec.field(name="told", default=())
     pushed: int = 0
 
 
@@ -74,8 +74,8 @@ def finish(memory: Memory) -> None:
         _follow(memory, move)
     memory.asked = None  # what Git was asked before is about another commit
     branch, commit = repository.branch()
-    if move.told and branch == move.branch and refs.contains(repository, commit, move.new):
-        memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.told)]
+    if move.report and branch == move.branch and refs.contains(repository, commit, move.new):
+        memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.report)]
     drop(memory)
 
 
@@ -116,10 +116,10 @@ def carry_out(memory: Memory, move: Move) -> None:
 
 
 def _follow(memory: Memory, move: Move) -> None:
-    if move.owned:
+    if move.ownerships:
         from memctl.team import ownership, ref_state  # few moves change owners, and every write loads this module
 
-        ref_state.update_locked(memory, ownership.renumber(move.owned), ref_state.Terms(), is_locked=True)
+        ref_state.update_locked(memory, ownership.renumber(move.ownerships), ref_state.Terms(), is_locked=True)
 
 
 def _git_error(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:

@@ -232,8 +232,8 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
                 sections = handoff.from_record(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
-                    f"{record.id} is an offer of {', '.join(sections)} that nobody could answer after that",
-                    f"end it first: `memctl handoff withdraw {record.id}`, or as its receiver `decline`",
+                    f"{record.id} still offers {', '.join(sections)}, and nobody could answer it after this change",
+                    f"end the offer first: `memctl handoff withdraw {record.id}`, or as its receiver `decline`",
                 )
 
 
@@ -298,16 +298,16 @@ def _change_content(field: Field, current: Any, action: str, value: str) -> str 
     return value.strip("\n")
 
 
-def _change_list(current: Sequence[str], action: str, given: Sequence[str]) -> list[str]:
-    given = [item.strip() for item in given if item.strip()]
+def _change_list(current: Sequence[str], action: str, items: Sequence[str]) -> list[str]:
+    items = [item.strip() for item in items if item.strip()]
     if action == "set":
-        return list(dict.fromkeys(given))
+        return list(dict.fromkeys(items))
     if action == "add":
-        return [*current, *(item for item in given if item not in current)]
-    missing = [item for item in given if item not in current]
+        return [*current, *(item for item in items if item not in current)]
+    missing = [item for item in items if item not in current]
     if missing:
         raise MemctlError(f"{missing[0]!r} is not in the list", "it has: " + (", ".join(current) or "nothing"))
-    return [item for item in current if item not in given]
+    return [item for item in current if item not in items]
 
 
 def scalar(record: Record, name: str, value: str, now: str) -> Any:

@@ -202,12 +202,12 @@ def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
     return sorted(sharing, key=lambda page: (added.get(origins[page.path], _NEVER), page.path))
 
 
-def free_numbers(kind: PageKind, given: Iterable[str]) -> Iterator[str]:
+def free_numbers(kind: PageKind, numbers: Iterable[str]) -> Iterator[str]:
     """Yield unused markers of a page kind, such as §2.4, §2.5 and so on.
 
-    `given` are the numbers that were ever given to a page, such as "2.3"; all yielded ones are higher.
+    `numbers` are the numbers that were ever given to a page, such as "2.3"; all yielded ones are higher.
     """
-    highest = max((int(number[2:]) for number in given if number.startswith(f"{kind.level}.")), default=0)
+    highest = max((int(number[2:]) for number in numbers if number.startswith(f"{kind.level}.")), default=0)
     return (f"§{kind.level}.{number}" for number in count(highest + 1))
 
 

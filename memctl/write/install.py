@@ -196,8 +196,8 @@ def _hook_to_replace(place: Path, name: str) -> Hook:
     return hooks.inspect(place / (name + _LEGACY)) if hook.is_framework else hook
 
 
-def _install_step(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
-    """Return the step that installs the script `text` in a hook's place, and keeps the user's hook as `kept`."""
+def _install_step(hook: Hook, backup: Path, part: str, text: str) -> InstallStep:
+    """Return the step that installs the script `text` in a hook's place, and keeps the user's hook as `backup`."""
     note = "the pre-commit framework runs it before its own" if hook.file.name.endswith(_LEGACY) else ""
     if hook.whose == "ours, changed":
         return InstallStep(
@@ -210,12 +210,12 @@ def _install_step(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
         return InstallStep(part, "refreshed", note, files=HookChange(hook.file, text=text, old=old))
     if hook.whose == "nobody's":
         return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
-    if not os.path.lexists(kept):
-        note = note or f"the existing hook is kept as {kept.name} and runs first"
-        return InstallStep(part, "installed", note, files=HookChange(hook.file, keep=kept, text=text))
-    if hooks.equal(kept, hook.file):
+    if not os.path.lexists(backup):
+        note = note or f"the existing hook is kept as {backup.name} and runs first"
+        return InstallStep(part, "installed", note, files=HookChange(hook.file, keep=backup, text=text))
+    if hooks.equal(backup, hook.file):
         return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
-    why = f"another tool replaced memctl's hook, and {kept} has the original: delete one of them, then run this again"
+    why = f"another tool replaced memctl's hook, and {backup} has the original: delete one of them, then run this again"
     return InstallStep(part, "left", why, fault=True)
 
 

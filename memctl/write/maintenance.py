@@ -144,13 +144,13 @@ def change(
     )
 
 
-def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed]:
+def _unlink(snapshot: Snapshot, deleted: list[Record], values: Values) -> list[Deed]:
     """Remove links to deleted records from all others, in `values`; return the deeds."""
-    if not gone:
+    if not deleted:
         return []
-    paths = {record.path for record in gone}
-    names = {name for record in gone for name in (record.id, *record.aliases)}
-    memory_ids = {record.memory_id: record.id for record in gone}
+    paths = {record.path for record in deleted}
+    names = {name for record in deleted for name in (record.id, *record.aliases)}
+    memory_ids = {record.memory_id: record.id for record in deleted}
     deeds = []
     for record in snapshot.records:
         changed = {} if record.path in paths else links.without_links(record, names, memory_ids.keys())
@@ -163,10 +163,10 @@ def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed
     return deeds
 
 
-def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run: bool) -> _Folding:
+def _fold(memory: Memory, snapshot: Snapshot, skipped: Collection[str], *, dry_run: bool) -> _Folding:
     """Return the retrieval counts of this clone to write into front matter, after noting that this has begun.
 
-    Records at the paths in `left` keep their counts for later, and with `dry_run` nothing is noted.
+    Records at the paths in `skipped` keep their counts for later, and with `dry_run` nothing is noted.
     """
     shared = memory.repository.shared
     by_memory_id = {record.memory_id: record for record in reversed(snapshot.records)}
@@ -175,7 +175,7 @@ def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run:
     folding = _Folding({}, {})
     for memory_id, (count, last) in access.counts(shared).items():
         record = by_memory_id.get(memory_id)
-        if record is None or record.path in left:
+        if record is None or record.path in skipped:
             continue
         stored = _record_in_file(snapshot, record)
         total = stored.access_count + count
@@ -371,14 +371,14 @@ def _spare_held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[st
 
 
 def find_backlinks(
-    snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
+    snapshot: Snapshot, targets: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """Return who refers to the records in `wanted`, by the path of each record that is referred to.
+    """Return who refers to the records in `targets`, by the path of each record that is referred to.
 
     The result is the id of a record in `lasting`, or the marker of a page. A link `supersedes` does not count, except
     in a file whose path is in `untouchable`.
     """
-    paths = {name: record.path for record in wanted for name in (record.id, *record.aliases, record.memory_id)}
+    paths = {name: record.path for record in targets for name in (record.id, *record.aliases, record.memory_id)}
     held: dict[str, str] = {}
     for record in lasting:
         _note_holder(held, paths, _link_targets(record, everything=record.path in untouchable), record.id, record.path)

@@ -164,21 +164,21 @@ def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) ->
     return found
 
 
-def _paths(memory: Memory, snapshot: Snapshot, known: set[str], wanted: str, start: Path) -> list[str]:
-    session = [path for path in (session_page.path_of(wanted), session_page.trail_of(wanted)) if path in known]
-    for path in (wanted, wanted.removeprefix(f"{memory.prefix}/"), _below(memory, start, wanted)):
-        if path in known:
+def _paths(memory: Memory, snapshot: Snapshot, names: set[str], name: str, start: Path) -> list[str]:
+    session = [path for path in (session_page.path_of(name), session_page.trail_of(name)) if path in names]
+    for path in (name, name.removeprefix(f"{memory.prefix}/"), _below(memory, start, name)):
+        if path in names:
             return [path]
-    broken = [fault.path for fault in snapshot.faults if ids.id_in_path(fault.path) == wanted.upper()]
-    if session or broken or "/" in wanted:
+    broken = [fault.path for fault in snapshot.faults if ids.id_in_path(fault.path) == name.upper()]
+    if session or broken or "/" in name:
         return session or broken
-    return [snapshot.resolve(wanted).path]
+    return [snapshot.resolve(name).path]
 
 
-def _below(memory: Memory, start: Path, given: str) -> str:
+def _below(memory: Memory, start: Path, name: str) -> str:
     """Return the path below `.memory/` of a file that is named from the folder `start`, "" if it is elsewhere."""
     try:
-        return Path(os.path.realpath(start / given)).relative_to(memory.folder).as_posix()
+        return Path(os.path.realpath(start / name)).relative_to(memory.folder).as_posix()
     except ValueError:
         return ""
 

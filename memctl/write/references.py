@@ -172,17 +172,17 @@ class Rewriting:
                 text = "\n".join(lines)
         return text
 
-    def _holders_of(self, file: MemoryFile, found: Reference) -> list[Holder]:
+    def _holders_of(self, file: MemoryFile, reference: Reference) -> list[Holder]:
         """Return the holders that a reference means, [] if that is unclear.
 
         A link may mean several, since both sides of a merge may have linked a record of theirs.
         """
-        sharing = self._by_name[found.name]
-        if heading := self._headings.get(Origin(file.path, found.line)):
+        sharing = self._by_name[reference.name]
+        if heading := self._headings.get(Origin(file.path, reference.line)):
             return [heading]
-        known = self._possible[_writer(file, found), found.name]
-        if found.key and file.record:
-            meant = self._link_targets(file, found)
+        known = self._possible[_writer(file, reference), reference.name]
+        if reference.key and file.record:
+            meant = self._link_targets(file, reference)
         else:
             own = [holder for holder in sharing if (holder.path, holder.origin.mark) == (file.path, file.mark)]
             given = [holder for holder in sharing if holder.path == handoff.record_path(file.path)]  # in its package
@@ -191,14 +191,14 @@ class Rewriting:
             kept = next(holder for holder in sharing if holder.now == holder.name)
             moving = self._moving.get((file.path, file.mark))
             path = id_collisions.new_path(moving) if moving else file.path
-            one = UnclearReference(path, found.line, found.name, kept.title)
+            one = UnclearReference(path, reference.line, reference.name, kept.title)
             self.unclear += [one] if one not in self.unclear else []
         return meant
 
-    def _link_targets(self, file: MemoryFile, found: Reference) -> list[Holder]:
+    def _link_targets(self, file: MemoryFile, reference: Reference) -> list[Holder]:
         """Return the holders that a link may mean: those that link back, or else those that its writer knew."""
-        sharing, near = self._by_name[found.name], self._possible[_writer(file, found), found.name]
-        back = [(self._links_to(holder, OTHER_END[found.key], file), holder) for holder in sharing]
+        sharing, near = self._by_name[reference.name], self._possible[_writer(file, reference), reference.name]
+        back = [(self._links_to(holder, OTHER_END[reference.key], file), holder) for holder in sharing]
         surely = [holder for how, holder in back if how == _SURELY]
         perhaps = [holder for how, holder in back if how]
         if surely:
@@ -222,9 +222,9 @@ class Rewriting:
         return how
 
 
-def _writer(file: MemoryFile, found: Reference) -> Origin:
+def _writer(file: MemoryFile, reference: Reference) -> Origin:
     """Return the origin of a reference: its line, or for a record without a file of its own, the side of the merge."""
-    return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, found.line)
+    return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, reference.line)
 
 
 def _skipped_spans(file: MemoryFile) -> list[tuple[int, int]]:

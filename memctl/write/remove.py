@@ -229,13 +229,13 @@ _CANDIDATES = 5  # deleted records that a message names
 _SHOWN = 200  # lines of a difference that a message shows
 
 
-def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
+def reinstate(memory: Memory, record_ids: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:
     """Write changes again that were undone outside memctl, and commit each with its own message; return the outcomes.
 
-    `wanted` are the ids of their records (none: all undone changes). If a file has another text now, both are merged.
-    Raises MemctlError with both texts if a change can't be merged; then nothing is written.
+    `record_ids` are the ids of their records (none: all undone changes). If a file has another text now, both are
+    merged. Raises MemctlError with both texts if a change can't be merged; then nothing is written.
     """
-    entries = _select_undone(memory, wanted, dry_run=dry_run)
+    entries = _select_undone(memory, record_ids, dry_run=dry_run)
     texts: dict[str, str | None] = {}
     changes = [_rebase(memory, entry, texts) for entry in entries]
     if dry_run:
@@ -249,33 +249,33 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
     return outcomes
 
 
-def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Change]:
+def forget(memory: Memory, record_ids: Sequence[str], *, dry_run: bool = False) -> list[Change]:
     """Delete the journal entries of changes that were undone outside memctl, and return the changes.
 
-    `wanted` are the ids of their records (none: all undone changes).
+    `record_ids` are the ids of their records (none: all undone changes).
     """
-    entries = _select_undone(memory, wanted, dry_run=dry_run)
+    entries = _select_undone(memory, record_ids, dry_run=dry_run)
     for entry in () if dry_run else entries:
         journal.drop(entry)
     return [entry.change for entry in entries]
 
 
-def _select_undone(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
-    """Return the undone changes of the records in `wanted` (none: all); raises MemctlError for an id without one."""
+def _select_undone(memory: Memory, record_ids: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
+    """Return the undone changes of some records (no ids: all); raises MemctlError for an id that has none."""
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recovery.recover(memory, remark=False)
         undone = [entry for entry in entry_state.open_entries(memory) if entry.undone]
-    for one in wanted:
+    for one in record_ids:
         if not any(_concerns(entry, one) for entry in undone):
             raise MemctlError(f"no change of {one} was undone outside memctl", "`memctl status` lists those that were")
-    return [entry for entry in undone if not wanted or any(_concerns(entry, one) for one in wanted)]
+    return [entry for entry in undone if not record_ids or any(_concerns(entry, one) for one in record_ids)]
 
 
-def _concerns(entry: PendingEntry, wanted: str) -> bool:
-    """Return whether a change concerns a record whose id begins with `wanted`."""
+def _concerns(entry: PendingEntry, prefix: str) -> bool:
+    """Return whether a change concerns a record whose id begins with `prefix`."""
     names = entry.change.ids or (entry.change.title,)
-    return any(name.upper().startswith(wanted.upper()) for name in names)
+    return any(name.upper().startswith(prefix.upper()) for name in names)
 
 
 def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:

@@ -348,9 +348,9 @@ def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
     return RenumberingResult(made[0], outcome, within, tuple(settled))
 
 
-def _settle_ownership(memory: Memory, made: Renumbering) -> list[str]:
+def _settle_ownership(memory: Memory, renumbering: Renumbering) -> list[str]:
     """Write the new ids of handoffs into the reasons of ownerships; return a line for each."""
-    if not any(one.record and one.record.memory_type == HANDOFF.name for one in made.renamed):
+    if not any(one.record and one.record.memory_type == HANDOFF.name for one in renumbering.renamed):
         return []
     try:
         return [f"ownership: {line}" for line in handoffs.settle(memory).lines]

@@ -151,7 +151,7 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
 
 def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "plain.md").write_text("# Plain\n\nNothing is decided here.\n")
-    assert "states nothing under a label" in memctl("import", str(tmp_path / "plain.md"), code=2).err
+    assert "has no statement with a label" in memctl("import", str(tmp_path / "plain.md"), code=2).err
     (tmp_path / "bad.md").write_text(f"{DECISION}\n\nLesson: a\x1b[31mb\n")
     assert "line 8" in memctl("import", str(tmp_path / "bad.md"), "--strict", code=1).err
     (tmp_path / "data.jsonl").write_text("DECISION: no JSON\n")

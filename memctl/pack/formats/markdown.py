@@ -59,8 +59,8 @@ def _note(note: PackNote) -> str:
 
 
 @lru_cache(maxsize=4096)  # `budget_fill` writes each line many times while it tries how many fit
-def _line(left: OmittedItem) -> str:
-    return f"- {left.id} {escape_model_tokens(left.line)}"
+def _line(omitted: OmittedItem) -> str:
+    return f"- {omitted.id} {escape_model_tokens(omitted.line)}"
 
 
 def _left_out(group: OmittedGroup) -> str:

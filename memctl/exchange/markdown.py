@@ -255,7 +255,8 @@ class _Links:
             names = _NAME.findall(text)
             there = [name for name in names if name != number and self._is_there(name)]
             if missing := [name for name in names if name not in there]:
-                self.notes.append(f"line {line}: no link to {', '.join(missing)}: not the name of exactly one record")
+                why = "no record has this name, or several have it"
+                self.notes.append(f"line {line}: no link to {', '.join(missing)}: {why}")
             if relation == "parent":
                 values |= {"parent": there[0]} if there else {}
             elif there:

@@ -145,7 +145,8 @@ def describe(host: Host, rules: Collection[str]) -> str:
     if not parts:
         return "agents have to ask before they run memctl; `--allow all` (or read, or record) changes that"
     hooks = (
-        "; a record is a commit, which runs your Git hooks; after a change of a hook in the worktree, it waits for you"
+        "; each record is a commit, which runs your Git hooks; if one of them was changed, the commit waits for you"
+        if found[RECORD]
+        else ""
     )
-    hooks = hooks if found[RECORD] else ""
     return f"agents may run without asking, {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"

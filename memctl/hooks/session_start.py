@@ -71,7 +71,10 @@ def note(
     *,
     is_given: bool = True,
 ) -> None:
-    """Record that a session starts or continues, and with `is_given` that it has got the memory's text up to now."""
+    """Record that a session starts or continues.
+
+    `is_given` says that its agent got the memory's text just now.
+    """
     folder.tidy()
     if not _has_context(payload, state):
         folder.reset()

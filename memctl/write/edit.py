@@ -318,7 +318,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
     if name == "status":
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(
-                f"the status of the handoff {record.id} can't be edited: its sections change their owner with it",
+                f"the status of the handoff {record.id} can't be edited, since the owner of its sections depends on it",
                 "`memctl handoff accept`, `decline` or `withdraw` changes both",
             )
         refuse_transition(record, value)

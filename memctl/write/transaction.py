@@ -138,7 +138,7 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:
             raise MemctlError(
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
-                "keep the long part elsewhere and link it",
+                "move the long part to another file and link to it",
             )
         if (
             files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT

@@ -183,8 +183,8 @@ def refuse_missing_section(outline: Outline, marker: str) -> None:
 def missing_section(outline: Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details))
-    known = known or "none yet: `memctl section add` creates one"
-    return MemctlError(f"there is no section {marker}", f"sections and pages: {known}", USAGE, "not-found")
+    hint = f"sections and pages: {known}" if known else "there are none yet: `memctl section add` creates one"
+    return MemctlError(f"there is no section {marker}", hint, USAGE, "not-found")
 
 
 def section_marker(value: str) -> str:

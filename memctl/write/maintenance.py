@@ -216,7 +216,7 @@ def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
     numbers = {word: sum(verdict.action == action for verdict in judged.due) for action, word in _WORDS.items()}
     words = [f"{number:,} {word}" for word, number in numbers.items() if number]
     words += [f"{quantity(checkpoints, 'checkpoint')} deleted"] if checkpoints else []
-    words += [f"{quantity(folded, 'access count')} folded in"] if folded else []
+    words += [f"{quantity(folded, 'access count')} updated"] if folded else []
     return ", ".join(words)
 
 

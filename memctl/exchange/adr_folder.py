@@ -359,23 +359,23 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
             f"{folder} has no architecture decision records",
             "their files have names such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
-    wrong, found = list(listing.refused), []
+    wrong, importable = list(listing.refused), []
     for item in listing.decisions:
         faults = [*([] if target.allow_secret else _secrets(item))] or _faults(target, item)
         wrong += faults
-        found += [] if faults else [item]
-    row_import.refuse(wrong, "correct the files", is_strict=target.is_strict, is_some=bool(found))
+        importable += [] if faults else [item]
+    row_import.refuse(wrong, "correct the files", is_strict=target.is_strict, is_some=bool(importable))
     names = listing.names
     decisions = Decisions(target.memory, target.snapshot, folder, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
-    copies = {i.file for i in found if i.file not in there and (i.file, i.origin.digest) in decisions.copies}
-    new = [item for item in found if item.file not in there and item.file not in copies]
-    known = [item for item in found if item.file in there and _is_same(decisions, there[item.file], item)]
+    copies = {i.file for i in importable if i.file not in there and (i.file, i.origin.digest) in decisions.copies}
+    new = [item for item in importable if item.file not in there and item.file not in copies]
+    again = [item for item in importable if item.file in there and _is_same(decisions, there[item.file], item)]
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.statement.status for i in new}
     fresh = {item.file for item in new}
-    links = [e for e in _edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
+    links = [e for e in _edges([*new, *again], names, statuses) if e.old in fresh or e.new in fresh]
     added, writes = _records_of(target.memory, target.sequence, folder, new, links, there)
-    changes = _other_ends(there, decisions, {item.file for item in known}, links, added)
+    changes = _other_ends(there, decisions, {item.file for item in again}, links, added)
     writes += [rewrite(target.snapshot, record, values) for record, values in changes]
     return AdrImport(
         change=Change(
@@ -384,11 +384,11 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
             ids=(*added.values(), *(record.id for record, _ in changes)),
             writes=tuple(writes),
         ),
-        known=[*(item.file for item in known), *sorted(copies)],
+        known=[*(item.file for item in again), *sorted(copies)],
         notes=[note for item in new for note in _notes(item)] + links_in.notes,
         refused=wrong,
         added=added,
-        changed={i.file: there[i.file].id for i in found if i.file in there and i not in known},
+        changed={i.file: there[i.file].id for i in importable if i.file in there and i not in again},
         templates=listing.templates,
         skipped=listing.skipped,
     )

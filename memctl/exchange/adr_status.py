@@ -249,13 +249,13 @@ def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
     """
     part = headings.split(section)[0]
     heading, rest = part.heading_text.rstrip("\n"), part.body
-    kept = rest.strip("\n")
+    text = rest.strip("\n")
     if status:
         is_stated = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)
         word = "" if is_stated else status.capitalize()
-        old = [line for line in kept.split("\n") if _status(line)]
-        kept = "\n".join(word if line == old[0] else line for line in kept.split("\n")) if old else f"{word}\n\n{kept}"
-    text = re.sub(r"\n{3,}", "\n\n", "\n\n".join([kept.strip("\n"), *lines]).strip("\n"))
+        old = [line for line in text.split("\n") if _status(line)]
+        text = "\n".join(word if line == old[0] else line for line in text.split("\n")) if old else f"{word}\n\n{text}"
+    text = re.sub(r"\n{3,}", "\n\n", "\n\n".join([text.strip("\n"), *lines]).strip("\n"))
     ending = section[len(section.rstrip("\n")) :] if rest.strip("\n") else "\n\n"
     return f"{heading}\n\n{text}{ending}"
 

@@ -49,17 +49,17 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     `values` are fields of a front matter; they win over values in the text.
     """
     own, unread, others = reader.read_record(text, kind.name)
-    found = as_record(own) if own else None
+    record = as_record(own) if own else None
     title, body = headings.take_title(text) if "title" not in values else ("", text)
     in_form = content_fields.content(kind, body)
     is_labelled = own is not None and bool(role_of(own.source.split("\n")[0]))
-    if own is None or found is None or not (is_labelled or own.values or set(own.content) - set(in_form)):
+    if own is None or record is None or not (is_labelled or own.values or set(own.content) - set(in_form)):
         notes = [f"{indefinite(kind.name)} has no field for {names}"] if (names := _headings(unread)) else []
         notes += _hint_of_other_type(others, kind) if not title and "title" not in values else []
-        given = {**({"title": title} if title else {}), **values, "body": body}
-        draft, more = draft_of_values(given, kind)
+        fields = {**({"title": title} if title else {}), **values, "body": body}
+        draft, more = draft_of_values(fields, kind)
         return draft, [*notes, *more]
-    taken, notes = _accept(found, kind)
+    taken, notes = _accept(record, kind)
     lines = text.split("\n")
     other_lines = (Unread(one.line, one.end) for one in others if not own.line <= one.line <= own.end)
     rest = sorted((*unread, *other_lines), key=lambda one: one.line)
@@ -69,8 +69,8 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         f"line {one.line} begins another {one.kind}, which stays in the text: `memctl import` adds several"
         for one in others[:_SHOWN]
     ]
-    given = {"title": found.title, **taken, **values, "content": dict(found.content), "body": left}
-    draft, more = draft_of_values(given, kind)
+    fields = {"title": record.title, **taken, **values, "content": dict(record.content), "body": left}
+    draft, more = draft_of_values(fields, kind)
     return draft, [*notes, *more]
 
 
@@ -182,34 +182,34 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
     """
     if not text.isascii() and _SURROGATES.search(text):
         raise MemctlError(f"{source} is not UTF-8 text", "save it as UTF-8")
-    made = [(one, found) for one in reader.read(text) if (found := as_record(one))]
-    if not made:
+    statements = [(one, content) for one in reader.read(text) if (content := as_record(one))]
+    if not statements:
         raise MemctlError(
             f"{source} has no statement with a label",
             "labels are `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` records it whole",
             USAGE,
         )
     known = {(record.memory_type, comparable(record.title)): record.id for record in target.snapshot.records}
-    links = _Links(target.snapshot, text, made)
+    links = _Links(target.snapshot, text, statements)
     items: list[rows.Item] = []
     notes: list[str] = []
     again: list[str] = []
-    for one, found in made:
-        if identifier := known.get((found.type, comparable(found.title))):
+    for one, content in statements:
+        if identifier := known.get((content.type, comparable(content.title))):
             again.append(identifier)
             continue
-        values, untaken = _accept(found, KINDS[found.type])
+        values, untaken = _accept(content, KINDS[content.type])
         notes += [f"line {one.line}: {note}" for note in untaken]
         notes += [
-            f"no field of {indefinite(found.type)} fits: {_describe(more)}"
+            f"no field of {indefinite(content.type)} fits: {_describe(more)}"
             for more in one.more
-            if more.name and found.type == one.kind and more.line not in links.lines
+            if more.name and content.type == one.kind and more.line not in links.lines
         ]
-        given = {"memory_type": found.type, "title": found.title, **values, "content": dict(found.content)}
-        given, unknown = _with_status(given | links.of(one, found), KINDS[found.type])
+        fields = {"memory_type": content.type, "title": content.title, **values, "content": dict(content.content)}
+        fields, unknown = _with_status(fields | links.of(one, content), KINDS[content.type])
         notes += [f"line {one.line}: {note}" for note in unknown]
-        items.append((f"line {one.line}", given))
-    taken = {number for one, _ in made for number in range(one.line, one.end + 1)} | links.lines
+        items.append((f"line {one.line}", fields))
+    taken = {number for one, _ in statements for number in range(one.line, one.end + 1)} | links.lines
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
     if rest:
         several = len(rest) > 1

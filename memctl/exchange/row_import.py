@@ -74,14 +74,14 @@ def import_items(
     `known` are ids of records that were imported before and are not among the items. `canonical` returns one form of an
     id of another tool, for all ways to write it.
     """
-    found = Problems(is_strict=target.is_strict)
-    sound = [one for one in _unique(target, rows(target.memory, items, found), found) if _is_sound(target, one, found)]
+    noted = Problems(is_strict=target.is_strict)
+    sound = [one for one in _unique(target, rows(target.memory, items, noted), noted) if _is_sound(target, one, noted)]
     allocate(target.sequence, [one.values for one in sound if one.record is None and "id" not in one.values])
     texts = {one.place: _text(target.memory, one) for one in sound if one.has_id and one.record is not None}
-    changed = RowLinks(target.snapshot, sound, found, canonical).complete()
+    changed = RowLinks(target.snapshot, sound, noted, canonical).complete()
     other = [one for one in sound if one.place in texts and not _is_same(target, one, texts[one.place])]
-    found.refused += [f"{one.place}: the memory has another record with the id {one.values['id']}" for one in other]
-    refuse(found.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
+    noted.refused += [f"{one.place}: the memory has another record with the id {one.values['id']}" for one in other]
+    refuse(noted.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
     writes = [_write(target.memory, one) for one in sound if one.record is None]
     writes += [rewrite(target.snapshot, record, values) for record, values in changed]
     change = Change(
@@ -91,7 +91,7 @@ def import_items(
         writes=tuple(writes),
     )
     again = [one.record.id for one in sound if one.record is not None and one not in other]
-    return ImportResult(change, [*known, *again], found.notes, found.refused)
+    return ImportResult(change, [*known, *again], noted.notes, noted.refused)
 
 
 def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool) -> None:
@@ -144,20 +144,20 @@ def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tup
 
 def _unique(target: ImportTarget, items: Iterable[Row], noted: Problems) -> Iterator[Row]:
     """Yield each row once, with a memory_id, and with the existing record that it equals."""
-    seen: dict[str, Row] = {}
+    rows_by_id: dict[str, Row] = {}
     by_id = {record.id: record for record in target.snapshot.records}
     by_memory_id = {record.memory_id: record for record in target.snapshot.records}
     for one in items:
         values = one.values
         values.setdefault("memory_id", target.memory.imported_memory_id(one.identity))
-        repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in seen), None)
-        if repeated is not None and seen[repeated].draft == one.draft:
-            noted.notes.append(f"{one.place} is skipped: it repeats {seen[repeated].place}")
+        repeated = next((n for n in (values.get("id"), values["memory_id"]) if n in rows_by_id), None)
+        if repeated is not None and rows_by_id[repeated].draft == one.draft:
+            noted.notes.append(f"{one.place} is skipped: it repeats {rows_by_id[repeated].place}")
             continue
         if repeated is not None:
-            noted.refused.append(f"{one.place}: {seen[repeated].place} has another item with this id")
+            noted.refused.append(f"{one.place}: {rows_by_id[repeated].place} has another item with this id")
             continue
-        seen[values["memory_id"]] = seen[values.get("id") or values["memory_id"]] = one
+        rows_by_id[values["memory_id"]] = rows_by_id[values.get("id") or values["memory_id"]] = one
         one.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))
         if one.record is not None and not one.has_id:
             values["id"] = one.record.id
@@ -171,8 +171,8 @@ def _is_sound(target: ImportTarget, row: Row, noted: Problems) -> bool:
     values = _values_of(row)
     for name in _LINKS:
         if name in values and (name not in OTHER_END or isinstance(values[name], list)):
-            given = values.pop(name)
-            add_unresolved(values, name, map(str, given if isinstance(given, list) else [given]))  # as they may become
+            value = values.pop(name)
+            add_unresolved(values, name, map(str, value if isinstance(value, list) else [value]))  # as they may become
     _, wrong = try_write(target, values, row.draft)
     path = row.values.get("path")
     if not wrong and row.has_id and path is not None and not _is_valid_path(path, row.values["id"]):

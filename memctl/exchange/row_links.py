@@ -23,8 +23,11 @@ _CIRCLES = {"superseded_by": "supersedes", "blocked_by": "blocks"}
 
 def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) -> None:
     """Add links that lead to no record to `unresolved_links` of a record's values."""
-    known = values.get(UNRESOLVED) or []
-    values[UNRESOLVED] = [*(known if isinstance(known, list) else [known]), *(f"{relation} {name}" for name in names)]
+    present = values.get(UNRESOLVED) or []
+    values[UNRESOLVED] = [
+        *(present if isinstance(present, list) else [present]),
+        *(f"{relation} {name}" for name in names),
+    ]
 
 
 class RowLinks:
@@ -172,23 +175,23 @@ class RowLinks:
 
     def _graph(self, relation: str) -> dict[str, list[str]]:
         """Return the ids to which a relation leads from each record, of the memory after the import."""
-        found: dict[str, list[str]] = defaultdict(list)
+        edges: dict[str, list[str]] = defaultdict(list)
         for record in self._snapshot.records:
             if relation == "parent_memory_id":
                 parent = self._by_memory_id.get(record.parent_memory_id or "")
-                found[record.id] += [parent.id] if parent else []
+                edges[record.id] += [parent.id] if parent else []
             else:
-                found[record.id] += getattr(record, relation)
+                edges[record.id] += getattr(record, relation)
         by_memory_id = {one.values["memory_id"]: one.values["id"] for one in self._rows}
         for one in self._rows:
             if relation == "parent_memory_id":
                 parent_id = one.values.get(relation)
                 parent = self._by_memory_id.get(str(parent_id))
                 named = by_memory_id.get(parent_id) or (parent.id if parent else None)
-                found[one.values["id"]] += [named] if named else []
+                edges[one.values["id"]] += [named] if named else []
             else:
-                found[one.values["id"]] += one.values.get(relation) or []
-        return found
+                edges[one.values["id"]] += one.values.get(relation) or []
+        return edges
 
     def _unlink(self, relation: str, start: str, end: str) -> None:
         """Remove both ends of a link between two records, where an end is that of a row."""

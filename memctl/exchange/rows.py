@@ -102,11 +102,11 @@ def json_objects(text: str) -> Iterator[Item]:
     first = _decode(next((line for line in lines if line.strip()), ""))
     if not isinstance(first, dict) or _exported_records(first):
         whole = _decode(text)
-        found = _exported_records(whole)
-        if found is None:
-            found = [whole] if isinstance(whole, dict) else whole
-        if isinstance(found, list):
-            for number, values in enumerate(found, start=1):
+        objects = _exported_records(whole)
+        if objects is None:
+            objects = [whole] if isinstance(whole, dict) else whole
+        if isinstance(objects, list):
+            for number, values in enumerate(objects, start=1):
                 yield f"item {number}", values if isinstance(values, dict) else _NO_OBJECT
             return
     for number, line in enumerate(lines, start=1):
@@ -157,12 +157,12 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     if not isinstance(name, str) or name not in KINDS or (kind and name != kind.name):
         allowed = kind.name if kind else "one of " + ", ".join(KINDS)
         raise MemctlError(f"memory_type is {name!r}; it must be {allowed}")
-    found = KINDS[name]
+    named_kind = KINDS[name]
     content = values.pop("content", {})
     if not isinstance(content, dict):
-        known = ", ".join(field.name for field in found.fields)
-        raise MemctlError(f"content must be an object with fields of {found.plural}: {known}")
-    for field in found.fields:
+        known = ", ".join(field.name for field in named_kind.fields)
+        raise MemctlError(f"content must be an object with fields of {named_kind.plural}: {known}")
+    for field in named_kind.fields:
         if field.name in values:
             content[field.name] = values.pop(field.name)
     body, extra = values.pop("body", ""), values.pop("extra", {})
@@ -170,7 +170,7 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
         values.setdefault("agent_id", one_line(author))
     if not isinstance(body, str) or not isinstance(extra, dict):
         raise MemctlError("body must be a string, and extra an object with keys that are not memctl's")
-    return Draft(kind=found, values={**extra, **values}, content=_check_content(found, content), body=body)
+    return Draft(kind=named_kind, values={**extra, **values}, content=_check_content(named_kind, content), body=body)
 
 
 def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:

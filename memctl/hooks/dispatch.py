@@ -107,17 +107,17 @@ def answer(
     folder = SessionDir(root, payload.key)
     if not _is_trusted(repository, folder, what, environ):
         return _warning(host, payload, data, environ) if what == START and what in host.speaks else ""
-    left: list[Later] = []
-    call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), left)
+    later: list[Later] = []
+    call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), later)
     if _is_known(call.folder, data, what, environ):
         return ""
     if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
     text = _try_text(call, lambda: _HANDLERS[what](call))
     if behind is not None:
-        behind += left
+        behind += later
     else:
-        for do in left:
+        for do in later:
             do()
     return (
         event_payload.render_answer(host, payload.event, text)
@@ -137,9 +137,9 @@ def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tupl
 
 def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str, str]) -> None:
     """Log that standard input has no valid event, if there is a trusted memory here."""
-    found = _find_root(start, environ, "")
-    if found is not None and trust.state(found[0], environ) == trust.TRUSTED:
-        log.fault(found[2], "", "", error)
+    root = _find_root(start, environ, "")
+    if root is not None and trust.state(root[0], environ) == trust.TRUSTED:
+        log.fault(root[2], "", "", error)
 
 
 def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, str]) -> str:

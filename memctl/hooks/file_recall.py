@@ -111,12 +111,12 @@ def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[st
 
     They come from the arguments for paths, otherwise from the words of a command or a patch that may be paths.
     """
-    given = {key: value if isinstance(value, list) else [value] for key, value in arguments.items()}
-    paths = [each for key, values in given.items() if "path" in key.lower() or "file" in key.lower() for each in values]
-    if paths and "command" not in given:
+    lists = {key: value if isinstance(value, list) else [value] for key, value in arguments.items()}
+    paths = [each for key, values in lists.items() if "path" in key.lower() or "file" in key.lower() for each in values]
+    if paths and "command" not in lists:
         return list(_inside(top, [cwd], (path for path in paths if isinstance(path, str))))
     found, folders = dict[str, None](), [cwd]
-    for text in (each for values in given.values() for each in values if isinstance(each, str)):
+    for text in (each for values in lists.values() for each in values if isinstance(each, str)):
         words = text[:_LOOKED_AT].translate(_BETWEEN_WORDS).split()[:_WORDS]
         folders += [os.path.join(folders[-1], to) for word, to in pairwise(words) if word in _MOVES]
         if len(words) > 1:
@@ -133,11 +133,11 @@ def _touched_files(top: Path, cwd: str, payload: Payload, named: Iterable[str]) 
     from memctl.session import calls  # slow to import, and needed only for files with a record
     from memctl.text.actions import READ
 
-    found: dict[str, bool] = {}
+    files_touched: dict[str, bool] = {}
     for one in calls.touched(payload._replace(cwd=cwd)):
         for name in _inside(top, [one.cwd], [one.path]):
-            found[name] = found.get(name, False) or one.action != READ
-    return found
+            files_touched[name] = files_touched.get(name, False) or one.action != READ
+    return files_touched
 
 
 def _inside(top: Path, folders: Iterable[str], paths: Iterable[str]) -> Iterator[str]:

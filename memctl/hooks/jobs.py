@@ -72,24 +72,24 @@ def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, 
     setting is invalid, a Git hook is being edited, or the disk is full.
     """
     try:
-        left = msgspec.convert(entry, _JobNote)
-        host, do = HOSTS[left.host], _HANDLERS[left.what]
-        payload = msgspec.convert(left.event[:QUEUED_FIELDS], Payload)  # an older memctl queued more fields
+        note = msgspec.convert(entry, _JobNote)
+        host, do = HOSTS[note.host], _HANDLERS[note.what]
+        payload = msgspec.convert(note.event[:QUEUED_FIELDS], Payload)  # an older memctl queued more fields
     except (msgspec.ValidationError, KeyError) as error:
         log.fault(folder.root, "", folder.key, error)
         return True  # the job is broken or of a later memctl: trying again does not help
     memory: Memory | None = None
     try:
-        memory = open_for_agent(Path(left.place), environ, left.agent or host.name, folder.key)
+        memory = open_for_agent(Path(note.place), environ, note.agent or host.name, folder.key)
         if not memory.is_trusted:  # an older memctl may have queued the job
             raise job_queue.NotNow
-        do(_Work(memory, host, payload, folder, left.moment))
+        do(_Work(memory, host, payload, folder, note.moment))
         return True
     except job_queue.NotNow:
         raise
     except Exception as error:
         log.fault(folder.root, payload.event, folder.key, error)
-        is_closed = memory is None and (Path(left.place) / place.FOLDER / place.CONFIG).is_file()
+        is_closed = memory is None and (Path(note.place) / place.FOLDER / place.CONFIG).is_file()
         is_closed |= isinstance(error, (hook_commits.UnknownValue, edited_hooks.EditedHook))
         if is_closed or (isinstance(error, OSError) and error.errno in _FULL):
             raise job_queue.NotNow from None
@@ -118,9 +118,9 @@ def _end_killed(memory: Memory, one: SessionDir) -> None:
     from memctl.hooks import session_end
     from memctl.write import commit
 
-    found = live_sessions.read(one)
-    if found is not None and found.host in HOSTS:
-        summarize.update_draft(memory, HOSTS[found.host], found.transcript, one, is_over=True)
+    session = live_sessions.read(one)
+    if session is not None and session.host in HOSTS:
+        summarize.update_draft(memory, HOSTS[session.host], session.transcript, one, is_over=True)
     session_end.end(memory, one, was_killed=True)
     commit.end_batch(memory)
     live_sessions.end(one)

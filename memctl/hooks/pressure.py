@@ -86,8 +86,8 @@ def last_context(transcript: str) -> tuple[int, str] | None:
     """
     for line in main_lines_backwards(transcript, _REACH, (b'"usage"', b"compact_boundary")):
         if line.is_boundary:
-            left = line.compaction.get("postTokens")
-            return (left if isinstance(left, int) and left >= 0 else 0), ""
+            tokens = line.compaction.get("postTokens")
+            return (tokens if isinstance(tokens, int) and tokens >= 0 else 0), ""
         if line.context > 0:
             return line.context, line.model
     return None

@@ -141,15 +141,15 @@ def _items(
     from memctl.pack import items
 
     records = [one.record for one in close if one.record is not None][:_MOST]
-    found = [record for record in records if is_relevant(items.of_record(snapshot, record, {}))]
+    relevant = [record for record in records if is_relevant(items.of_record(snapshot, record, {}))]
     places = (items.of_result(snapshot, place) for place in items.places(close))
     made = list(filter(is_relevant, places))
-    if not found:
+    if not relevant:
         return made
     from memctl.pack import supply
 
-    known = supply.origins_of(memory, snapshot, found, None)
-    return [*(items.of_record(snapshot, record, known) for record in found), *made]
+    known = supply.origins_of(memory, snapshot, relevant, None)
+    return [*(items.of_record(snapshot, record, known) for record in relevant), *made]
 
 
 def _is_in_force(record: Record, now: str) -> bool:

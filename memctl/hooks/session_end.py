@@ -51,10 +51,10 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 
     state = session_state.read(folder)
     old_texts, old = pages.existing_page(memory, folder.key)
-    made = summarize.merge_pages(old, draft, state.succeeded if state else ()) if old else draft
-    writes, deletes = pages.replacement(memory, old_texts, pages.fit_page(memory, made))
-    files = sum(map(len, made.files.values()))
-    title = pages.title(folder.key, made.values.get("transcript", ""), files, made.values.get("turns", 0))
+    page = summarize.merge_pages(old, draft, state.succeeded if state else ()) if old else draft
+    writes, deletes = pages.replacement(memory, old_texts, pages.fit_page(memory, page))
+    files = sum(map(len, page.files.values()))
+    title = pages.title(folder.key, page.values.get("transcript", ""), files, page.values.get("turns", 0))
     return Change(op=pages.OP, title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 

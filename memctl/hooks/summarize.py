@@ -39,18 +39,18 @@ def update_draft(
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
         return _update_by_git(memory, folder, state, reader.tool_calls(transcript_path))
-    made = draft_page.read(folder)
+    page = draft_page.read(folder)
     for part in claude_code.read_parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             summary = collect.gather(memory, part.session, folder.key)
             state = _advance(memory, state, part.session, summary)
             summary = msgspec.structs.replace(summary, tasks=state.task.steps)
             new = page_builder.compose(summary, memory.config.project, memory.now)
-            made = merge_pages(made, new, summary.succeeded) if made else new
+            page = merge_pages(page, new, summary.succeeded) if page else new
         state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)
         _note(folder, part)
-        if made:
-            draft_page.write(folder, made)
+        if page:
+            draft_page.write(folder, page)
         session_state.write(folder, state)  # a kill before this merges the part again, which changes nothing
     return state
 
@@ -99,10 +99,12 @@ def _advance(memory: Memory, state: SessionState, session: Session, summary: Ses
         summary.succeeded,
         [one for one in files if not one.path.startswith(ours)],
     )
-    made = progress.advance(session_state.progress_of(state), part, by=memory.actor, line=session_state.checkpoint_line)
+    after = progress.advance(
+        session_state.progress_of(state), part, by=memory.actor, line=session_state.checkpoint_line
+    )
     succeeded = session_state.latest(map(redacted_line, summary.succeeded), state.succeeded, session_state.MOST_STEPS)
     return msgspec.structs.replace(
-        state, task=made.state, created=made.created, is_over=made.is_over, succeeded=succeeded
+        state, task=after.state, created=after.created, is_over=after.is_over, succeeded=succeeded
     )
 
 

@@ -99,10 +99,10 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
     for frame in frames:
         if builder.cost(frame, []) > budget:
             continue
-        kept = builder.choose(frame)
-        if kept or best is None:
-            best = frame, kept
-        if kept and not builder.is_wordy(frame, kept):
+        chosen = builder.choose(frame)
+        if chosen or best is None:
+            best = frame, chosen
+        if chosen and not builder.is_wordy(frame, chosen):
             break
     if best is None:
         needed = builder.cost(frames[-1], [])
@@ -312,13 +312,13 @@ class _PackBuilder:
         With items in the pack the lines may take a share of the budget, otherwise all of it. Lines are first counted as
         plain ones and then as the format writes them, under the headings of their groups.
         """
-        left = self.left_out(chosen)
-        most = min(len(left), 2 + self._budget // _LINE)
+        omitted = self.left_out(chosen)
+        most = min(len(omitted), 2 + self._budget // _LINE)
 
         def plain(number: int) -> int:
-            return self._count("".join(f"- {each.id} {_shorten(each, width).line}\n" for each in left[:number]))
+            return self._count("".join(f"- {each.id} {_shorten(each, width).line}\n" for each in omitted[:number]))
 
-        line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
+        line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(omitted))))
         if not chosen:
             return most, line
         share = int(self._budget * self.draft.lines)

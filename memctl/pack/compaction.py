@@ -74,10 +74,10 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
     costs = {block.key: count(block.text) for block in blocks}
     most = sum(costs.values()) * (1 - aim)
     gone = {block.key: DUPLICATE for block in _duplicates(blocks)}
-    left = [block for block in blocks if block.key not in gone]
-    costs |= {block.key: min(costs[block.key], count(without_logs(block.text))) for block in left if not block.keeps}
-    after = sum(costs[block.key] for block in left)
-    for block in sorted(left, key=score):
+    rest = [block for block in blocks if block.key not in gone]
+    costs |= {block.key: min(costs[block.key], count(without_logs(block.text))) for block in rest if not block.keeps}
+    after = sum(costs[block.key] for block in rest)
+    for block in sorted(rest, key=score):
         is_too_much = not block.drops and after - costs[block.key] < least
         if after <= most or block.keeps or is_too_much:
             break

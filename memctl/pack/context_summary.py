@@ -110,14 +110,16 @@ def find_decision(text: str) -> str:
     in capitals anywhere. Raises MemctlError if the first of these forms that occurs states several decisions.
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
-        found: dict[str, int] = {}
+        places_by_name: dict[str, int] = {}
         for name, place in _find_decisions(text, words):
-            found.setdefault(name, place)
-        if len(found) > 1:
-            places = ", ".join(f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in found.items())
+            places_by_name.setdefault(name, place)
+        if len(places_by_name) > 1:
+            places = ", ".join(
+                f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in places_by_name.items()
+            )
             raise MemctlError(f"the text states several decisions: {places}", "name the valid one with --decision")
-        if found:
-            return next(iter(found))
+        if places_by_name:
+            return next(iter(places_by_name))
     return ""
 
 
@@ -156,14 +158,14 @@ def summarize(text: str, decision: str, budget: int, count: CountTokens, paths: 
     named = [*paths, *(path for one in dropped if _may_name(one) for path in names_in_text.paths(one.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
     if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
-        kept, left = _select(kept, decision, budget, count)
-        dropped, draft = [*dropped, *left], _compose(decision, kept)
-        named += [path for one in left for path in names_in_text.paths(one.text)]
+        kept, omitted = _select(kept, decision, budget, count)
+        dropped, draft = [*dropped, *omitted], _compose(decision, kept)
+        named += [path for one in omitted for path in names_in_text.paths(one.text)]
     else:
         dropped = []
-    draft, added, left = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
+    draft, added, omitted = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
     other = [DroppedUnit(line, words, OVERRULED) for line, words in stated if decision not in words.upper()]
-    dropped = sorted([*dropped, *left, *other], key=lambda one: one.line)
+    dropped = sorted([*dropped, *omitted, *other], key=lambda one: one.line)
     lines = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
     return ContextSummary(decision, draft, count(draft), budget, lines, dropped, added)
 
@@ -172,15 +174,17 @@ def violations(text: str, decision: str, budget: int, count: CountTokens) -> lis
     """Return the places of a text that violate the rules for a summary, by line, then those of the whole text."""
     body, _ = _without_decision(text)
     kept, dropped = _judge_units(_units(body), decision)
-    found = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
-    found += [Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept if verdict.warning]
-    found.sort(key=lambda violation: violation.line)
+    problems = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
+    problems += [Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept if verdict.warning]
+    problems.sort(key=lambda violation: violation.line)
     if not decision:
-        found.append(Violation(0, f"no decision: {', '.join(DECISIONS)}"))
+        problems.append(Violation(0, f"no decision: {', '.join(DECISIONS)}"))
     if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept):
-        found.append(Violation(0, "nothing that the next phase can act on"))
+        problems.append(Violation(0, "nothing that the next phase can act on"))
     tokens = count(f"{decision}\n\n{body.strip()}\n")
-    return [*found, Violation(0, f"{tokens:,} tokens; at most {budget:,} are allowed")] if tokens > budget else found
+    return (
+        [*problems, Violation(0, f"{tokens:,} tokens; at most {budget:,} are allowed")] if tokens > budget else problems
+    )
 
 
 _JudgedUnit = tuple[Unit, rules.UnitVerdict]
@@ -360,12 +364,12 @@ def parse(text: str) -> AgentResult:
     for match in _JSON_BLOCK.finditer(text):
         try:
             data = msgspec.json.decode(match[1], type=dict[str, Any])
-            found = _of_object(data) if "context_summary" in data else None
+            summary = _of_object(data) if "context_summary" in data else None
         except (msgspec.MsgspecError, RecursionError):  # nested too deep
             continue
-        if found:
+        if summary:
             around = (text[: match.start()] + text[match.end() :]).strip()
-            return msgspec.structs.replace(found, discarded={**found.discarded, "text around": around})
+            return msgspec.structs.replace(summary, discarded={**summary.discarded, "text around": around})
     return AgentResult(text)
 
 
@@ -404,9 +408,9 @@ def _texts(value: Any) -> list[str]:
 def _open_errors(value: Any) -> Iterator[str]:
     """Yield the messages of the unresolved errors in a JSON list, each on one line."""
     for one in value if isinstance(value, list) else ():
-        given = one if isinstance(one, dict) else {"message": one}
-        is_resolved = given.get("resolved") is True or given.get("status") in ("resolved", "fixed")
-        message = given.get("message") or given.get("error")
+        values = one if isinstance(one, dict) else {"message": one}
+        is_resolved = values.get("resolved") is True or values.get("status") in ("resolved", "fixed")
+        message = values.get("message") or values.get("error")
         if not isinstance(message, str) or not message.strip() or is_resolved:
             continue
         if rules.judge(Unit(0, SENTENCE, f"Error: {message}")).drops != rules.RESOLVED:

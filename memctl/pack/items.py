@@ -137,11 +137,11 @@ def of_place(place: Place) -> Item:
 def split_off(item: Item, heading: str) -> tuple[Item, str]:
     """Return an item without the part under a heading, and the text of that part; "" if there is none."""
     parts = headings.split(item.body)
-    found = next((part for part in parts if part.heading == heading), None)
-    if found is None:
+    wanted_part = next((part for part in parts if part.heading == heading), None)
+    if wanted_part is None:
         return item, ""
-    rest = "".join(part.text for part in parts if part is not found)
-    return msgspec.structs.replace(item, body=rest), found.body.strip("\n")
+    rest = "".join(part.text for part in parts if part is not wanted_part)
+    return msgspec.structs.replace(item, body=rest), wanted_part.body.strip("\n")
 
 
 def omit(record: Record) -> OmittedItem:

@@ -95,8 +95,8 @@ def collect(
     limit = int(limit * _LEFT)
     saved = pending(snapshot, ended)
     if is_resumed:
-        given = saved or TaskState()
-        known = list(filter(None, (given.goal, *given.decisions, *given.errors, *given.next_actions)))
+        state = saved or TaskState()
+        known = list(filter(None, (state.goal, *state.decisions, *state.errors, *state.next_actions)))
         newer = [_of_session(snapshot, [page], limit, count, known) for page in pages(snapshot, ended[:1])]
         return take_fitting([item for item in newer if item.body.strip()], limit, count)
     found = [] if saved is None else take_fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
@@ -232,7 +232,7 @@ def _with_state(
 
     start, mark, end = item.body.partition("\n## ")
     chosen: list[list[str]] = []
-    made = item
+    fitting = item
     for part in parts(state):
         if part.tag not in names:
             continue
@@ -243,10 +243,10 @@ def _with_state(
             text = "\n\n".join("\n".join(some) for some in chosen if some[1:])
             longer = msgspec.structs.replace(item, body=f"{start.rstrip()}\n\n{text}\n{mark}{end}".lstrip("\n"))
             if count(markdown_item(longer)) <= limit:
-                made = longer
+                fitting = longer
             else:
                 chosen[-1].pop()
-    return msgspec.structs.replace(made, body=items.screen(snapshot, made.body))
+    return msgspec.structs.replace(fitting, body=items.screen(snapshot, fitting.body))
 
 
 def _brief(page: SessionPage, catalogue: Catalogue) -> str:

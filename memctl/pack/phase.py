@@ -107,11 +107,11 @@ def of_sections(
     if not sections:
         return list(records)
     markers = [*sections, *(page.id for section in sections for page in snapshot.outline.details_of(section))]
-    kept = {record.path for marker in markers for record in Filters(section=marker, archived=None).keep(records)}
+    paths = {record.path for marker in markers for record in Filters(section=marker, archived=None).keep(records)}
     tasks = [record for record in records if record.memory_type == "state" and record.is_open]
-    if not any(record.path in kept for record in tasks):
-        kept |= {record.path for record in tasks if not record.section and record.agent_id == agent}
-    return [record for record in records if record.path in kept]
+    if not any(record.path in paths for record in tasks):
+        paths |= {record.path for record in tasks if not record.section and record.agent_id == agent}
+    return [record for record in records if record.path in paths]
 
 
 def binding_decisions(records: Sequence[Record]) -> list[Record]:

@@ -168,10 +168,10 @@ def _states(
     by_path = {record.path: record for record in states}
     near = [by_path[one.path] for one in matching if one.path in by_path and one.match >= items.CLOSE][:1]
     if task and not near:
-        near = next((found for page in sections if (found := [r for r in states if r.place == page.id])), near)
+        near = next((inside for page in sections if (inside := [r for r in states if r.place == page.id])), near)
         near = near or [record for record in states if not record.place]
-    found = near if task else states
-    return last_work.by_last_work(found, sources.worked(found))[:1]
+    candidates = near if task else states
+    return last_work.by_last_work(candidates, sources.worked(candidates))[:1]
 
 
 def _closing(

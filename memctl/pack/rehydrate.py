@@ -108,7 +108,7 @@ def draft(
     left = [] if request.narrowed_by else last_work.collect(snapshot, ended, work, count, is_resumed=is_resumed)
     active = _active(current, about, sources)
     chosen = choose(current, now, request, about.records)
-    known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
+    known = sources.origins([*active, *(record for records in chosen.values() for record in records)])
     room = work - sum(count(markdown_item(item)) for item in left)
     tasks = last_work.take_fitting([items.of_record(snapshot, record, known) for record in active], room, count)
     states, closing = _last_first([_with_weight(item, about) for item in tasks])
@@ -117,8 +117,8 @@ def draft(
         PackPart("state", TITLES["state"], tuple(states), is_first=True),
         PackPart("session", TITLES["session"], tuple(left), is_first=True),
         *(
-            PackPart(name, TITLES[name], tuple(_certain_first(snapshot, found, known, about)))
-            for name, found in chosen.items()
+            PackPart(name, TITLES[name], tuple(_certain_first(snapshot, records, known, about)))
+            for name, records in chosen.items()
         ),
     ]
     if about.places:
@@ -162,16 +162,16 @@ def choose(
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
-        "decision": lambda found: select(found, Filters(), "importance"),
-        "issue": lambda found: sorted(found, key=lambda r: (severity_rank(r), r.timestamp, r.id)),
-        "learning": lambda found: sorted(found, key=lambda r: (-r.access_count, -r.importance, r.id)),
+        "decision": lambda chosen: select(chosen, Filters(), "importance"),
+        "issue": lambda chosen: sorted(chosen, key=lambda r: (severity_rank(r), r.timestamp, r.id)),
+        "learning": lambda chosen: sorted(chosen, key=lambda r: (-r.access_count, -r.importance, r.id)),
     }
     if matching:
-        found = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
+        chosen = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
     else:
         allowed = by_type if request.since or request.section else _weighty(by_type, now)
-        found = {name: orders[name](records) for name, records in allowed.items()}
-    return {name: found[name][:limit] for name, limit in LIMITS.items()}
+        chosen = {name: orders[name](records) for name, records in allowed.items()}
+    return {name: chosen[name][:limit] for name, limit in LIMITS.items()}
 
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:

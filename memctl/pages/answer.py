@@ -64,10 +64,10 @@ def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
 
     That is, in this order: a record about the line, the line's commit, a section, a similar record, the first commit.
     """
-    known = [item for item in why.records if item.record is not None]
+    related = [item for item in why.records if item.record is not None]
     own = next((cause for cause in why.commits if cause.is_here), None)
-    if known and (known[0].is_here or own is None):
-        return _because(snapshot, known[0].record)
+    if related and (related[0].is_here or own is None):
+        return _because(snapshot, related[0].record)
     if own is not None:
         return _of_commit(own)
     if why.sections:

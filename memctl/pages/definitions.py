@@ -73,13 +73,13 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     `suffix` must satisfy `is_outlined`. Definitions inside functions are left out. Loading a grammar takes about 10 ms,
     and 100,000 characters take 20 ms; after 5 s, which only a hostile text needs, the rest of the file is skipped.
     """
-    found: Iterator[tuple[int, int, str]]
+    rows: Iterator[tuple[int, int, str]]
     if has_parser(suffix):
-        found = chain.from_iterable(in_piece(suffix, piece) for piece in parse_pieces(suffix, text))
+        rows = chain.from_iterable(in_piece(suffix, piece) for piece in parse_pieces(suffix, text))
     else:
-        found = code_lines.definitions(suffix, text)
+        rows = code_lines.definitions(suffix, text)
     last = ""
-    for line, level, title in found:
+    for line, level, title in rows:
         if title != last:  # overloads, and a property's setter, are not repeated
             yield line, level, title
             last = title
@@ -123,15 +123,15 @@ def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
     parser = Parser(language(suffix))
     # A line as long as a piece is data, and would not fit into one.
     lines = [line if len(line) < _PIECE else "" for line in text.split("\n")]
-    left = _FILE_SECONDS
+    seconds_left = _FILE_SECONDS
     for piece in _pieces(GRAMMARS[suffix], lines):
         started = time.thread_time()
         code = "\n".join((*piece.opening, *lines[piece.first : piece.end], piece.closing))
         data = b"" if _is_deep(code) else code.encode(errors="replace")
-        if (root := _parse(parser, data, min(left, _PIECE_SECONDS))) is not None:
+        if (root := _parse(parser, data, min(seconds_left, _PIECE_SECONDS))) is not None:
             yield ParsedCode(root, data, piece.first - len(piece.opening), piece.first)
-        left -= time.thread_time() - started
-        if left <= 0:
+        seconds_left -= time.thread_time() - started
+        if seconds_left <= 0:
             return
 
 
@@ -251,10 +251,10 @@ def _definition(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]
 
 def _declarator_name(node: Node) -> Node | None:
     """Return the name in a C declarator such as `FILE *open(void)`, or the type of an `impl` of Rust."""
-    found = node.child_by_field_name("declarator") or node.child_by_field_name("type")
-    while found is not None and (inner := _inside(found)) is not None:
-        found = inner
-    return found
+    declarator = node.child_by_field_name("declarator") or node.child_by_field_name("type")
+    while declarator is not None and (inner := _inside(declarator)) is not None:
+        declarator = inner
+    return declarator
 
 
 def _inside(node: Node) -> Node | None:

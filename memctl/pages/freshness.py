@@ -114,15 +114,15 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
         return []
     mark = snapshot.files.mark(stamped)
     mark = mark and pages.digest((mark, pages_now))
-    kept = msgspec.msgpack.decode(
+    cached = msgspec.msgpack.decode(
         snapshot.catalogue.recall(_OUTDATED) or _NOTHING, type=tuple[bytes, dict[str, list[str]]]
     )
-    if mark and kept[0] == mark:
-        return [(page, kept[1][page.path]) for page in pages_now if page.path in kept[1]]
+    if mark and cached[0] == mark:
+        return [(page, cached[1][page.path]) for page in pages_now if page.path in cached[1]]
     found = _outdated_pages(snapshot)
     if mark:
-        kept = mark, {page.path: files for page, files in found}
-        snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(kept))
+        cached = mark, {page.path: files for page, files in found}
+        snapshot.catalogue.keep(_OUTDATED, msgspec.msgpack.encode(cached))
     return found
 
 
@@ -202,8 +202,8 @@ def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, l
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
     """Return the references of pages to each of the files, or to a folder above it, by path; files may be missing."""
-    found: dict[str, list[Referral]] = {path: [] for path in paths}
-    wanted = frozenset(found)
+    referrals: dict[str, list[Referral]] = {path: [] for path in paths}
+    wanted = frozenset(referrals)
     present = snapshot.files.existing(wanted)
     gone = wanted - present
     likely = [
@@ -221,11 +221,11 @@ def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str,
         meant: Iterable[str] = ref.paths
         if ref.state == MISSING:
             meant = repository_paths.resolve(gone, name) if line else [name]
-        hits = {item for item in meant if item in found}
+        hits = {item for item in meant if item in referrals}
         hits |= {path for item in meant if item.endswith("/") for path in wanted if path.startswith(item)}
         for path in sorted(hits if ref.state != MISSING else hits & gone):
-            found[path].append(Referral(page, ref.reference, ref.state))
-    return found
+            referrals[path].append(Referral(page, ref.reference, ref.state))
+    return referrals
 
 
 def _names_for(snapshot: Snapshot, references: Collection[str]) -> frozenset[str]:

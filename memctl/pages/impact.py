@@ -114,17 +114,17 @@ def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterabl
     """
     names = snapshot.files.names() | {memory.tracked(name) for name in snapshot.names("")}
     start = start_revision(memory, "")
-    found: dict[str, FileChange] = {}
+    changes: dict[str, FileChange] = {}
     for text in texts:
-        known = possible_paths(memory.repository.top, folder, text)
-        paths = next(([path] for path in known if path in names), [])
-        paths = paths or next((below for path in known if (below := files_below(names, path))), [])
-        gone = [path for path in known if not paths and start and history.last_known(memory.repository, path, start)]
+        possible = possible_paths(memory.repository.top, folder, text)
+        paths = next(([path] for path in possible if path in names), [])
+        paths = paths or next((below for path in possible if (below := files_below(names, path))), [])
+        gone = [path for path in possible if not paths and start and history.last_known(memory.repository, path, start)]
         if not paths and not gone:
             raise unknown_path_error(names, text)
-        found |= {path: FileChange(path, CHANGED) for path in paths}
-        found |= {path: FileChange(path, DELETED) for path in gone[:1]}
-    return list(found.values())
+        changes |= {path: FileChange(path, CHANGED) for path in paths}
+        changes |= {path: FileChange(path, DELETED) for path in gone[:1]}
+    return list(changes.values())
 
 
 def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
@@ -152,13 +152,13 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 
     A file in both kinds of commits has FEATURE.
     """
-    found: dict[str, str] = {}
+    rows: dict[str, str] = {}
     for commit in commits:
         match = _SUBJECT.match(commit.subject)
         row = _BY_TYPE.get(match[1].lower()) if match else None
         if row:
-            found |= {path: row for path in commit.paths if found.get(path) != FEATURE}
-    return found
+            rows |= {path: row for path in commit.paths if rows.get(path) != FEATURE}
+    return rows
 
 
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
@@ -174,19 +174,19 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
     code = {path for change in others for path in _names(change)}
     code |= {path for change in own if change.path in records for path in _code_of(records[change.path])}
     covered, referred = sections_of_files(snapshot, code), references_to_files(snapshot, code)
-    found = []
+    reaches = []
     for change in others:
         sections = [page for path in _names(change) for page in covered[path]]
         about = [referral.page for path in _names(change) for referral in referred[path]]
         details = [page for section in sections for page in snapshot.outline.details_of(section.id)]
         kind = row or next((rows[path] for path in _names(change) if path in rows), "")
         kind = kind or _row_of(change, bool(sections))
-        found.append(Reach(change, kind, _in_page_order([*sections, *about, *details]), bool(sections or about)))
+        reaches.append(Reach(change, kind, _in_page_order([*sections, *about, *details]), bool(sections or about)))
     for change in own:
         record = records.get(change.path)
         listed = record is not None and any(covered[path] or referred[path] for path in _code_of(record))
-        found += _reach_of_memory(snapshot, change, record, listed)
-    return found
+        reaches += _reach_of_memory(snapshot, change, record, listed)
+    return reaches
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:

@@ -396,9 +396,9 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
     returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
-    kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
-    left_out = page.left_out - sum(map(len, kept))
-    return msgspec.structs.replace(page, decisions=kept[0], issues=kept[1], tasks=kept[2], left_out=left_out)
+    fitting = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
+    left_out = page.left_out - sum(map(len, fitting))
+    return msgspec.structs.replace(page, decisions=fitting[0], issues=fitting[1], tasks=fitting[2], left_out=left_out)
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
@@ -408,9 +408,11 @@ def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate
     returns a page's Markdown, and `estimate` the tokens of Markdown.
     """
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
-    kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)
-    left_out = page.left_out - sum(map(len, kept))
-    return msgspec.structs.replace(page, decisions=kept[0], issues=kept[1], learnings=kept[2], left_out=left_out)
+    fitting = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)
+    left_out = page.left_out - sum(map(len, fitting))
+    return msgspec.structs.replace(
+        page, decisions=fitting[0], issues=fitting[1], learnings=fitting[2], left_out=left_out
+    )
 
 
 def _fit(
@@ -421,7 +423,7 @@ def _fit(
     The lists take turns, and the first entry of the first list always stays.
     """
     room = LIMITS[level][1] * _SLACK - estimate(markdown.visible(base))
-    kept: list[list[ListEntry]] = [[], [], []]
+    fitting: list[list[ListEntry]] = [[], [], []]
     closed = [False] * 3
     for turn in range(max(map(len, lists), default=0)):
         for number, entries in enumerate(lists):
@@ -433,5 +435,5 @@ def _fit(
                 closed[number] = True  # a shorter but less important entry must not take its place
                 continue
             room -= cost
-            kept[number].append(entry)
-    return tuple(kept[0]), tuple(kept[1]), tuple(kept[2])
+            fitting[number].append(entry)
+    return tuple(fitting[0]), tuple(fitting[1]), tuple(fitting[2])

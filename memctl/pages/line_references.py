@@ -93,12 +93,12 @@ def _line_reference(versions: _Versions, where: _RecordedLines, introduction: in
     if introduction is None:  # the reference is not committed yet, so it means the current lines
         return LineReference(lines, now=lines if where.path == versions.file.path else None)
     commit = versions.history.all[introduction].commit
-    found = versions.since(introduction, where)
-    if found is None:
+    moved = versions.since(introduction, where)
+    if moved is None:
         return LineReference(lines, commit, is_followed=False)
-    there = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := found.now(line))]
+    there = [now for line in range(lines[0], min(lines[1] + 1, lines[0] + _MOST_LINES)) if (now := moved.now(line))]
     if not there:
-        return LineReference(lines, commit, None, found.replaced(lines[0]))
+        return LineReference(lines, commit, None, moved.replaced(lines[0]))
     return LineReference(lines, commit, (there[0], there[-1]))
 
 

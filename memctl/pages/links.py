@@ -85,10 +85,10 @@ class Links:
         from memctl.pages import repository_paths  # most pages name no file
 
         path = marker[3:]
-        found = repository_paths.resolve(self._stamped_paths, path)
-        if len(found) != 1:
-            found = repository_paths.resolve(self._snapshot.files.names(), path)
-        return self.file(found[0].rstrip("/")) if len(found) == 1 else ""
+        paths = repository_paths.resolve(self._stamped_paths, path)
+        if len(paths) != 1:
+            paths = repository_paths.resolve(self._snapshot.files.names(), path)
+        return self.file(paths[0].rstrip("/")) if len(paths) == 1 else ""
 
     @cached_property
     def _stamped_paths(self) -> frozenset[str]:
@@ -113,11 +113,11 @@ class Links:
             done.append(self._link_references(text[end : match.start()]))
             label, where = match[1], match[2]
             if where.startswith("§"):
-                found = self._target(where)
-                done.append(f"{label}({found})" if found else label[1:-1])
+                target = self._target(where)
+                done.append(f"{label}({target})" if target else label[1:-1])
             else:
-                found = self._of_anchor(label, where) if where.startswith("#") else ""
-                done.append(f"{label}({found})" if found else match[0])
+                target = self._of_anchor(label, where) if where.startswith("#") else ""
+                done.append(f"{label}({target})" if target else match[0])
             end = match.end()
         return "".join([*done, self._link_references(text[end:])])
 

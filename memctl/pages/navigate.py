@@ -144,18 +144,18 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
     """Return the place of a file, a folder or a glob; raises MemctlError if the marker is wrong or ambiguous."""
     names = snapshot.files.names()
     reference = marker[3:]
-    found = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
-    found = found or list(repository_paths.resolve(names, reference))
-    if not found:
+    paths = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
+    paths = paths or list(repository_paths.resolve(names, reference))
+    if not paths:
         refuse_closed_file(snapshot, reference)
         raise MemctlError(f"{marker} matches no file of the repository", _near_files(names, reference))
-    if "*" in reference and not found[0].endswith("/"):
-        return _listing(snapshot, marker, marker[3:], found)
-    if len(found) > 1:
-        more = [f"  and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
-        shown = [f"  §4.{path}" for path in found[:_SHOWN]]
+    if "*" in reference and not paths[0].endswith("/"):
+        return _listing(snapshot, marker, marker[3:], paths)
+    if len(paths) > 1:
+        more = [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
+        shown = [f"  §4.{path}" for path in paths[:_SHOWN]]
         raise MemctlError("\n".join([f"{marker} may be any of these:", *shown, *more]), "give more of the path")
-    path = found[0]
+    path = paths[0]
     if path.endswith("/"):
         return _listing(snapshot, f"§4.{path.rstrip('/')}", path, sorted(n for n in names if n.startswith(path)))
     content = snapshot.files.read([path]).get(path)

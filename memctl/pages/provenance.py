@@ -244,12 +244,12 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     if match := _WITH_LINE.fullmatch(given):
         texts.append((match[1], int(match[2])))
     start = start_revision(memory, at)
-    known = [(path, line) for text, line in texts for path in possible_paths(memory.repository.top, folder, text)]
-    present = snapshot.files.existing(path for path, _ in known)
-    for path, line in known:
+    candidates = [(path, line) for text, line in texts for path in possible_paths(memory.repository.top, folder, text)]
+    present = snapshot.files.existing(path for path, _ in candidates)
+    for path, line in candidates:
         if path in present:
             return FileQuery(path, line)
-    for path, line in known:
+    for path, line in candidates:
         refuse_memory(path)
         snapshot.withheld.refuse_file(path)
         if start and (last := history.last_known(memory.repository, path, start)) is not None:
@@ -257,10 +257,10 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
                 break
             return FileQuery(path, line, last)
     names = snapshot.files.names()
-    for path, _ in known:
+    for path, _ in candidates:
         if below := files_below(names, path):
             raise MemctlError(f"{given} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
-    _refuse_submodule(memory, [path for path, _ in known], start)
+    _refuse_submodule(memory, [path for path, _ in candidates], start)
     raise unknown_path_error(names, texts[-1][0])
 
 
@@ -340,18 +340,18 @@ def _records(
             reasons.setdefault(record.id, []).append(reason)
     in_text = [(number, match) for number, line in enumerate(text.split("\n"), 1) for match in _NAMED.finditer(line)]
     wanted = {match[0] for _, match in in_text}.union(*(cause.records for cause in causes))
-    known = {record.id: record for record, _ in about}
-    known |= {name: one for name in wanted if (one := snapshot.find(name)) is not None}
-    known |= {record.id: record for record in known.values()}
+    by_id = {record.id: record for record, _ in about}
+    by_id |= {name: one for name in wanted if (one := snapshot.find(name)) is not None}
+    by_id |= {record.id: record for record in by_id.values()}
     for number, match in in_text:
         distance = abs(number - query.line) if query.line else 0
         reason = Reason(IN_TEXT, str(number), "", number == query.line, distance)
-        reasons.setdefault(_own_id(known, match[0]), []).append(reason)
+        reasons.setdefault(_own_id(by_id, match[0]), []).append(reason)
     for number, cause in enumerate(causes):
         for name, how in record_names(cause.touch.message).items():
             reason = Reason(IN_COMMIT, cause.touch.commit, how, cause.is_here, number)
-            reasons.setdefault(_own_id(known, name), []).append(reason)
-    found = [RelatedRecord(name, known.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
+            reasons.setdefault(_own_id(by_id, name), []).append(reason)
+    found = [RelatedRecord(name, by_id.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
     found.sort(key=lambda item: item.record.timestamp if item.record else "", reverse=True)
     return tuple(sorted(found, key=_weight))
 
@@ -419,16 +419,16 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
     the nearest one whose commits have its author and are at most an hour away. Returns ("", ()) if there is none.
     """
     seconds = timestamps.to_epoch(commit.date)
-    made = MadeBetween(memory, seconds - _AROUND, seconds + _AROUND)
-    sessions = _sessions(memory.repository, made.commits)
+    between = MadeBetween(memory, seconds - _AROUND, seconds + _AROUND)
+    sessions = _sessions(memory.repository, between.commits)
     times: dict[str, list[int]] = {}
     for commit_id, (name, author) in sessions.items():
         if author == commit.author:
-            times.setdefault(name, []).append(made.commits[commit_id])
+            times.setdefault(name, []).append(between.commits[commit_id])
     away = {name: max(min(some) - seconds, seconds - max(some), 0) for name, some in times.items()}
     near = sorted((distance, name) for name, distance in away.items() if distance <= _BESIDE)
     session = message.parse(commit.message).session or (near[0][1] if near else "")
-    paths = made.paths([commit_id for commit_id, (name, _) in sessions.items() if name == session])
+    paths = between.paths([commit_id for commit_id, (name, _) in sessions.items() if name == session])
     return session, tuple(dict.fromkeys(record for path in paths if (record := ids.id_in_path(path))))
 
 

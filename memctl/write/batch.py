@@ -201,10 +201,10 @@ def _squash_on_branch(memory: Memory, batch: Batch) -> None:
     tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, batch.base), {memory.prefix: folder})
     signed = repository.flag("commit.gpgsign")
     text = compose(memory, batch)
-    made = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
-    if refs.swap(repository, batch.branch, made, batch.base):
-        close(memory, batch, made)
-        memory.remarks.append(f"the changes recorded on {name} are committed there: {made[:10]}")
+    commit = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
+    if refs.swap(repository, batch.branch, commit, batch.base):
+        close(memory, batch, commit)
+        memory.remarks.append(f"the changes recorded on {name} are committed there: {commit[:10]}")
 
 
 def _reset_files(memory: Memory, batch: Batch) -> None:

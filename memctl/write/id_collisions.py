@@ -84,17 +84,17 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
     for record in records:
         by_id.setdefault(record.id, []).append(record)
     taken = {name for record in records for name in (record.id, *record.aliases)}
-    found: list[Holder] = []
+    holders: list[Holder] = []
     for name, sharing in sorted(by_id.items()):
         if len(sharing) > 1:
-            found += _holders_of(name, sorted(sharing, key=_rank), taken)
-    by_path = {(holder.path, holder.origin.mark): holder for holder in found}
+            holders += _holders_of(name, sorted(sharing, key=_rank), taken)
+    by_path = {(holder.path, holder.origin.mark): holder for holder in holders}
     for record in records:
         holder = by_path.get((record.path, record.memory_id))
-        found += _former_holders(record, holder.now if holder else record.id, by_id)
-    named = {holder.name for holder in found}
-    settled = named - {holder.name for holder in found if holder.is_new}
-    return [*found, *(_keeping_holder(by_id[name][0]) for name in sorted(settled))]
+        holders += _former_holders(record, holder.now if holder else record.id, by_id)
+    named = {holder.name for holder in holders}
+    settled = named - {holder.name for holder in holders if holder.is_new}
+    return [*holders, *(_keeping_holder(by_id[name][0]) for name in sorted(settled))]
 
 
 def _rank(record: Record) -> tuple[str, str, int, str]:
@@ -104,18 +104,18 @@ def _rank(record: Record) -> tuple[str, str, int, str]:
 
 def _holders_of(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holder]:
     """Return the holders of the id `name`: the first record keeps it, the others get derived ids."""
-    found: list[Holder] = []
+    holders: list[Holder] = []
     known: set[str] = set()
     for record in sharing:
         memory_id = record.memory_id
         if memory_id in known:  # a copied file becomes a record of its own
             memory_id = copy_memory_id(record)
         known.add(memory_id)
-        now = name if not found else ids.derive_id(name, memory_id, taken)
+        now = name if not holders else ids.derive_id(name, memory_id, taken)
         taken.add(now)
         origin = Origin(record.path, mark=record.memory_id)
-        found.append(Holder(name, now, record.path, origin, record.title, record, memory_id))
-    return found
+        holders.append(Holder(name, now, record.path, origin, record.title, record, memory_id))
+    return holders
 
 
 def copy_memory_id(record: Record) -> str:
@@ -159,7 +159,7 @@ def former_paths(snapshot: Snapshot, path: str) -> list[str]:
 
 def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
     """Return the sections and pages of details that share a number, or had one that another page has now."""
-    found: list[Holder] = []
+    holders: list[Holder] = []
     for kind, group in ((SECTION, snapshot.outline.sections), (DETAIL, snapshot.outline.details)):
         by_id: dict[str, list[Page]] = {}
         for page in group:
@@ -173,15 +173,15 @@ def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
         for name in sorted(shared, key=pages.sort_key):
             first, *others = _by_age(shared[name], history)
             moved |= {page.path: next(free) for page in others}
-            found += [_page_holder(page, name, moved.get(page.path, name)) for page in (first, *others)]
+            holders += [_page_holder(page, name, moved.get(page.path, name)) for page in (first, *others)]
         for page in group:
             names = (*page.aliases, page.id)
             for alias, following in pairwise(names):
                 if any(other.path != page.path for other in by_id.get(alias, ())):
-                    found.append(_former_page_holder(page, alias, moved.get(page.path, page.id), following))
+                    holders.append(_former_page_holder(page, alias, moved.get(page.path, page.id), following))
                     if alias not in shared:
-                        found.append(_page_holder(by_id[alias][0], alias, alias, is_new=False))
-    return list(dict.fromkeys(found))
+                        holders.append(_page_holder(by_id[alias][0], alias, alias, is_new=False))
+    return list(dict.fromkeys(holders))
 
 
 def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Holder:

@@ -224,28 +224,28 @@ def _removal_step(place: Path, name: str) -> InstallStep:
 
     Other tools may have moved the script to a file beside the hook; it is removed there, too.
     """
-    part, hook, kept = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.KEPT)
-    beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
-    ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
-    changed = [found.file for found in (hook, *beside) if found.whose == "ours, changed"]
+    part, hook, backup = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.KEPT)
+    beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != backup]
+    ours = {file_hook.file: file_hook for file_hook in (hook, *beside) if file_hook.whose == "ours"}
+    changed = [file_hook.file for file_hook in (hook, *beside) if file_hook.whose == "ours, changed"]
     if changed:
         return InstallStep(
             part, "left", f"{changed[0]} was changed since memctl wrote it: delete it by hand", fault=True
         )
-    prune = any(found.made_its_folder for found in ours.values())
-    legacy, has_kept, note = place / (name + _LEGACY), os.path.lexists(kept), ""
+    prune = any(file_hook.made_its_folder for file_hook in ours.values())
+    legacy, has_kept, note = place / (name + _LEGACY), os.path.lexists(backup), ""
     target = hook.file if hook.whose != "the user's" else legacy if legacy in ours else None
     if has_kept and target:
         gone = tuple(file for file in ours if file != target)
-        note = f"the hook kept as {kept.name} is restored as {target.name}"
-        return InstallStep(part, "removed", note, files=HookChange(target, back=kept, deletes=gone, prune=prune))
+        note = f"the hook kept as {backup.name} is restored as {target.name}"
+        return InstallStep(part, "removed", note, files=HookChange(target, back=backup, deletes=gone, prune=prune))
     deletes = list(ours)
     if hook.whose == "the user's":
         note = f"{hook.file} is not memctl's and stays"
-        if has_kept and hooks.equal(kept, hook.file):
-            deletes.append(kept)
+        if has_kept and hooks.equal(backup, hook.file):
+            deletes.append(backup)
         elif has_kept:
-            note += f", and so does {kept.name}, the original hook"
+            note += f", and so does {backup.name}, the original hook"
     if deletes:
         return InstallStep(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
     return InstallStep(part, "left" if has_kept else "unchanged", note or "it is not installed")
@@ -362,11 +362,11 @@ def plan_refspec_removal(repository: Repository) -> list[InstallStep]:
 def fetched_remote(repository: Repository) -> str:
     """Return the remote of the branch's upstream, else origin, else the only remote; "" if there is none of these."""
     branch = repository.branch()[0].removeprefix("refs/heads/")
-    known = repository.remotes()
+    names = repository.remotes()
     followed = repository.branch_settings.get(f"branch.{branch}.remote", "")
-    if followed in known:
+    if followed in names:
         return followed
-    return "origin" if "origin" in known else known[0] if len(known) == 1 else ""
+    return "origin" if "origin" in names else names[0] if len(names) == 1 else ""
 
 
 def fetches_refs(repository: Repository, remote: str) -> bool:

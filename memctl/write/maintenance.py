@@ -258,7 +258,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     found = [verdict for record in records if (verdict := verdict_of(record, rules, now)) is not None]
     latest = latest_states(records)
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
-    spared, kept = dict[str, SparedRecord](), list[RetentionVerdict]()
+    spared, verdicts = dict[str, SparedRecord](), list[RetentionVerdict]()
     for verdict in found:
         why = _protection(verdict.record, rules, latest, verdict.action)
         if verdict.record.path in untouchable:
@@ -268,15 +268,15 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
         if why:
             spared[verdict.record.path] = SparedRecord(verdict, why)
         else:
-            kept.append(verdict)
-    going = [verdict.record for verdict in kept if verdict.action == "delete"]
+            verdicts.append(verdict)
+    going = [verdict.record for verdict in verdicts if verdict.action == "delete"]
     if going:
-        closing = {verdict.record.path for verdict in kept}
+        closing = {verdict.record.path for verdict in verdicts}
         lasting = [r for r in records if _stays(r, rules, latest, closing) or r.path in untouchable]
         held = find_backlinks(snapshot, going, lasting, untouchable.keys())
-        kept = [_spare_held(verdict, held, spared) for verdict in kept]
+        verdicts = [_spare_held(verdict, held, spared) for verdict in verdicts]
     return DueChanges(
-        tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),
+        tuple(verdict for verdict in verdicts if not (verdict.action == "archive" and verdict.record.is_archived)),
         tuple(spared[path] for path in sorted(spared)),
     )
 

@@ -84,13 +84,13 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     order = [field.heading.casefold() for field in kind.fields] if kind else []
     body, in_body = merge_bodies(base.rest, ours.rest, theirs.rest, order, prefer)
     text = f"---\n{head}---\n{body}"
-    found = (*in_head, *in_body)
-    if (prefer or not found) and _side(text) is None:
+    conflicts = (*in_head, *in_body)
+    if (prefer or not conflicts) and _side(text) is None:
         return _merge_as_lines(base_text, ours_text, theirs_text, prefer)
     notes = tuple(f"{one.key} is {one.kept}, no longer {one.lost}" for one in by_order)
     if prefer:
-        return MergeResult(text, (), notes, (*by_order, *found))
-    return MergeResult(text, tuple(one.key for one in found), notes, tuple(by_order))
+        return MergeResult(text, (), notes, (*by_order, *conflicts))
+    return MergeResult(text, tuple(one.key for one in conflicts), notes, tuple(by_order))
 
 
 def _side(text: str) -> _Side | None:
@@ -166,17 +166,17 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     was, mine, yours = (side.values.get(key) for side in (base, ours, theirs))
     # A side that changed lines and no value has changed comments: its lines are kept.
     swap = not one or (equal_values(yours, was) and not equal_values(mine, was))
-    kept, others, current = (other, one, yours) if swap else (one, other, mine)
+    winner, others, current = (other, one, yours) if swap else (one, other, mine)
     if value is not CONFLICT and not equal_values(value, current):
         try:
-            kept = frontmatter.split(frontmatter_edit.replace(f"---\n{kept}---\n", {key: value}, ()))[0]
+            winner = frontmatter.split(frontmatter_edit.replace(f"---\n{winner}---\n", {key: value}, ()))[0]
         except ValueError:  # memctl can't write this key
             value = CONFLICT
     if value is CONFLICT:
         return f"<<<<<<< ours\n{one}=======\n{other}>>>>>>> theirs\n", value
-    known = {*before.split("\n"), *kept.split("\n")}
+    known = {*before.split("\n"), *winner.split("\n")}
     added = [line for line in others.split("\n") if line.startswith("#") and line not in known]
-    return kept + "".join(f"{line}\n" for line in added), value
+    return winner + "".join(f"{line}\n" for line in added), value
 
 
 _ITEM = re.compile(r"[-*+][ \t]")
@@ -231,13 +231,13 @@ def _lost_value(name: str, base: str, ours: str, theirs: str, result: str, prefe
 
 def _sections(rest: str) -> dict[str, str]:
     """Return the parts of a body by heading; a repeated heading gets one more line end each time."""
-    found: dict[str, str] = {}
+    sections: dict[str, str] = {}
     for part in headings.split(rest):
         name = (part.heading.casefold() or "##") if part.is_headed else ""
-        while name in found:
+        while name in sections:
             name += "\n"
-        found[name] = part.text
-    return found
+        sections[name] = part.text
+    return sections
 
 
 def _join_parts(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str], conflicts: Collection[str]) -> str:

@@ -141,17 +141,17 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     page can't be read.
     """
     wanted = "§" + marker.strip().removeprefix("§")
-    known = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
+    pages_of_kind = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
     refuse_duplicate(snapshot, wanted)
-    if found := [page for page in known if page.id == wanted]:
+    if found := [page for page in pages_of_kind if page.id == wanted]:
         return found[0]
     what = kind.name if kind else "page"
     if kind is None or wanted.startswith(f"§{kind.level}."):
         refuse_broken(snapshot, wanted)
-    names = ", ".join(page.id for page in known)
+    names = ", ".join(page.id for page in pages_of_kind)
     hint = (
-        f"there {'is' if len(known) == 1 else 'are'} {names}"
-        if known
+        f"there {'is' if len(pages_of_kind) == 1 else 'are'} {names}"
+        if pages_of_kind
         else f"`memctl {what if kind else 'section'} add TITLE` makes one"
     )
     raise MemctlError(f"there is no {what} {wanted}", hint)
@@ -196,13 +196,13 @@ def _create_page(
 ) -> Write:
     """Return the Write of a new page, whose values are known to be valid."""
     body = with_content(kind, _clean_body(text.body or ""), text)
-    given = {name: values.get(name) for name in pages.ORDER}
-    given |= {"timestamp": author.now, "agent_id": author.name}
+    front = {name: values.get(name) for name in pages.ORDER}
+    front |= {"timestamp": author.now, "agent_id": author.name}
     if kind is PROJECT:
-        given["id"] = None  # its path says it
-    draft = frontmatter.compose(given, body)
+        front["id"] = None  # its path says it
+    draft = frontmatter.compose(front, body)
     stamped = freshness.stamps(snapshot, _parse_page(snapshot, draft, path))
-    return Write(path, frontmatter.compose({**given, "reviewed": stamped}, body))
+    return Write(path, frontmatter.compose({**front, "reviewed": stamped}, body))
 
 
 def _edit_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:

@@ -152,16 +152,16 @@ def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) ->
     wanted = reference.strip()
     known = set(snapshot.names(""))
     if version := checkpoint.version_in(wanted):
-        found = [path for path in (version.path, version.page) if path in known]
+        paths = [path for path in (version.path, version.page) if path in known]
     elif wanted.startswith("§"):
         page = snapshot.outline.find(wanted)
-        found = [getattr(page, "path", "")] if page else []
+        paths = [getattr(page, "path", "")] if page else []
     else:
-        found = _paths(memory, snapshot, known, wanted, start)
-    if not found:
+        paths = _paths(memory, snapshot, known, wanted, start)
+    if not paths:
         hint = "give the id of a record, checkpoint or session, a § marker, or the path of a file below .memory/"
         raise MemctlError(f"there is nothing called {reference!r} in the memory", hint, USAGE)
-    return found
+    return paths
 
 
 def _paths(memory: Memory, snapshot: Snapshot, names: set[str], name: str, start: Path) -> list[str]:

@@ -142,10 +142,10 @@ def _without_credentials(write: Write) -> str:
     """Return the text of a file without credentials: all at once or, if that leaves it unreadable, one by one."""
     text = write.text
     for _ in range(_PASSES):  # a replacement may reveal a credential that was next to another
-        found = _new_secrets(write, text)
-        if not found:
+        new = _new_secrets(write, text)
+        if not new:
             return text
-        several = [found, *({secret: found[secret]} for secret in sorted(found, key=len, reverse=True))]
+        several = [new, *({secret: new[secret]} for secret in sorted(new, key=len, reverse=True))]
         before = text
         for secrets in several:
             redacted = redact(write.path, text, secrets)
@@ -153,7 +153,7 @@ def _without_credentials(write: Write) -> str:
                 redacted = _redact_to_size(text, secrets)
             if is_readable(write.path, redacted) or not is_readable(write.path, text):
                 text = redacted
-                if secrets is found:
+                if secrets is new:
                     break
         if text == before:
             break

@@ -77,23 +77,21 @@ class Rewriting:
         They are the holders in the writer's history that had no later name there. If there are none, the name was
         written before it was given: then they are the holders whose own history has the writer's text.
         """
-        asked = {
+        uses = {
             (_writer(file, found), found.name) for file in self._files for found in self._found[file.path, file.mark]
         }
-        if not asked:
+        if not uses:
             return {}
         holders = [holder for sharing in self._by_name.values() for holder in sharing]
         things = [holder.origin for holder in holders]
-        knew = history.known_to(
-            {writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)}
-        )
+        knew = history.known_to({writer for writer, _ in uses}, {*things, *(one.until for one in holders if one.until)})
         near = {
-            (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in asked
+            (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in uses
         }
-        early = {writer for (writer, _), known in near.items() if not known}
+        early = {writer for (writer, _), candidates in near.items() if not candidates}
         if early:
             later = history.known_to(things, early)
-            for writer, name in (key for key, known in near.items() if not known):
+            for writer, name in (key for key, candidates in near.items() if not candidates):
                 near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
         return near
 
@@ -135,12 +133,12 @@ class Rewriting:
         """Return the new text of a file; `moving` is the holder that gives it a new path, None for none."""
         text = file.text
         links: dict[str, list[str]] = {}
-        for found in reversed(self._found[file.path, file.mark]):  # from the end: earlier places stay valid
-            meant = self._holders_of(file, found)
-            if found.key:
-                links.setdefault(found.key, [])
+        for reference in reversed(self._found[file.path, file.mark]):  # from the end: earlier places stay valid
+            meant = self._holders_of(file, reference)
+            if reference.key:
+                links.setdefault(reference.key, [])
             elif meant:
-                text = text[: found.start] + meant[0].now + text[found.end :]
+                text = text[: reference.start] + meant[0].now + text[reference.end :]
         values: dict[str, object] = {key: self._links(file, key) for key in links}
         text = self._with_headings(file, moving, text)
         for old, new in self._renamed.items():
@@ -213,10 +211,10 @@ class Rewriting:
         linked = getattr(holder.record, key)
         names = (target.record.id, *target.record.aliases)
         how = _SURELY if any(name in linked and name not in self._by_name for name in names) else 0
-        for found in self._found[key_of_file]:
-            if found.key == key and not how:
-                near = self._possible[_writer(self._by_key[key_of_file], found), found.name]
-                meant = [(one.path, one.origin.mark) for one in near or self._by_name[found.name]]
+        for reference in self._found[key_of_file]:
+            if reference.key == key and not how:
+                near = self._possible[_writer(self._by_key[key_of_file], reference), reference.name]
+                meant = [(one.path, one.origin.mark) for one in near or self._by_name[reference.name]]
                 if (target.path, target.mark) in meant:
                     how = _SURELY if len(meant) == 1 else _PERHAPS
         return how
@@ -232,15 +230,15 @@ def _skipped_spans(file: MemoryFile) -> list[tuple[int, int]]:
 
     They are web addresses, and in the front matter the file's own names and, of a record, its links.
     """
-    found = [match.span() for match in _ADDRESS.finditer(file.text)]
+    spans = [match.span() for match in _ADDRESS.finditer(file.text)]
     if file.record is None and pages.kind_at(file.path) is None:
-        return found
+        return spans
     keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
     with suppress(FrontMatterError):  # the file then has no names of its own
         for block in frontmatter_edit.blocks(file.text):
-            found += [(start, start + len(block.text))] if block.key in keys else []
+            spans += [(start, start + len(block.text))] if block.key in keys else []
             start += len(block.text)
-    return found
+    return spans
 
 
 def _line_of(text: str, key: str, name: str) -> int:

@@ -94,8 +94,8 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     except InvalidRecord:
         current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
-        asked = reference.strip().upper()
-        there = f"{asked} is {identifier} now, and" if ids.kind_of(asked) and asked != identifier else identifier
+        name = reference.strip().upper()
+        there = f"{name} is {identifier} now, and" if ids.kind_of(name) and name != identifier else identifier
         raise MemctlError(
             f"{there} still exists", "give --at REV to restore an earlier version; `memctl log ID` lists them"
         )
@@ -157,11 +157,11 @@ def _deleted_path(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
     Raises MemctlError if there are several.
     """
     gone = history.paths_gone(memory.repository, memory.prefix, batches.latest(memory))
-    found = {name: path for path in gone[::-1] if (name := ids.id_in_path(path) or "").startswith(beginning)}
-    if len(found) > 1:
-        lines = "".join(f"\n  {name}" for name in sorted(found)[:_CANDIDATES])
+    paths = {name: path for path in gone[::-1] if (name := ids.id_in_path(path) or "").startswith(beginning)}
+    if len(paths) > 1:
+        lines = "".join(f"\n  {name}" for name in sorted(paths)[:_CANDIDATES])
         raise MemctlError(f"{beginning!r} may be any of these deleted records:{lines}", "give more of the id")
-    for name, path in found.items():
+    for name, path in paths.items():
         snapshot.withheld.refuse_record(name)
         return path[len(memory.prefix) + 1 :]
     return ""
@@ -325,6 +325,6 @@ def _difference(name: str, one: tuple[str, str | None], other: tuple[str, str | 
     """Return the difference of two texts of a file as lines; each text comes with a word for what it is."""
     (before, old), (after, new) = one, other
     lines = (old or "").splitlines(), (new or "").splitlines()
-    found = list(unified_diff(*lines, f"{name} ({before})", f"{name} ({after})", lineterm=""))
-    more = [f"… and {len(found) - _SHOWN:,} more lines"] if len(found) > _SHOWN else []
-    return [*found[:_SHOWN], *more]
+    diff = list(unified_diff(*lines, f"{name} ({before})", f"{name} ({after})", lineterm=""))
+    more = [f"… and {len(diff) - _SHOWN:,} more lines"] if len(diff) > _SHOWN else []
+    return [*diff[:_SHOWN], *more]

@@ -150,14 +150,14 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
                 files.decode(contents[blob] or b"", path) if blob else None
                 for blob in (sides.base, sides.ours, sides.theirs)
             )
-            known = [parse(text or "", path)[0].memory_id for text in texts]
-            if len(set(known)) < len(known):
+            memory_ids = [parse(text or "", path)[0].memory_id for text in texts]
+            if len(set(memory_ids)) < len(memory_ids):
                 continue
             before = parse(base, path)[0].memory_id if base else ""
-            if before in known and before not in homes:
+            if before in memory_ids and before not in homes:
                 continue  # one side deleted it, and only a person can tell whether it is to stay
             packages = _packages_of_both(memory, unmerged, contents, path)
-            for text, memory_id, package in zip(texts, known, packages, strict=True):
+            for text, memory_id, package in zip(texts, memory_ids, packages, strict=True):
                 found.append(SeparateRecord(path, text or "", package, base if memory_id == before else None))
     return found
 
@@ -334,18 +334,18 @@ class RenumberingResult(msgspec.Struct, frozen=True):
 
 def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
     """Give records and pages that share an id new ids, and rewrite the references. Raises MemctlError."""
-    made: list[Renumbering] = []
+    renumberings: list[Renumbering] = []
 
     def plan(_: object) -> Change:
         history = Authorship(memory.repository, memory.prefix)
         snapshot = load.disk(memory)
-        made.append(renumber(snapshot, history, conflicting_records(memory, snapshot)))
-        return made[0].change
+        renumberings.append(renumber(snapshot, history, conflicting_records(memory, snapshot)))
+        return renumberings[0].change
 
     outcome = transaction.carry_out(memory, plan, options)
     within = None if options.dry_run or options.no_commit else stage_merge(memory)
-    settled = [] if options.dry_run else _settle_ownership(memory, made[0])
-    return RenumberingResult(made[0], outcome, within, tuple(settled))
+    settled = [] if options.dry_run else _settle_ownership(memory, renumberings[0])
+    return RenumberingResult(renumberings[0], outcome, within, tuple(settled))
 
 
 def _settle_ownership(memory: Memory, renumbering: Renumbering) -> list[str]:

@@ -66,10 +66,10 @@ def undo(memory: Memory, revision: str | None) -> Change:
 def _resolve_commit(memory: Memory, revision: str) -> Commit:
     """Return the commit of a revision; raises MemctlError if it does not change the memory."""
     full = memory.repository.resolve(revision)
-    found = history.commits(memory.repository, [memory.prefix], full, limit=1)
-    if not found or found[0].commit != full:
+    commits = history.commits(memory.repository, [memory.prefix], full, limit=1)
+    if not commits or commits[0].commit != full:
         raise MemctlError(f"{revision} changes nothing of the memory", "`memctl log` lists the commits that do")
-    return found[0]
+    return commits[0]
 
 
 def _latest_change(memory: Memory) -> Commit:

@@ -94,15 +94,15 @@ def yaml_pack(contents: Contents) -> str:
     top |= {_part(note.name): _text(note) for note in draft.opening}
     texts = [_dump(top)] if top else []
     texts += [f"{_part(part.name)}:\n{''.join(items)}" for part, items in contents.parts]
-    left: dict[str, Any] = {}
+    omitted: dict[str, Any] = {}
     for group in contents.left_out:
         entries: dict[str, Any] = {}
         for each in group.listed:
             _add(entries, one_line(each.id), each.line)
         if group.more:
             _add(entries, "more", group.more)
-        left |= {group.name if group.marker else group.element: entries} if group.name else entries
-    texts += [_dump({"LEFT OUT": left})] if left else []
+        omitted |= {group.name if group.marker else group.element: entries} if group.name else entries
+    texts += [_dump({"LEFT OUT": omitted})] if omitted else []
     closing = {_part(note.name): _text(note) for note in draft.closing}
     return "".join([*texts, *([_dump(closing)] if closing else [])]) or "{}\n"
 

@@ -215,7 +215,8 @@ def _undo_plan(before: State, after: State, intent: Intent) -> Plan:
                 now.pop(key, None)
                 now |= {key: old[key]} if key in old else {}
             values[name] = now
-        return Step(state.with_(**values), "undo", f"{intent.change.op} {intent.change.ids[0]}: it has no record")
+        what = f"{intent.change.op} {intent.change.ids[0]}, whose record was not written"
+        return Step(state.with_(**values), "undo", what)
 
     return plan
 

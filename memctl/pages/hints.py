@@ -36,7 +36,7 @@ def of_record(record: Record, body: str) -> Iterator[tuple[str, str]]:
             if doubt := next(filter(None, map(_doubt, texts)), ""):
                 yield DOUBT, f"it is accepted, but its text says {doubt!r}"
     elif kind is LEARNING and _is_raw_output(content_fields.content(LEARNING, body).get("lesson") or body):
-        yield RAW_OUTPUT, "this is a program's output and not a lesson"
+        yield RAW_OUTPUT, "this is a program's output; a lesson is missing"
 
 
 def _doubt(text: object) -> str:

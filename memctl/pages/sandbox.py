@@ -204,6 +204,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return str(self.keep("".join(map(str, values))))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Return the result of an operator; raises TooLarge if it would be too large."""
         _refuse(_binop(operator, left, right))
         return self.keep(super().call_binop(context, operator, left, right))
 
@@ -215,6 +216,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self._safe[key]
 
     def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return an item or a slice; raises TooLarge if a slice is too large."""
         found = super().getitem(obj, argument)
         return self.keep(found) if isinstance(argument, slice) else found
 
@@ -340,6 +342,7 @@ def _as_list(value: Any) -> Any:
 
 
 def _refuse(estimate: int) -> None:
+    """Raise TooLarge if the estimated weight of a result is over the limit."""
     if estimate > _MAX_ESTIMATE:
         raise TooLarge(f"a value would be larger than {_MAX_ESTIMATE:,} characters")
 

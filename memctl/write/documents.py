@@ -69,8 +69,8 @@ def missing_branch(memory: Memory) -> str:
     if memory.config.docs != DEFAULT_BRANCH or memory.default_branch:
         return ""
     return (
-        f"the documents are rendered on no branch: `default_branch: NAME` in {memory.tracked(CONFIG)}, or "
-        "`git remote set-head origin --auto`, says which is the default branch"
+        "the documents are rendered on no branch, because no default branch is known: set `default_branch: NAME` in "
+        f"{memory.tracked(CONFIG)}, or run `git remote set-head origin --auto`"
     )
 
 
@@ -185,11 +185,11 @@ def counter(memory: Memory) -> Counter:
 def render_differing(
     memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False
 ) -> tuple[dict[str, str | None], Comparison]:
-    """Return the texts of the documents that the comparison `found` says are stale, and an updated comparison.
+    """Return the texts of the documents that the comparison `found` calls stale, and an updated comparison.
 
-    The texts are by path, None for a document to delete. The document of the sources is rendered here by `making`: if
-    `found` says that it is stale, and with `facts` also if only the figures in it may be old, unless a person edited
-    it. If its template fails, the returned comparison has it among its broken documents.
+    The texts are by path, None for a document to delete. The document of source files is rendered here, by `making`: if
+    it is stale, or with `facts` in any case, because the figures in it may be old; but not if a person edited it. If
+    its template fails, the returned comparison has it among its broken documents.
     """
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     path = f"{FOLDER}/{SOURCES}"
@@ -219,13 +219,15 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
     words += unreadable_remarks(memory, snapshot, found)
     if found.by_hand:
         names = ", ".join(memory.tracked(path) for path in found.by_hand)
-        words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` overwrites the edits")
+        is_one = len(found.by_hand) == 1
+        left = "was edited by hand, and is left as it is" if is_one else "were edited by hand, and are left as they are"
+        words.append(f"{names} {left}; `memctl render --force` overwrites the edits")
     words += [f"some documents are not rendered: {why}" for why in found.faults]
     return "; ".join(words)
 
 
 def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
-    """Return warnings about unreadable records and pages, and about documents not rendered because they show such.
+    """Return warnings about records and pages that can't be read, and about documents not rendered because of them.
 
     `found` is the comparison that names those documents.
     """
@@ -238,16 +240,16 @@ def unreadable_remarks(memory: Memory, snapshot: Snapshot, found: Comparison) ->
 
 
 def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
-    """Return the paths of those of some documents that are up to date once all stale ones are written.
+    """Return the paths of the documents called `names` that are up to date once all stale ones are written.
 
-    `names` are the documents' file names. `found` is the comparison of the documents with what rendering makes of them.
+    `names` are file names, and `found` is the comparison of the documents with the rendered ones.
     """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 
 
 def _orphaned_documents(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
-    """Return the documents of pages that some changes delete. They may be missing already."""
+    """Return the paths of documents that no longer exist because some changes deleted their pages."""
     deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
     paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)
     return [path for path in paths if documents.current_text(snapshot, path) is None]

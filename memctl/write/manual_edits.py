@@ -16,7 +16,7 @@ from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
 
-PASSING = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
+SECRET_HINT = "remove it, or allow it with `memctl commit --allow-secret`"  # the hint for a file with a credential
 
 
 def is_ours(path: str, code: str) -> bool:
@@ -53,7 +53,7 @@ def objection(
                 parse(text, path)
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"{memory.tracked(path)} is accepted: its text can't be changed any more"
-                    hint = "`git restore` it and supersede it, or fix a slip with --allow-accepted"
+                    hint = "`git restore` it and supersede it, or correct a slip with --allow-accepted"
             else:
                 _refuse_broken(text, path, before)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
@@ -61,13 +61,13 @@ def objection(
                 credentials.refuse(change)
             guard.refuse_manual_edits(memory, change)
             if strict and (lack := advice(memory, path)):
-                why, hint = f"{memory.tracked(path)}: {lack}", "--strict refuses that"
+                why, hint = f"{memory.tracked(path)}: {lack}", "correct that, or commit without --strict"
         elif (before := text_in_head(memory, path)) is not None:
             guard.refuse_manual_edits(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
     except CredentialFound as error:
-        why, hint = f"{memory.tracked(path)}: {error.message}", PASSING
+        why, hint = f"{memory.tracked(path)}: {error.message}", SECRET_HINT
     except MemctlError as error:
         why, hint = f"{memory.tracked(path)}: {error.message}", error.hint or hint
     except OSError as error:

@@ -24,7 +24,7 @@ from tests.world import WORLD
 INDEX, TOP, SOURCES = "INDEX.md", "1.0-executive-summary.md", "4-sources.md"
 
 
-def prepared(folder: Path, writes: Sequence[Sequence[str]]) -> None:
+def run_commands(folder: Path, writes: Sequence[Sequence[str]]) -> None:
     """Run memctl some times, where no test runs yet: fixtures of a module are made before those of a test."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**WORLD, "MEMCTL_NOW": NOW, "MEMCTL_AGENT": "claude"}.items():
@@ -47,7 +47,7 @@ def made(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("decide", "Use PostgreSQL", "--section", "2.1", "--rationale", "It has transactions.", "--tag", "db"),
         ("issue", "Carts vanish", "--section", "3.2"),
     )
-    prepared(folder, writes)
+    run_commands(folder, writes)
     return folder
 
 
@@ -411,7 +411,7 @@ def test_template_includes_only_templates(shop: Path, memctl: Memctl, reach: str
     assert not any("SECRET" in text or "project: shop" in text for text in texts(shop).values())
 
 
-def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl) -> None:
+def test_endless_template_gives_a_warning_and_the_record_is_made(shop: Path, memctl: Memctl) -> None:
     loops = "{% set x = 'a' * 90000 %}{% for a in x %}{% for b in x %}{% for c in x %}"
     committed_template(shop, "section.md.j2", loops + "{% endfor %}" * 3)
     hurried = "import memctl.pages.sandbox as it; it._SECONDS = 0.2; import memctl.__main__ as m; m.run()"
@@ -612,7 +612,7 @@ def test_memory_without_documents_gets_them_with_the_next_write(shop: Path, memc
     assert git(shop, "status", "--porcelain") == ""
 
 
-def test_other_line_ends_in_documents_are_no_edit_by_hand(shop: Path, memctl: Memctl) -> None:
+def test_crlf_in_documents_does_not_count_as_an_edit(shop: Path, memctl: Memctl) -> None:
     for file in docs(shop).iterdir():
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     assert "edited by hand" not in memctl("render", "--check", code=None).err
@@ -625,9 +625,7 @@ def merged_by_the_hosting_site(repo: Path, branch: str) -> None:
     git(repo, "reset", "-q", "--hard", commit)
 
 
-def test_on_the_default_branch_alone_documents_make_no_conflicts_and_follow_the_next_write(
-    shop: Path, memctl: Memctl
-) -> None:
+def test_documents_on_the_default_branch_alone_never_conflict(shop: Path, memctl: Memctl) -> None:
     memctl("init", "--docs", "default-branch")
     assert "docs: default-branch\ndefault_branch: main\n" in (shop / ".memory" / "config.yaml").read_text()
     git(shop, "branch", "other")

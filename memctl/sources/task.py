@@ -186,31 +186,35 @@ def _add_words(found: Mentions, contents: Mapping[str, Content], task: str, like
 def _with_words(contents: Mapping[str, Content], wanted: Mapping[str, str]) -> tuple[set[str], dict[str, int]]:
     """Return the files that may have a word in their path or their facts, and the words that too many files have.
 
-    `wanted` has the word of each form. A word that more than 5,000 files may have comes with their number; it adds only
-    the files that are called by it. The rarest such word counts as rare if no other word is found.
+    `wanted` has the word of each form. A word that more than 5,000 files may have comes with about their number; it
+    adds only the files that are called by it. The rarest such word counts as rare if no other word is found.
     """
     paths = list(contents)
     text = words.fold_diacritics("\n".join(paths)).lower()
-    starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
-    found: set[str] = set()
-    frequent: dict[str, set[str]] = {}
+    ends = list(accumulate(len(line) + 1 for line in text.split("\n")))
     forms: dict[str, list[str]] = {}
     for form, word in wanted.items():
         forms.setdefault(word, []).append(form)
     shortest = {word: min([word, *several], key=len) for word, several in forms.items()}  # all forms begin with it
     mentioned = mentioning(contents, shortest.values())
-    for word, start in shortest.items():
-        having = {paths[bisect_right(starts, match.start()) - 1] for match in re.finditer(re.escape(start), text)}
-        having.update(mentioned[start])
-        if len(having) <= _MOST_HAVING:
-            found |= having
-        else:
-            frequent[word] = having
-            called = re.compile(f"(?:^|(?<=/))(?:{'|'.join(map(re.escape, forms[word]))})(?=[.\n]|$)", re.MULTILINE)
-            found.update(paths[bisect_right(starts, match.start()) - 1] for match in called.finditer(text))
+    numbers = {word: max(text.count(start), len(mentioned[start])) for word, start in shortest.items()}
+    frequent = {word: number for word, number in numbers.items() if number > _MOST_HAVING}
+
+    def matching(pattern: str) -> set[str]:
+        found = re.compile(pattern, re.MULTILINE).finditer(text)
+        return {paths[bisect_right(ends, match.start())] for match in found}
+
+    def having(word: str) -> set[str]:
+        return matching(re.escape(shortest[word])).union(mentioned[shortest[word]])
+
+    rare = [having(word) for word in shortest if word not in frequent]
+    called = [matching(rf"(?:^|(?<=/))(?:{'|'.join(map(re.escape, forms[word]))})(?=[.\n]|$)") for word in frequent]
+    found = set[str]().union(*rare, *called)
     if frequent and not found:
-        found = frequent.pop(min(frequent, key=lambda word: len(frequent[word])))
-    return found, {word: len(having) for word, having in frequent.items()}
+        rarest = min(frequent, key=frequent.__getitem__)
+        del frequent[rarest]
+        found = having(rarest)
+    return found, frequent
 
 
 def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]) -> None:

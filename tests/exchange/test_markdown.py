@@ -34,6 +34,21 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     memctl("check")
 
 
+@pytest.mark.parametrize(
+    ("stated", "status"),
+    [
+        ("## Status\n\n- **Accepted**", "accepted"),
+        ("* Status: **rejected**", "rejected"),
+        ("## Status\n\nOn hold", "proposed"),
+        ("**Status**: on hold", "proposed"),
+    ],
+)
+def test_status_in_bold_in_a_list_or_of_two_words_is_read(memctl: Memctl, stated: str, status: str) -> None:
+    made = memctl("decide", "--file", "-", stdin=f"# One queue\n\n{stated}\n\n## Decision\n\nOne for all shops.\n")
+    assert shown(memctl, made.id)["status"] == status
+    assert "status" not in made.err
+
+
 def test_options_override_the_file(memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "dec.md").write_text(TEMPLATE)
     made = memctl("decide", "Keep sales in one file", "--file", str(tmp_path / "dec.md"), "-i", "6", "--agent", "Ada")

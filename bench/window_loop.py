@@ -199,9 +199,9 @@ def _run(folder: Path, tool: str, given: dict[str, Any], done: dict[str, Any]) -
     if tool == "Bash":
         command = given["command"].replace("python", PYTHON, 1)
         ran = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False)
-        return ran.stdout + ran.stderr or f"exit code {ran.returncode}"
+        return str(ran.stdout + ran.stderr) or f"exit code {ran.returncode}"
     file = folder / given["file_path"]
-    text = file.read_text()
+    text: str = file.read_text()
     if tool == "Read":
         done["reads"].append(given["file_path"])
         return text

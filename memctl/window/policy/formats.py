@@ -150,7 +150,8 @@ def _xml_tree(text: str) -> Node:
     nodes = 0
     for number, line in enumerate(f"<{_ROOT}>{body}</{_ROOT}>".splitlines(keepends=True), 1):
         parser.feed(line)
-        for event, element in parser.read_events():
+        for event, found in parser.read_events():
+            element: Any = found  # of these two events it is an element
             if event == "start":
                 if len(above) >= _DEEPEST:
                     raise ValueError(f"elements are nested more than {_DEEPEST} deep")

@@ -66,6 +66,12 @@ class ChangedBlock(msgspec.Struct, frozen=True):
     after: int
     score: float | None = None
 
+    @classmethod
+    def of(cls, block: ContentBlock, after: int, score: float | None = None) -> ChangedBlock:
+        """Return what became of a block that has `after` tokens now."""
+        name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
+        return cls(name, type_, tool, turn, block.token_count, after, score)
+
     @property
     def described(self) -> dict[str, Any]:
         """The block as a mapping for the audit log, without the fields that are unknown."""
@@ -164,6 +170,12 @@ class EvictionUnit(msgspec.Struct, frozen=True):
         name = tuple((text, int(number or 0)) for text, number in parts)
         is_definition = first.content_type is ContentType.TOOL_DEFINITION
         return is_definition, round(self.score, 9), first.turn_created, name
+
+    @property
+    def changes(self) -> list[ChangedBlock]:
+        """The blocks as they change; the tokens that are left of the unit count to its first block."""
+        left, score = sum(block.token_count for block in self.blocks) - self.gain, round(self.score, 4)
+        return [ChangedBlock.of(block, left * (block is self.blocks[0]), score) for block in self.blocks]
 
 
 class EvictionEngine:
@@ -264,7 +276,7 @@ class EvictionEngine:
             placeholders_generated=sum(text is not None for text in replacements.values()),
             replacements=replacements,
             target_free_tokens=target_free_tokens,
-            evictions=[_changed_block(unit, block) for unit in chosen for block in unit.blocks],
+            evictions=[change for unit in chosen for change in unit.changes],
             kept=[
                 KeptBlock(one.block_id, one.token_count, kept.get(one.block_id, why), scores.get(one.block_id))
                 for one in known
@@ -453,10 +465,3 @@ def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[Evicti
             chosen.remove(unit)
             need += unit.gain
     return chosen
-
-
-def _changed_block(unit: EvictionUnit, block: ContentBlock) -> ChangedBlock:
-    """Return a block of a unit; what is left of the unit counts to its first."""
-    left = sum(one.token_count for one in unit.blocks) - unit.gain if block is unit.blocks[0] else 0
-    name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
-    return ChangedBlock(name, type_, tool, turn, block.token_count, left, round(unit.score, 4))

@@ -144,14 +144,13 @@ class Node:
 def _xml_tree(text: str) -> Node:
     """Return the tree of one or several XML elements; raises ParseError, or ValueError for too deep a nesting."""
     body = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), text, count=1)
-    parser = ElementTree.XMLPullParser(("start", "end"))
+    parser: Any = ElementTree.XMLPullParser(("start", "end"))
     root = Node("", 1)
     above: list[Node] = []
     nodes = 0
     for number, line in enumerate(f"<{_ROOT}>{body}</{_ROOT}>".splitlines(keepends=True), 1):
         parser.feed(line)
-        for event, found in parser.read_events():
-            element: Any = found  # of these two events it is an element
+        for event, element in parser.read_events():
             if event == "start":
                 if len(above) >= _DEEPEST:
                     raise ValueError(f"elements are nested more than {_DEEPEST} deep")

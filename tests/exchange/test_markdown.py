@@ -45,7 +45,7 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
 )
 def test_status_in_bold_in_a_list_or_of_two_words_is_read(memctl: Memctl, stated: str, status: str) -> None:
     made = memctl("decide", "--file", "-", stdin=f"# One queue\n\n{stated}\n\n## Decision\n\nOne for all shops.\n")
-    assert shown(memctl, made.id)["status"] == status
+    assert show(memctl, made.id)["status"] == status
     assert "status" not in made.err
 
 

@@ -180,17 +180,15 @@ def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
     return [task for task in tasks if shares.get(task.path) == most]
 
 
-class Scope(msgspec.Struct, frozen=True):
-    """The part of a memory that goes into the package of a handoff.
+class Scope(Subject, frozen=True, kw_only=True):
+    """The part of a memory that goes into the package of a handoff, and what the handoff is about.
 
-    - `subject`: what the handoff is about.
     - `keeps`: why a record, page or checkpoint is required, by its key (a record's path), the most important first.
     - `records`, `pages`: the records and pages of the package, those in `keeps` included.
     - `prior`: earlier sessions. `left`: records that are left out, each with a reason.
     - `sizes`: tokens of all records and pages in question, by key.
     """
 
-    subject: Subject
     records: tuple[Record, ...]
     pages: tuple[Item, ...]
     prior: tuple[Item, ...]
@@ -223,7 +221,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     ranks = {key: rank for rank, key in enumerate(keeps)}
     stays = [record for record in records.values() if record.path not in gone]
     return Scope(
-        subject=subject,
+        **msgspec.structs.asdict(subject),
         records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
         pages=tuple(places if kind.is_narrow else own),
         # A checkpoint of other work does not belong in the package.

@@ -44,7 +44,7 @@ from memctl.window.steps import EVICTION, LEAST_GAIN, SUB_AGENT
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
     from memctl.window.audit import Audit, AuditSink
-    from memctl.window.state.task import StateKeeper
+    from memctl.window.state.store import StateKeeper
 
 
 class ContextWindowManager:
@@ -170,7 +170,7 @@ class ContextWindowManager:
         saved = self._succession.save_once(conversation.blocks, is_above=is_above or made is not None)
         if saved is not None:
             why = "the threshold for a safety save is reached" if is_above else "tokens are to be freed"
-            decision = "refused" if saved.is_refused else "saved"
+            decision = "refused" if saved.why_not else "saved"
             self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
         if made is not None:
             return self._manage(conversation, start, made)

@@ -30,7 +30,7 @@ from memctl.window.pressure.monitor import LEAVE
 # What understands texts takes as long to import as all the rest: a loop that saves nothing does without it.
 if TYPE_CHECKING:
     from memctl.session.progress import Progress
-    from memctl.window.state.task import StateKeeper
+    from memctl.window.state.store import StateKeeper
 
 NOTES_SHARE = 4  # notes have a fourth of the room at most
 _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
@@ -81,11 +81,6 @@ class Saved(msgspec.Struct, frozen=True):
     state: TaskState
     id: str = ""
     why_not: str = ""
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the state could not be stored."""
-        return bool(self.why_not)
 
 
 class Succession:
@@ -154,7 +149,7 @@ class Succession:
             goal=cut(one_line(goal), LONGEST_MISSION),
             success_criteria=self._criteria or state.success_criteria,
         )
-        if self._last is None or self._last.is_refused or self._last.state != state:
+        if self._last is None or self._last.why_not or self._last.state != state:
             self._last = self._saved(state)
         return self._last
 
@@ -244,7 +239,7 @@ class Succession:
         return self._given
 
     def _bootstrap(self) -> str:
-        if self._last is not None and self._last.is_refused:
+        if self._last is not None and self._last.why_not:
             return ""  # what is kept is somebody else's, or older
         try:
             return self._keeper.bootstrap_prompt() if self._keeper is not None else ""

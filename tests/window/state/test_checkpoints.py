@@ -14,7 +14,7 @@ from memctl.store.memory import Memory, open_memory
 from memctl.task.progress import limit_steps
 from memctl.text.fit import LIMIT, length
 from memctl.window import CrossWindowStateManager
-from memctl.window.state.task import StateKeeper
+from memctl.window.state.store import StateKeeper
 from tests.conftest import git
 
 # A task that crosses from one window to the next.

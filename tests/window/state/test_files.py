@@ -15,8 +15,7 @@ from memctl.errors import MemctlError
 from memctl.record.required_text import LONGEST_MISSION
 from memctl.record.task_state import TaskState, steps
 from memctl.text.fit import LIMIT, length
-from memctl.window.state.files import StateFiles
-from memctl.window.state.task import StateKeeper
+from memctl.window.state.store import StateFiles, StateKeeper
 from tests.window.state.test_checkpoints import EXAMPLE
 
 NOW = "2025-11-04T09:00:00Z"
@@ -166,7 +165,7 @@ import subprocess
 import sys
 from pathlib import Path
 from memctl.errors import MemctlError
-from memctl.window.state.files import StateFiles
+from memctl.window.state.store import StateFiles
 from memctl.record.task_state import TaskState
 
 kept, refused = 0, 0

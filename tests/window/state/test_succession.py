@@ -10,7 +10,7 @@ import pytest
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.orchestrator import ContextWindowManager
-from memctl.window.state.files import StateFiles
+from memctl.window.state.store import StateFiles
 
 COUNTER = Counter(FAMILIES["gpt"])
 TASK = "Port src/pay.py to fetch."

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -12,15 +11,13 @@ from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.required_text import is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
-from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.task import environment, events, resume_text, versions
+from memctl.task import environment, resume_text, versions
 from memctl.task.environment import EnvironmentDrift
 from memctl.task.resume_text import ResumeText
 from memctl.text.actions import DELETED
 from memctl.text.fit import LIMIT
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.phrases import quantity
 
 _WHY = {
     "goal": "what the work is for (--task)",
@@ -126,21 +123,21 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
     there is no such checkpoint, or if it can't be read.
     """
     saved, withheld = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
-    twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
-    lacking = missing_fields(saved)
-    drift = drift_since(memory, snapshot, saved)
+    twins = [] if reference else versions.read(snapshot, workflow).twins
+    known = versions.all_versions(memory, snapshot, saved.workflow_id)
+    drift = [*environment.drift(memory, snapshot, saved)]
     return Resumption(
         checkpoint=saved,
-        missing=lacking,
+        missing=missing_fields(saved),
         drift=drift,
-        newer=versions.newer_version(versions.all_versions(memory, snapshot, saved.workflow_id), saved.number),
-        twins=sorted(one.checkpoint_id for one in twins),
+        newer=max(filter(saved.number.is_behind, known), default=None),
+        twins=[one for one in twins if one != saved.checkpoint_id],
         text=text(memory, saved, drift),
         withheld=withheld,
     )
 
 
-def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
+def text(memory: Memory, saved: Checkpoint, drift: Iterable[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
     """Return the text from which a checkpoint is resumed, at most `limit` characters long.
 
     `drift` is how the environment has changed since the checkpoint. The text also names references to earlier
@@ -148,26 +145,3 @@ def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], l
     """
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)
-
-
-def drift_since(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:
-    """Return how the environment and the event stream have changed since a checkpoint."""
-    now = environment.current(memory)
-    withheld = snapshot.withheld.among(one.path for one in now.dirty)
-    now = msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in withheld))
-    return [*environment.drift(memory, saved, now), *_of_events(memory, saved)]
-
-
-def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
-    """Yield what this clone's event stream has that the checkpoint does not, and whether the stream is whole.
-
-    Why the stream is checked: rules.md#checkpoints.
-    """
-    stream = event_stream.read(memory)
-    waiting = events.since_checkpoint(stream.events, saved.workflow_id)
-    if since := events.lines([event for event in waiting if event.timestamp >= saved.saved_at]):
-        more = f"{quantity(len(since), 'event')} since"
-        yield EnvironmentDrift("events", more, since)
-    numbers = [event.sequence for event in stream.events]
-    if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
-        yield EnvironmentDrift("event_stream", "lines of the event stream are unreadable or missing")

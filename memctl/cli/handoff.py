@@ -199,11 +199,11 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     report.outcome(memory, done.written, given)
     if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
         from memctl.pack import handoff_scope, supply
-        from memctl.task import resume_text
+        from memctl.task import resume
 
         snapshot = agent_view.readable(memory, answered.snapshot)
         state = handoff_scope.resume_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
-        output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
+        output.text(resume.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 
 def _row(one: Handoff) -> tuple[str, ...]:

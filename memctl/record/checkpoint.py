@@ -162,7 +162,7 @@ def parse(text: str, path: str) -> Checkpoint:
 def _decoded(text: str) -> Checkpoint:
     values = msgspec.json.decode(text)
     if isinstance(values, dict) and values.get("format") == 1:
-        values = task_state_1.of_checkpoint(values)
+        values = task_state_1.current(values)
     return msgspec.convert(values, Checkpoint)
 
 

@@ -258,7 +258,7 @@ class ContextWindowManager:
         """Save and archive the state of a finished task, and return its summary with the trends of the window's
         health.
         """
-        from memctl.task import resume_text
+        from memctl.task import resume
 
         conversation = self._parse(messages)
         self.pressure_monitor.measure(conversation.tokens)
@@ -271,7 +271,7 @@ class ContextWindowManager:
         snapshot, trends = self._snapshot(), self.health_monitor.trend_report()
         details = {"checkpoint": saved.id}
         self._log("task", "ended", reason=why_not, after=msgspec.to_builtins(snapshot), details=details)
-        return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, why_not)
+        return TaskEnd(resume.write(saved.state).text, saved.id, snapshot, trends, why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
         """Return the ids of the blocks that would be evicted first to free `free` tokens.

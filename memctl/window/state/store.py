@@ -22,7 +22,7 @@ from memctl.record.errors import InvalidRecord, describe
 from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import DONE, Step, TaskState, TouchedFile
 from memctl.store import files, lock
-from memctl.task import forms, progress, resume_text
+from memctl.task import forms, progress, resume
 from memctl.task.parts import LISTS
 from memctl.text.phrases import some
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
@@ -131,7 +131,7 @@ class StateFiles(StateStore):
     def bootstrap_prompt(self) -> str:
         """Return the text for a new window, of at most 9,500 characters; "" if no state is stored."""
         found = self._read()
-        return resume_text.write(found).text if found is not None else ""
+        return resume.write(found).text if found is not None else ""
 
     def _alone(self, goal: str) -> AbstractContextManager[None]:
         return alone(self._folder, self.name)
@@ -142,8 +142,8 @@ class StateFiles(StateStore):
             return None
         try:
             values = msgspec.json.decode(text)
-            if isinstance(values, dict) and "task_goal" in values:  # an older memctl wrote it
-                values = task_state_1.of_window(values)
+            if task_state_1.is_of_window(values):
+                values = task_state_1.current(values)
             found = msgspec.convert(values, TaskState)
             wrong = "; ".join(validate(found).errors)
         except (msgspec.MsgspecError, RecursionError) as error:

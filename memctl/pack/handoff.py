@@ -303,7 +303,7 @@ def _report(
     given = {
         "last file modifications": [path for path, _ in asked.changes],
         "ownership": asked.sections,
-        "what is said": [text for texts in asked.texts.values() for text in texts],
+        "texts of the giver": [text for texts in asked.texts.values() for text in texts],
     }
     checks = []
     for name, texts in {**found, **given}.items():

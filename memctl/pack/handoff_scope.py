@@ -44,10 +44,11 @@ from memctl.record.handoff import Handoff
 from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import TaskState
+from memctl.record.task_state import RecordReference, TaskState
 from memctl.task import progress, versions
 from memctl.task import state as states
 from memctl.text import timestamps
+from memctl.text.markdown import one_line
 from memctl.text.similar import terms
 from memctl.text.words import stems
 
@@ -64,7 +65,8 @@ _WEAK = 0.14  # share of the best match below which nothing is relevant to a tas
 _TEXTS = 0.7  # share of a package that are items; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
 _SAME_TASK = 0.5  # share of the words of a task's title that a goal about this task has at least
-_SAID = {"immediate": "next_actions", "success_criteria": "success_criteria", "constraints": "constraints",
+# Lists that the giver fills, and the fields of the state that they become.
+_STATE_FIELDS = {"immediate": "next_actions", "success_criteria": "success_criteria", "constraints": "constraints",
          "inputs": "inputs"}  # fmt: skip
 
 
@@ -104,16 +106,20 @@ def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sou
 def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
     """Return the state in which the taker of a handoff resumes the task, with the lists that the giver filled."""
     who, given = one.parties, content(HANDOFF, one.body)
-    asked = HandoffRequest(**msgspec.structs.asdict(who))
-    state = subject_of(snapshot, now, asked, sources).state
-    said = {field: [line for line in given.get(name, ()) if line != NONE_RECORDED] for name, field in _SAID.items()}
-    said["next_actions"] += state.next_actions
+    found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
+    weighty = [record for record in found.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
+    state, lists = found.state, {}
+    for name, field in _STATE_FIELDS.items():
+        lists[field] = [line for line in given.get(name, ()) if line != NONE_RECORDED]
+    lists["next_actions"] += state.next_actions
     return msgspec.structs.replace(
         state,
         goal=who.task or state.goal or one.record.title,
         saved_by=state.saved_by or who.from_agent_id,
         saved_at=state.saved_at or one.record.timestamp,
-        **{field: tuple(dict.fromkeys(lines)) for field, lines in said.items()},
+        records=state.records
+        or tuple(RecordReference(r.id, one_line(r.title), r.severity or f"importance {r.importance}") for r in weighty),
+        **{field: tuple(dict.fromkeys(lines)) for field, lines in lists.items()},
     )
 
 

@@ -18,7 +18,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff as handoff_pack
 from memctl.pack.budget_fill import AUTO
 from memctl.pack.handoff import OfferOutcome
-from memctl.pack.handoff_request import FIELDS, TYPES, HandoffRequest
+from memctl.pack.handoff_request import DEFAULTS, FIELDS, TYPES, HandoffRequest
 from memctl.pages.links import known_section
 from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
@@ -247,7 +247,11 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 _giver_options = text_options(
     ("--summary", "summary", "A summary of the work. [default: from the memory, 500 tokens]"),
     ("--task", "task", "What the other agent is to do, or the id of a state."),
-    *((f"--{one.option}", one.name, f"{one.help} Repeatable.") for one in FIELDS),
+    *(
+        (f"--{one.option}", one.name, f"{one.help}{f' [default: {made}]' if made else ''} Repeatable.")
+        for one in FIELDS
+        for made in [DEFAULTS.get(one.name)]
+    ),
     ("--note", "note", "An observation. Repeatable."),
 )
 

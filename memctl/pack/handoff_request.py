@@ -75,6 +75,15 @@ TYPES: dict[HandoffType, TypeRules] = {
 
 # The lists that a giver may fill. The package has them in reverse, so that it ends with the next actions.
 FIELDS = tuple(field for field in HANDOFF.fields if field.option and field.is_list)
+# What the lists are made from that the giver leaves out.
+DEFAULTS = {
+    "immediate": "next actions of your state",
+    "success_criteria": "the task of your state",
+    "constraints": "the binding decisions",
+    "inputs": "the files of the task",
+    "expected_outputs": "remaining steps of your state",
+    "deliverables": "what your state says is done",
+}
 
 
 class HandoffRequest(Parties, frozen=True, kw_only=True):

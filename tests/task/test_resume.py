@@ -1,4 +1,4 @@
-"""The text with which work goes on."""
+"""The text from which a task is resumed."""
 
 from __future__ import annotations
 

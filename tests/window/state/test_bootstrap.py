@@ -1,4 +1,4 @@
-"""What a new window begins with: whole lines, within its room."""
+"""The text that a new window begins with: whole lines, within its room."""
 
 from __future__ import annotations
 

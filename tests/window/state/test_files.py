@@ -1,4 +1,4 @@
-"""The state of a task in files, where there is no memory."""
+"""The state of a task in files, without a memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_lists_and_long_texts_are_saved_as_lines_and_wrong_types_are_refused(tmp
             keeper.save(msgspec.structs.replace(EXAMPLE, **{field: wrong}))
 
 
-def test_people_read_it_as_markdown_and_what_is_planned_is_not_done(tmp_path: Path) -> None:
+def test_markdown_file_shows_planned_and_done_steps_apart(tmp_path: Path) -> None:
     kept(tmp_path).save(EXAMPLE)
     page = (tmp_path / "agent_progress.md").read_text()
     assert page.startswith("# window 1, version 1\n\n**Task**: Migrate user-service REST calls")
@@ -85,7 +85,7 @@ def test_invalid_state_file_is_named_and_left_unchanged(tmp_path: Path, text: st
     assert (tmp_path / "agent_state.json").read_text() == text
 
 
-def test_a_state_without_a_task_is_not_kept(tmp_path: Path) -> None:
+def test_state_without_a_goal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MemctlError, match="Missing goal"):
         kept(tmp_path).save(TaskState())
     assert list(tmp_path.iterdir()) == []

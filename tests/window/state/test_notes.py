@@ -23,7 +23,7 @@ def test_written_note_is_appended_and_other_lines_are_kept(tmp_path: Path) -> No
     assert file.read_text() == f"{before}\n- [CRITICAL] decisions: use fetch\n"
 
 
-def test_a_note_that_is_refused_or_can_not_be_written_is_not_taken(tmp_path: Path) -> None:
+def test_refused_or_unwritable_note_is_not_added(tmp_path: Path) -> None:
     notes = store.notes_in(tmp_path, "sub/notes.md")
     with pytest.raises(ValueError, match="no category"):
         notes.write("plans", "x")

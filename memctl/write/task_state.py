@@ -7,7 +7,7 @@ which status a step may get.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -20,6 +20,7 @@ from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
 from memctl.record.filters import severity_rank
 from memctl.record.kinds import ISSUE, STATE
+from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, InvalidFields, is_meaningful, type_errors
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, RecordReference, TaskState
@@ -146,7 +147,7 @@ def _state(
     return msgspec.structs.replace(
         state,
         files=state.files if knows_files else environment.touched_since(memory, now, last, state.files),
-        records=(*_blocking(memory, snapshot), *_records(snapshot)),
+        records=tuple(_references(memory, snapshot)),
         environment=msgspec.structs.replace(now, dirty=now.dirty[: environment.MOST_DIRTY]),
     )
 
@@ -199,60 +200,53 @@ def _number(
 
 
 def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) -> int:
-    """Return the number of the context window: the given one, else the session's own, else the next one for a new
-    session."""
-    if options.window is not None:
-        return options.window
-    if not here:
-        return 1
+    """Return the number of the context window: the given one, or the session's own; for a new session the next one."""
+    if options.window is not None or not here:
+        return options.window or 1
     newest = max(one.window_id for one in here)
-    if not memory.session:
-        return newest
     own = [one.window_id for one in here if one.session == memory.session]
-    return max(own) if own else newest + 1
+    return max(own, default=newest + 1) if memory.session else newest
 
 
-def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
-    """Return the records that bear on any task: important decisions, open issues by severity, learnings."""
-    issues = sorted(
-        (r for r in snapshot.records if r.memory_type == "issue" and r.is_open),
-        key=lambda record: (severity_rank(record), record.timestamp, record.id),
-    )
-    weighty = [
-        *((r, f"importance {r.importance}") for r in snapshot.catalogue.top("decision", None, DECISIONS)),
-        *((r, r.severity or "") for r in issues[:ISSUES]),
-        *((r, f"importance {r.importance}") for r in snapshot.catalogue.top("learning", None, LEARNINGS)),
-    ]
-    return tuple(RecordReference(record.id, one_line(record.title), weight) for record, weight in weighty)
+def _references(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
+    """Yield what blocks work, then the records that bear on any task.
 
-
-def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
-    """Yield what blocks work: blockers of all agents, issues that block records, and blockers of states."""
+    Work is blocked by blockers of all agents, issues that block records, and blockers of states. The other records are
+    important decisions, open issues by severity, and learnings.
+    """
     for one in ref_state.read(memory).state.global_blockers.values():
         yield RecordReference(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
     for record in snapshot.open_records:
         if record.memory_type == ISSUE.name and record.blocks:
-            yield RecordReference(
-                record.id, one_line(record.title), f"{BLOCKS} {', '.join(record.blocks)}"[:LONGEST_LINE]
-            )
+            yield _reference(record, f"{BLOCKS} {', '.join(record.blocks)}")
         elif record.memory_type == STATE.name:
             for text in task_state_of(snapshot, record).blockers:
-                yield RecordReference(
-                    record.id, cut(one_line(text), LONGEST_LINE), f"{BLOCKS} {record.title}"[:LONGEST_LINE]
-                )
+                yield _reference(record, f"{BLOCKS} {record.title}", text)
+    issues = [record for record in snapshot.open_records if record.memory_type == ISSUE.name]
+    issues.sort(key=lambda record: (severity_rank(record), record.timestamp, record.id))
+    for record in snapshot.catalogue.top("decision", None, DECISIONS):
+        yield _reference(record, f"importance {record.importance}")
+    yield from (_reference(record, record.severity or "") for record in issues[:ISSUES])
+    for record in snapshot.catalogue.top("learning", None, LEARNINGS):
+        yield _reference(record, f"importance {record.importance}")
+
+
+def _reference(record: Record, weight: str, text: str = "") -> RecordReference:
+    return RecordReference(record.id, cut(one_line(text or record.title), LONGEST_LINE), weight[:LONGEST_LINE])
 
 
 def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
     """Return the sizes as given, or as the latest event has them, and the counts of events."""
     old = before.context_metrics if before else Metrics()
 
-    def latest(given: int | None, sizes: Iterable[Any]) -> Any:
-        return next((size for size in (given, *sizes) if size is not None), None)
+    def latest(*sizes: Any) -> Any:
+        return next((size for size in sizes if size is not None), None)
 
+    newest_first = events[::-1]
     return Metrics(
-        scs_size=latest(options.scs_size, (event.after_state.scs_size for event in reversed(events))),
-        aws_size=latest(options.aws_size, (event.after_state.aws_size for event in reversed(events))),
-        compression_ratio=latest(None, (event.compression_ratio for event in reversed(events))),
+        scs_size=latest(options.scs_size, *(event.after_state.scs_size for event in newest_first)),
+        aws_size=latest(options.aws_size, *(event.after_state.aws_size for event in newest_first)),
+        compression_ratio=latest(*(event.compression_ratio for event in newest_first)),
         compressions=old.compressions + sum(event.event_type == "compression" for event in events),
         events=old.events + len(events),
     )

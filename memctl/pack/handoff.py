@@ -360,7 +360,7 @@ def offer(
         unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
         name = sequence.Sequence(memory).take(HANDOFF, memory.now[:10])[0]
         asked = msgspec.structs.replace(asked, id=name, unowned=unowned)
-        return handoffs.offer(handoffs.Transfer(name, asked, memory.now))(state)
+        return handoffs.offer(state, handoffs.Transfer(name, asked, memory.now))
 
     def make(agreed: StateOutcome) -> Change:
         before = ref_state.content(agreed.before)

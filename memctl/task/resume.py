@@ -59,10 +59,11 @@ def write(
     `drift` are lines about what has changed since the state was saved, `missing` lines about what the state lacks.
     Without `is_trusted` the text says that the state comes from a clone that is not trusted.
     """
-    head = _head(state, is_trusted=is_trusted)
-    tail = _tail(state)
-    more = "LEFT OUT: {:,} lines"
-    more += f"; memctl checkpoint show {state.checkpoint_id}" if isinstance(state, Checkpoint) else ""
+    head, tail, more = _head(state, is_trusted=is_trusted), [], "LEFT OUT: {:,} lines"
+    if isinstance(state, Checkpoint):
+        numbers = f"--window {state.window_id + 1} --base {state.checkpoint_id}"
+        tail = [f"SAVE: memctl checkpoint save --workflow {state.workflow_id} {numbers}"]
+        more += f"; memctl checkpoint show {state.checkpoint_id}"
     room = limit - length("\n".join([*head, *tail, more.format(10**6), ""]))
     body, left = _fitting(_without_repeats(_parts(state, drift, missing), [state.goal]), room)
     lines = [*head, *body, *tail, *([more.format(left)] if left else [])]
@@ -88,13 +89,6 @@ def _head(state: TaskState, *, is_trusted: bool) -> list[str]:
         percent = f" ({state.completion} %)" if state.completion is not None else ""
         lines.append(f"PROGRESS: {len(state.done)} of {len(state.steps)} steps done{percent}")
     return [escape_model_tokens(line) for line in lines]
-
-
-def _tail(state: TaskState) -> list[str]:
-    if not isinstance(state, Checkpoint):
-        return []
-    numbers = f"--window {state.window_id + 1} --base {state.checkpoint_id}"
-    return [f"SAVE: memctl checkpoint save --workflow {state.workflow_id} {numbers}"]
 
 
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:

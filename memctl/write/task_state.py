@@ -83,7 +83,9 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     if not is_meaningful(goal):
         missing = "is missing: the first checkpoint of a workflow needs it"
         wrong = f"{goal!r} is only a placeholder" if goal else missing
-        raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], "say what the task is", USAGE)
+        hint, other = "say what the task is", versions.workflow_to_resume(memory, snapshot)
+        hint += f", or continue that of {other} with `--workflow {other}`" if not goal and other != workflow else ""
+        raise InvalidFields("this checkpoint is incomplete:", [("goal", wrong)], hint, USAGE)
     number = _number(memory, snapshot, workflow, options, last, found.checkpoints)
     events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
     if not given.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):

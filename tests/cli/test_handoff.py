@@ -486,7 +486,7 @@ def test_unanswered_offer_with_sections_can_not_be_deleted_or_archived(
 ) -> None:
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
     refused = memctl(command, made, code=1).err
-    assert f"{made} is offered with §2.1" in refused
+    assert f"{made} still offers §2.1" in refused
     assert f"`memctl handoff withdraw {made}`" in refused
     bob("handoff", "decline", made, "--reason", "No time")
     memctl(command, made)

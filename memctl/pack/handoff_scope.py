@@ -97,10 +97,9 @@ def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sou
     tasks = [named] if named is not None else _tasks(snapshot, known, asked.from_agent_id, sources)
     pages = [page for section in sections if (page := snapshot.outline.find(section))]
     pages += [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
-    found = Subject(
-        sections, tuple(known), tuple(tasks), TaskState(), tuple(glob for page in pages for glob in page.paths), named
-    )
-    return msgspec.structs.replace(found, state=_state(snapshot, found, asked.from_agent_id, sources))
+    globs = tuple(glob for page in pages for glob in page.paths)
+    state = _state(snapshot, sections, next(iter(tasks), None), asked.from_agent_id, sources)
+    return Subject(sections, tuple(known), tuple(tasks), state, globs, named)
 
 
 def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
@@ -151,12 +150,16 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     return [record for record in ordered if record.agent_id == giver] or ordered[:1]
 
 
-def _state(snapshot: Snapshot, found: Subject, giver: str, sources: Sources) -> TaskState:
-    """Return the state of the subject's first task, from its record and the giver's newest checkpoint of that work."""
-    record = next(iter(found.tasks), None)
+def _state(
+    snapshot: Snapshot, sections: Sequence[str], record: Record | None, giver: str, sources: Sources
+) -> TaskState:
+    """Return the state of a task, from its record and the giver's newest checkpoint of that work.
+
+    Without a record, the work is that on the sections.
+    """
     state = states.of_record(snapshot, record) if record else TaskState()
     own = (one for one in last_work.checkpoints(snapshot) if one.saved_by == giver)
-    saved = next((one for one in own if _is_of(one, snapshot, found, record)), None)
+    saved = next((one for one in own if _is_of(one, snapshot, sections, record)), None)
     if saved is None or saved.is_finished:
         return state
     saved, _ = versions.readable(snapshot, saved)
@@ -167,14 +170,14 @@ def _state(snapshot: Snapshot, found: Subject, giver: str, sources: Sources) -> 
     return progress.merge(saved, given)
 
 
-def _is_of(saved: Checkpoint, snapshot: Snapshot, found: Subject, record: Record | None) -> bool:
+def _is_of(saved: Checkpoint, snapshot: Snapshot, sections: Sequence[str], record: Record | None) -> bool:
     """Return whether a checkpoint belongs to the subject of a handoff, by the section or the task that it names."""
     if record is not None and saved.task_id in (record.id, record.memory_id):
         return True
     if saved.section:
-        return not found.sections or saved.section in found.sections
+        return not sections or saved.section in sections
     tasks = _tasks_in_goal(saved.goal, snapshot)
-    return record in tasks if tasks else not found.sections
+    return record in tasks if tasks else not sections
 
 
 def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:

@@ -125,15 +125,15 @@ def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]
     return put_steps(before, given, lambda step: step.evidence != TASK_LIST)
 
 
-def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
-    """Return the steps after the step named `text` reached the status of `step`; it is added if it is new.
+def reach(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
+    """Return the steps after the one with the text of `step` reached its status; it is added if it is new.
 
     A step that has a more advanced status already keeps it.
     """
     found = _by_key(before)
-    old = found.get(key(text))
+    old = found.get(key(step.text))
     if old is None or PROGRESS.index(step.status) > PROGRESS.index(old.status):
-        found[key(text)] = msgspec.structs.replace(step, text=old.text if old else text)
+        found[key(step.text)] = msgspec.structs.replace(step, text=old.text if old else step.text)
     return limit_steps(found.values())
 
 
@@ -168,7 +168,7 @@ def merge(stored: TaskState, given: TaskState) -> TaskState:
     """
     steps = stored.steps
     for step in given.steps:
-        steps = reach(steps, step.text, step)
+        steps = reach(steps, step)
     made = add(stored, msgspec.structs.replace(given, steps=()))
     return take_whole(
         stored, msgspec.structs.replace(made, steps=steps, window_id=max(stored.window_id, given.window_id))
@@ -227,7 +227,7 @@ def set_steps(
     """
     steps = state.steps
     for text in done:
-        steps = reach(steps, text, Step(text, DONE, now, by, COMMAND))
+        steps = reach(steps, Step(text, DONE, now, by, COMMAND))
     if current:
         steps = tuple(
             msgspec.structs.replace(step, status=PLANNED) if step.status == IN_PROGRESS else step for step in steps
@@ -237,9 +237,9 @@ def set_steps(
         named = {key(text) for text in (*planned, current)}
         steps = tuple(step for step in steps if step.status in (DONE, CLAIMED) or key(step.text) in named)
     for text in planned or ():
-        steps = reach(steps, text, Step(text, PLANNED))
+        steps = reach(steps, Step(text, PLANNED))
     if current:
-        steps = reach(steps, current, Step(current, IN_PROGRESS))
+        steps = reach(steps, Step(current, IN_PROGRESS))
     ahead = [step.text for step in steps if step.status in (IN_PROGRESS, PLANNED)]
     first = sorted(ahead, key=lambda text: key(text) != key(current))[:1]
     return msgspec.structs.replace(state, steps=limit_steps(steps), next_actions=tuple(first))

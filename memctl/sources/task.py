@@ -196,19 +196,27 @@ def _with_words(contents: Mapping[str, Content], wanted: Mapping[str, str]) -> t
     for form, word in wanted.items():
         forms.setdefault(word, []).append(form)
     shortest = {word: min([word, *several], key=len) for word, several in forms.items()}  # all forms begin with it
-    mentioned = paths_with_text(contents, shortest.values())
-    numbers = {word: max(text.count(start), len(mentioned[start])) for word, start in shortest.items()}
+    numbers = {word: text.count(start) for word, start in shortest.items()}
+    seldom = [start for word, start in shortest.items() if numbers[word] <= _MOST_HAVING]
+    mentioned = paths_with_text(contents, seldom)
+    numbers = {word: max(number, len(mentioned.get(shortest[word], ()))) for word, number in numbers.items()}
     frequent = {word: number for word, number in numbers.items() if number > _MOST_HAVING}
 
-    def matching(pattern: str) -> set[str]:
-        found = re.compile(pattern, re.MULTILINE).finditer(text)
-        return {paths[bisect_right(ends, match.start())] for match in found}
+    def matching(pattern: str, before: str = "") -> set[str]:
+        found = (match.start() for match in re.finditer(pattern, text))
+        return {paths[bisect_right(ends, at)] for at in found if not before or text[at - 1 : at] in before}
 
     def having(word: str) -> set[str]:
-        return matching(re.escape(shortest[word])).union(mentioned[shortest[word]])
+        start = shortest[word]
+        if start not in mentioned:
+            mentioned.update(paths_with_text(contents, [start]))
+        return matching(re.escape(start)).union(mentioned[start])
 
     rare = [having(word) for word in shortest if word not in frequent]
-    called = [matching(rf"(?:^|(?<=/))(?:{'|'.join(map(re.escape, forms[word]))})(?=[.\n]|$)") for word in frequent]
+    called = []
+    for word in frequent:
+        ends_of_forms = "|".join(re.escape(form.removeprefix(shortest[word])) for form in forms[word])
+        called.append(matching(rf"{re.escape(shortest[word])}(?:{ends_of_forms})(?=[.\n]|$)", "/\n"))
     found = set[str]().union(*rare, *called)
     if frequent and not found:
         rarest = min(frequent, key=frequent.__getitem__)

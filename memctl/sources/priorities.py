@@ -92,12 +92,12 @@ def priorities(
     texts, named = FileMatches({}, {}, {}), dict[str, FileMention]()
     if request.task:
         texts = file_search.matches(memory, sources, request.task, progress)
-        named = file_search.mentions(snapshot, sources, request.task, now, texts.shares.keys() | late)
+        named = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.best))
     meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
     given = _active_files(request, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))
-    found = contents.keys() & (texts.shares.keys() | named.keys() | late | active)
+    found = contents.keys() & late.union(texts.best, named, active)
     known = {
         path: FileKnowledge(
             match=texts.shares.get(path, 0.0),

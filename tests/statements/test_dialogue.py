@@ -77,6 +77,8 @@ def test_assent_withdrawn_before_any_change_states_nothing() -> None:
         ("use `order_key` as the name of the column", DECISION),
         ("make sure that every job has a time limit", CONSTRAINT),
         ("please don't leave broken links in the guide", CONSTRAINT),
+        ("don't leave broken links in the guide", CONSTRAINT),
+        ("do not write the till's key into the log", CONSTRAINT),
         ("that is not correct, the lock file is shared by all workers", CONSTRAINT),
     ],
 )
@@ -97,6 +99,8 @@ def test_a_users_lasting_demand_is_a_constraint(prompt: str, kind: str) -> None:
         "let's try it",
         "which of the two keeps the orders?",
         "use this",
+        "let's keep it simple for now",
+        "don't they keep the orders?",
         "the mailer uses a plain socket instead of the pool",
         "go on",
     ],

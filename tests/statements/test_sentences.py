@@ -68,7 +68,7 @@ def test_half_of_the_table_states_nothing() -> None:
         ("Selected DuckDB 1.1 as the store for reports", "Selected DuckDB 1.1 as the store for reports", "", ()),
         ("Chose UTF-8 because all shops send it.", "Chose UTF-8", "all shops send it.", ()),
         ("We decided to loop over the rows.", "We decided to loop over the rows", "", ()),
-        ("We\u2019ll go with the second.", "We\u2019ll go with the second", "", ()),
+        ("We\u2019ll go with the smaller index.", "We\u2019ll go with the smaller index", "", ()),
     ],
 )  # fmt: skip
 def test_reasons_and_alternatives_in_a_sentence_are_those_of_its_decision(
@@ -76,6 +76,11 @@ def test_reasons_and_alternatives_in_a_sentence_are_those_of_its_decision(
 ) -> None:
     (one,) = found_in(sentence)
     assert (one.text, one.reason, one.alternatives, one.explicit) == (text, reason, instead, False)
+
+
+@pytest.mark.parametrize("sentence", ["We will go with A.", "We chose it.", "We'll go with the second."])
+def test_choice_without_an_object_is_no_decision(sentence: str) -> None:
+    assert found_in(sentence) == []
 
 
 def test_a_rejected_alternative_belongs_to_the_decision_right_before() -> None:

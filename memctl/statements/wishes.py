@@ -232,7 +232,7 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
 
 
 def is_assent(prompt: str) -> bool:
-    """Return whether a prompt is short, and agrees to something or chooses between options."""
+    """Return whether a prompt of up to 120 characters agrees to something, or one of up to 400 names an option."""
     if len(prompt) > _LONGEST_ASSENT:
         return len(prompt) <= _LONGEST and _CHOICE.fullmatch(prompt) is not None
     return any((_ASSENT.match(prompt), _CHOICE.fullmatch(prompt), _NAMED_CHOICE.search(prompt)))
@@ -274,7 +274,7 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     return Choice(text) if text else None
 
 
-def proposal_agreed(prompt: str, proposed: str) -> Choice | None:
+def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:
     """Return what a bare "yes" agrees to if the message ends with "Want me to do this?": its last proposal.
 
     None for any other prompt or message, and where nothing before the question says what "this" is.

@@ -207,7 +207,7 @@ def test_stated_cause_is_a_learning(message: str, text: str) -> None:
         "The key insight is that `next_id` can be a column.",
     ],
 )
-def test_a_guess_or_an_announcement_is_no_cause(message: str) -> None:
+def test_guess_or_announcement_is_no_learning(message: str) -> None:
     assert said((AGENT, message)) == []
 
 
@@ -362,7 +362,7 @@ def test_a_demand_for_the_next_step_is_not_a_decision(prompt: str) -> None:
         "I don't quite like the export of the shop",
     ],
 )
-def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
+def test_question_or_single_word_of_the_user_is_no_issue(prompt: str) -> None:
     assert said((USER, prompt)) == []
 
 

@@ -30,7 +30,7 @@ def found_in(text: str, kind: str = ANSWER) -> list[Extract]:
 
 
 @pytest.mark.parametrize("part", FOUND)
-def test_labelled_sentences_are_found_as_often_as_before(part: str) -> None:
+def test_labelled_sentences_are_found_at_the_rates_on_record(part: str) -> None:
     hits, wrong, missed = [], [], []
     for kind, sentence, own in TABLE:
         if own == part:
@@ -45,7 +45,7 @@ def test_labelled_sentences_are_found_as_often_as_before(part: str) -> None:
     assert len(missed) <= most_missed, missed
 
 
-def test_half_of_the_table_states_nothing() -> None:
+def test_table_of_200_sentences_has_100_that_state_nothing() -> None:
     kinds = [kind for kind, _, _ in TABLE]
     assert kinds.count("none") == len(kinds) / 2
     assert len(kinds) == 200
@@ -135,7 +135,7 @@ def test_a_meaningful_sentence_is_not_filler(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"), [("We rejected X.", REJECTED), ("We chose X.", DECISION), ("Beware of X.", LESSON)]
 )
-def test_a_statement_has_a_kind(text: str, kind: str) -> None:
+def test_sentence_is_of_the_kind_that_its_words_state(text: str, kind: str) -> None:
     assert sentences.kind_of(text) == kind
 
 

@@ -181,7 +181,8 @@ _Line = tuple[float, str | None, str]
 
 
 def _yaml_line(indent: int, inner: str) -> _Line:
-    """By indentation, which needs no YAML reader and expands nothing."""
+    """Return a line of YAML as read by its indentation: so nothing is expanded, and prompts that only look like YAML
+    are read, too."""
     match = _KEY.match(inner[:_LONGEST])
     is_item = inner.startswith("- ")
     depth = 2 * indent + is_item  # an item may be right below its key
@@ -354,7 +355,10 @@ def _transcript(text: str, values: list[JsonValue]) -> ParsedText | None:
 
 
 def _add_message(found: list[TextBlock], message: dict[str, Any], title: str, line: int, last: int) -> list[str]:
-    """Add a message: its role by itself, then what it says, all on the lines of the message; what it says."""
+    """Add the blocks of a message, first its role as a heading, and return the texts of the message.
+
+    All blocks are within the lines of the message, from `line` to `last`.
+    """
     texts = [text for element in elements(message) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
     own = len(found)
     _add(found, title, "", "", line, last, HEADING)

@@ -8,8 +8,7 @@ import pytest
 
 from memctl.text.similar import cosine
 from memctl.window import ContentBlock, ContentType, Conversation
-from memctl.window.eviction.references import names_in, with_references
-from memctl.window.eviction.similarity import similar
+from memctl.window.eviction.references import names_in, similar, with_references
 from tests.window.texts import COUNTER, assistant, result, use, user
 
 RESULT, ANSWER = ContentType.TOOL_RESULT, ContentType.ASSISTANT_RESPONSE

@@ -8,6 +8,7 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.window import ContentBlock, ContentType, EvictionPolicy, Scoring
+from memctl.window.eviction.references import Similar
 from memctl.window.eviction.scores import (
     SCORES,
     SOURCE,
@@ -21,7 +22,6 @@ from memctl.window.eviction.scores import (
     semantic_merge,
     type_based,
 )
-from memctl.window.eviction.similarity import Similar
 
 
 def block(turn: int = 10, type_: ContentType = ContentType.TOOL_RESULT, **fields: object) -> ContentBlock:

@@ -135,11 +135,11 @@ class CompressionEngine:
 
         By default these are results that the model has read; with `is_unread` those that it has not read yet.
         """
-        from memctl.window.compression import shorter
+        from memctl.window.compression import strategies
 
         check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return shorter.summarize_results(
+        return strategies.summarize_results(
             conversation, self.counter, threshold=self._threshold, model=self.model, free=free, is_unread=is_unread
         )
 
@@ -150,11 +150,11 @@ class CompressionEngine:
 
         `earlier` is what had to survive in the conversation before it was last made shorter.
         """
-        from memctl.window.compression import shorter
+        from memctl.window.compression import strategies
 
         check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return shorter.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
+        return strategies.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
@@ -163,12 +163,12 @@ class CompressionEngine:
 
         `earlier` is what had to survive in the conversation before it was last made shorter.
         """
-        from memctl.window.compression import shorter
+        from memctl.window.compression import strategies
 
         check(conversation)
         argument_checks.numbers_or_none(target=target)
         kept = self._kept_turns
-        return shorter.compact(conversation, self.counter, kept, self.model, earlier, target)
+        return strategies.compact(conversation, self.counter, kept, self.model, earlier, target)
 
     def about(self, goal: str) -> None:
         """Set the goal of the task, which the model is told with each request."""

@@ -105,6 +105,20 @@ def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:
     assert hybrid(one, situation) == pytest.approx(expected)
 
 
+def test_recency_counts_from_the_last_reference() -> None:
+    used, unused = block(5, last_referenced_turn=20), block(5)
+    assert priority(used, NOW) == priority(block(20), NOW)
+    for score in (priority, hybrid):
+        assert score(used, NOW) > score(unused, NOW)
+
+
+def test_hybrid_scores_a_block_lower_the_fewer_names_it_is_the_newest_to_have() -> None:
+    scores = [hybrid(block(metadata={"newest_names": number}), NOW) for number in (0, 1, 15, 127, 500)]
+    assert scores == sorted(scores)
+    assert scores[0] < scores[1] < scores[2] < scores[3] == scores[4]
+    assert hybrid(block(), NOW) == scores[4]  # unknown: nothing is subtracted
+
+
 def test_nearly_repeated_block_scores_lowest() -> None:
     score = semantic_merge
     same = ScoringInput(20, similar={"b": Similar("c", 0.97, "embeddings")})

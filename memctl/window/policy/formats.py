@@ -53,7 +53,6 @@ _KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{
 _HEADER = re.compile(r"(LEFT OUT §[^:]{1,120}|[A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
 _FACTS = "is"  # the key under which memctl's YAML has what a record says of itself
 _TITLE = 160  # characters of a line at the margin that are a title
-_FOUND = 40  # characters by which a block is found in its source
 _LONGEST = 2_000  # characters of a line that patterns look at
 _BLOCK_SCALARS = ("|", "|-", ">", ">-", "|+", ">+", "[]", "{}")
 _BETWEEN = re.compile(r"[\s,:]*")  # values, and keys and values
@@ -294,25 +293,16 @@ def _add_leaf(found: list[TextBlock], node: Node, parent: int) -> None:
         _add(found, node.title, says, node.source, node.line, node.end, kind, parent)
         return
     own = len(found)
-    _add(found, node.title, node.attributes, "", node.line, node.line, HEADING, parent)
+    frame = node.source.replace(text, "", 1) if text in node.source else node.source.partition("\n")[0]
+    _add(found, node.title, node.attributes, frame, node.line, node.line, HEADING, parent)
     before = len(node.text) - len(node.text.lstrip("\n"))
     add_markdown(found, text, node.line + before, node.title, own)
-    found[own] = msgspec.structs.replace(found[own], source=_frame(node.source, found[own + 1 :]))
 
 
 def _add(
     found: list[TextBlock], title: str, text: str, source: str, line: int, end: int, kind: str, parent: int = -1
 ) -> None:
     found.append(TextBlock(len(found), title, text, source, line, end, kind, parent))
-
-
-def _frame(source: str, inner: list[TextBlock]) -> str:
-    """Return what a source has around the blocks in it: tags, or a key."""
-    start = source.find(inner[0].source[:_FOUND])
-    end = source.rfind(inner[-1].source[-_FOUND:])
-    if start < 0 or end < 0:  # entities, quotes: it was written in another way
-        return source[: max(len(source) - sum(len(block.source) for block in inner), 0)]
-    return source[:start] + source[end + len(inner[-1].source[-_FOUND:]) :]
 
 
 def _json(text: str, values: list[JsonValue]) -> ParsedText:

@@ -125,19 +125,11 @@ class Rule(NamedTuple):
     def judge(self, facts: Facts) -> Judgement:
         """Return the verdict of the rule."""
         measured, limit, over, shown, help_ = self.measure(facts)
-        if over is None:
-            return Judgement(self.number, self.name, measured, limit, None, "", help_)
-        if over <= 0:
-            return Judgement(self.number, self.name, measured, limit, False)
-        return Judgement(
-            self.number,
-            self.name,
-            measured,
-            limit,
-            True,
-            f"{over:,.0f}" if shown is None else shown,
-            help_ or self.help,
-        )
+        exceeded = None if over is None else over > 0
+        if not exceeded:
+            return Judgement(self.number, self.name, measured, limit, exceeded, "", help_ if over is None else "")
+        excess = f"{over:,.0f}" if shown is None else shown
+        return Judgement(self.number, self.name, measured, limit, exceeded, excess, help_ or self.help)
 
 
 def judge(rules: Sequence[Rule], facts: Facts) -> list[Judgement]:

@@ -49,6 +49,7 @@ _SHORT = 20  # words; a leaf of more is a block by itself
 _DEEPEST = 100  # levels of nesting that are read
 _ROOT = "memctl-root"  # a stream of events has several roots; they need one to be XML
 _DECLARATION = re.compile(r"<\?xml[^<>]*\?>")
+_PREFIX = re.compile(r"[<\s]([A-Za-z_][\w.-]*):[\w.-]+(?=[\s=>/])")  # prompts use prefixes that nothing declares
 _KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s+(?P<value>.*))?$""")
 _HEADER = re.compile(r"(LEFT OUT §[^:]{1,120}|[A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
 _FACTS = "is"  # the key under which memctl's YAML has what a record says of itself
@@ -144,11 +145,12 @@ def _xml_tree(text: str) -> Node:
     """Return the tree of one or several XML elements; raises ParseError, or ValueError for too deep a nesting."""
     body = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), text, count=1)
     parser: Any = ElementTree.XMLPullParser(("start", "end"))
+    declared = "".join(f' xmlns:{prefix}="{prefix}"' for prefix in sorted({*_PREFIX.findall(body)} - {"xml", "xmlns"}))
     root = Node("", 1)
     above: list[Node] = []
     nodes = 0
-    for number, line in enumerate(f"<{_ROOT}>{body}</{_ROOT}>".splitlines(keepends=True), 1):
-        parser.feed(line)
+    for number, line in enumerate(f"<{_ROOT}{declared}>{body}</{_ROOT}>".split("\n"), 1):
+        parser.feed(f"{line}\n")
         for event, element in parser.read_events():
             if event == "start":
                 if len(above) >= _DEEPEST:
@@ -160,7 +162,7 @@ def _xml_tree(text: str) -> Node:
                 continue
             node = above.pop()
             node.end, node.text = number, "".join([element.text or "", *(child.tail or "" for child in element)])
-            own = ElementTree.Element(element.tag, element.attrib)
+            own = ElementTree.Element(_name(element.tag), {_name(key): value for key, value in element.attrib.items()})
             own.text = node.text
             node.source = ElementTree.tostring(own, "unicode", short_empty_elements=False)
     parser.close()
@@ -169,9 +171,16 @@ def _xml_tree(text: str) -> Node:
     return root
 
 
+def _name(qualified: str) -> str:
+    """Return a name as it is written: ElementTree has `{prefix}name` for a prefix that the root declares."""
+    uri, _, name = qualified.rpartition("}")
+    return f"{uri[1:]}:{name}" if uri and "/" not in uri and ":" not in uri else name
+
+
 def _of_element(element: ElementTree.Element, line: int) -> Node:
-    shown = " | ".join(f"{key} {value}" for key, value in element.attrib.items() if key != "title")
-    title = f"{element.tag}: {element.attrib['title']}" if "title" in element.attrib else element.tag
+    shown = " | ".join(f"{_name(key)} {value}" for key, value in element.attrib.items() if key != "title")
+    name = _name(element.tag)
+    title = f"{name}: {element.attrib['title']}" if "title" in element.attrib else name
     return Node(title, line, "", shown)
 
 

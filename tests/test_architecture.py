@@ -202,21 +202,6 @@ def test_a_plain_decision_needs_neither_yaml_nor_jinja(repo: Path, memctl: Memct
     assert sorted(heavy & loaded) == []
 
 
-def test_listing_imports_no_urllib_and_leaves_pathlib_whole(repo: Path, memctl: Memctl) -> None:
-    shown = memctl("decide", "Use PostgreSQL")
-    memctl("show", shown.id)  # which is counted, so that there is a count to read
-    code = (
-        "import os, sys; sys.argv[1:] = ['-C', {!r}, 'list']; from memctl.__main__ import run; leave = os._exit;"
-        " os._exit = lambda code: print(*sorted(sys.modules));"
-        " run(); import pathlib; print(pathlib.Path('/a b').as_uri(), 'urllib.parse' in sys.modules); leave(0)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code.format(str(repo))], capture_output=True, text=True, check=True)
-    *_, loaded, last = ran.stdout.splitlines()
-    assert "pathlib" in loaded.split()
-    assert "urllib.parse" not in loaded.split()
-    assert last == "file:///a%20b True"
-
-
 def test_after_a_tool_call_nothing_of_the_memory_is_imported(repo: Path) -> None:
     event = json.dumps({"session_id": "s", "cwd": str(repo), "hook_event_name": "PostToolUse"})
     answer = f"d.answer(h.CLAUDE_CODE, {event.encode()!r}, os.environ)"

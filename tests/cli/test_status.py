@@ -127,3 +127,15 @@ def test_cached_last_session_follows_its_page_and_the_sessions_ref(
     assert shown() == ("one", "2025-11-05")
     file.write_text(page(16))
     assert shown() == ("one", "2025-11-16")
+
+
+def test_last_session_is_one_short_line_without_escapes(memctl: Memctl, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text(
+        f"USER: Fix #12 and [the cart]: {'look at every part of it, ' * 40}please.\nASSISTANT: Next: test it.\n"
+    )
+    memctl("session", "summarize", "-t", str(chat), "--id", "cart")
+    line = next(one for one in memctl("status").out.split("\n") if one.strip().startswith("session"))
+    assert "Fix #12 and [the cart]" in line
+    assert "\\" not in line
+    assert len(line) < 140

@@ -18,7 +18,7 @@ from memctl.record.kinds import KINDS, SESSIONS, SEVERITIES
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, sessions_ref
 from memctl.store.memory import Memory
-from memctl.text.fit import cut_at_word
+from memctl.text.fit import cut_at_word, first_sentence
 from memctl.text.markdown import one_line, without_escapes
 from memctl.text.phrases import quantity
 
@@ -231,7 +231,7 @@ def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
         more = f" and {len(agents) - _AGENTS:,} more" if len(agents) > _AGENTS else ""
         yield "at work", terminal.one_line(output.plain(", ".join(named))) + more
     if session := data["last_session"]:
-        intent = cut_at_word(one_line(without_escapes(session["intent"])), _INTENT)
+        intent = cut_at_word(one_line(without_escapes(first_sentence(session["intent"]))), _INTENT)
         yield "session", terminal.one_line(output.plain(f"{session['ended']} {intent}".strip()))
     if pack := data["pack"]["tokens"]:
         yield "pack", f"about {pack:,} of {data['pack']['budget']:,} tokens: `memctl rehydrate`"

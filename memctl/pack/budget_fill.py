@@ -54,7 +54,7 @@ _TOO_LARGE = ("too_large", "Too large for this budget")
 _IMPORTANT = ("important_titles", "Most important, without room here")
 _NO_ROOM = ("no_room", "No room for the text")
 _TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
-_ESSENTIAL_SHARE = 0.2  # of the budget that is kept for essential notes
+_ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
 # Tokens from which on items of the rank SECOND have room to themselves, and up to which share. In less, one or two of
 # the most important records fill the pack.
 _WORK_FROM, _WORK_SHARE = 600, 1 / 3
@@ -109,10 +109,10 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
     for frame in frames:
         if builder.cost(frame, []) > budget:
             continue
-        kept = builder.choose(frame)
-        if kept or best is None:
-            best = frame, kept
-        if kept and not builder.is_wordy(frame, kept):
+        chosen = builder.choose(frame)
+        if chosen or best is None:
+            best = frame, chosen
+        if chosen and not builder.is_wordy(frame, chosen):
             break
     if best is None:
         needed = builder.cost(frames[-1], [])
@@ -179,10 +179,16 @@ class _PackBuilder:
         notices = "\n".join(note.text for note in draft.opening if note in (NOTICED, FOREIGN))
         self._largest = budget - count(notices)  # the most tokens of an item
         self._whole = draft.whole() if draft.whole else iter(())
-        self._made: list[Item] = []  # the items of `draft.others` that were built so far
-        self._left_of: tuple[frozenset[str] | None, list[OmittedItem]] = None, []  # the last result of `left_out`
+        self._built: list[Item] = []  # the items of `draft.others` that were built so far
+        self._left_out_cache: tuple[frozenset[str] | None, list[OmittedItem]] = (
+            None,
+            [],
+        )  # the last result of `left_out`
         self._totals: Counter[tuple[str, str]] = Counter()  # its numbers by section and kind
-        self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # that of `_most_lines`
+        self._most_lines_cache: tuple[tuple[int, list[str]] | None, tuple[int, int]] = (
+            None,
+            (0, 0),
+        )  # that of `_most_lines`
         self._named: list[Item] = []  # items whose titles come before all others
         self._first, self._named = self._fair_choice()
 
@@ -190,23 +196,23 @@ class _PackBuilder:
         text = sanitize(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
-    def cost(self, frame: _Frame, kept: list[Item], listed: int = 0, width: int = 0) -> int:
+    def cost(self, frame: _Frame, chosen: list[Item], listed: int = 0, width: int = 0) -> int:
         """Return the tokens of the pack with these items; the parameters are those of `text`."""
-        return self._count(self.text(frame, kept, listed, width))
+        return self._count(self.text(frame, chosen, listed, width))
 
-    def is_wordy(self, frame: _Frame, kept: list[Item]) -> bool:
+    def is_wordy(self, frame: _Frame, chosen: list[Item]) -> bool:
         """Return whether non-essential notes take more than their share while items are left out."""
         opening = tuple(note for note in frame.draft.opening if note.essential)
-        if not self.left_out(kept) or opening == frame.draft.opening:
+        if not self.left_out(chosen) or opening == frame.draft.opening:
             return False
         sparing = frame._replace(draft=msgspec.structs.replace(frame.draft, opening=opening))
         return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
 
     def _fair_choice(self) -> tuple[list[Item], list[Item]]:
         """Return the items of rank FIRST that are whole in any frame, and the items that are named if not whole."""
-        items = [item for item in self._turns if self._parts[item.key].rank == FIRST]
+        items = [item for item in self._ordered_items if self._parts[item.key].rank == FIRST]
         if not items:
-            return [], [item for item in self._turns if self._costs[item.key] > self._largest][:_NAMED]
+            return [], [item for item in self._ordered_items if self._costs[item.key] > self._largest][:_NAMED]
         found = fair_share.in_turn(
             [
                 fair_share.Candidate(
@@ -243,10 +249,10 @@ class _PackBuilder:
         names = len(titles) * self._count(left_out.name(items[0]))
         least = self._count(sanitize(self._pack(empty))) - names
         alone = self._budget - least
-        kept = min(max(0, essential - self.cost(sparest, [])), _ESSENTIAL_SHARE * self._budget)
-        kept += min(max(0, self.cost(full, []) - essential), _NOTES_SHARE * self._budget)
-        kept += min(self.draft.reserve, _WORK_SHARE * self._budget, max(0.0, (self._budget - _WORK_FROM) / 2))
-        return alone, alone - kept
+        reserved = min(max(0, essential - self.cost(sparest, [])), _ESSENTIAL_SHARE * self._budget)
+        reserved += min(max(0, self.cost(full, []) - essential), _NOTES_SHARE * self._budget)
+        reserved += min(self.draft.reserve, _WORK_SHARE * self._budget, max(0.0, (self._budget - _WORK_FROM) / 2))
+        return alone, alone - reserved
 
     def choose(self, frame: _Frame) -> list[Item]:
         """Return the items that fit beside a frame; [] if it has no room for those that are whole in any frame."""
@@ -254,47 +260,47 @@ class _PackBuilder:
             return []
         if self._first and self.cost(frame, self._first) > self._budget:
             return []
-        kept = self._take(frame)
-        while kept and self.cost(frame, kept) > self._budget:
-            kept.pop()
-        if kept:
-            return self._filled_up(frame, kept)
+        chosen = self._take(frame)
+        while chosen and self.cost(frame, chosen) > self._budget:
+            chosen.pop()
+        if chosen:
+            return self._top_up(frame, chosen)
         # In a budget too small for the list of what is left out, one item is better than the list.
-        found = chain(self._turns, self._others())
+        found = chain(self._ordered_items, self._further_items())
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
         """Return the items that fit beside the frame and the share of the list, each text once."""
-        kept = list(self._first)
-        bodies = {item.body for item in kept if item.body}
-        room = self._budget - self.cost(frame, kept)
+        chosen = list(self._first)
+        bodies = {item.body for item in chosen if item.body}
+        room = self._budget - self.cost(frame, chosen)
         for item in self.draft.items():
             if self._parts[item.key].rank == SECOND and self._costs[item.key] + self._note_cost(frame, item) <= room:
                 room -= self._costs[item.key] + self._note_cost(frame, item)
-                kept.append(item)
-        room -= self._share()
+                chosen.append(item)
+        room -= self._reserved_tokens()
         rooms = {part.name: part.limit for part in self.draft.parts if part.limit}
-        taken = {item.key for item in kept}
-        for item in self._turns:
+        taken = {item.key for item in chosen}
+        for item in self._ordered_items:
             if item.key in taken or not self._may_fill(item):
                 continue
             cost, part = self._costs[item.key], self._parts[item.key]
             if cost <= min(room, rooms.get(part.name, room)) and _is_new(item, bodies):
                 room -= cost
-                kept.append(item)
+                chosen.append(item)
                 if part.limit:
                     rooms[part.name] -= cost
-        least = self._least_waiting(frame, kept)
+        least = self._least_waiting(frame, chosen)
         misses = 0
-        for item in self._others():
+        for item in self._further_items():
             if room < _ITEM or misses >= _MISSES or least <= room:
                 break
             misses += 1
             if self._costs[item.key] <= room and _is_new(item, bodies):
                 room -= self._costs[item.key]
-                kept.append(item)
+                chosen.append(item)
                 misses = 0
-        return kept
+        return chosen
 
     def _may_fill(self, item: Item) -> bool:
         """Return whether an item may take room that happens to be left: a greater budget must not lose it by that.
@@ -304,14 +310,14 @@ class _PackBuilder:
         part = self._parts.get(item.key)
         return part is None or part.rank != FIRST or (item in self._named and not part.counted)
 
-    def _least_waiting(self, frame: _Frame, kept: list[Item]) -> float:
+    def _least_waiting(self, frame: _Frame, chosen: list[Item]) -> float:
         """Return the room that no item of rank 0 may take: what the shortest missing item with a rank would need.
 
         It is 0 while not even the titles of the most important ones have room.
         """
-        if self._is_unnamed(frame, kept):
+        if self._is_unnamed(frame, chosen):
             return 0
-        keys = {item.key for item in kept}
+        keys = {item.key for item in chosen}
         missing = (key for key, part in self._parts.items() if part.rank and key not in keys)
         return min((self._costs[key] for key in missing), default=math.inf)
 
@@ -320,25 +326,28 @@ class _PackBuilder:
         notes = (note for note in frame.draft.closing if note.of == item.key)
         return sum(self._count(f"## {note.title}\n\n{note.text}\n") for note in notes)
 
-    def _filled_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
+    def _top_up(self, frame: _Frame, chosen: list[Item]) -> list[Item]:
         """Return the items with those added that still have room beside the list of what is left out.
 
         Here an item may have the text of another one.
         """
-        room, keys = self._budget - self.cost(frame, kept, *self._most_lines(frame, kept)), {item.key for item in kept}
+        room, keys = (
+            self._budget - self.cost(frame, chosen, *self._most_lines(frame, chosen)),
+            {item.key for item in chosen},
+        )
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
-        for item in (*self.draft.items(), *self._made):
+        for item in (*self.draft.items(), *self._built):
             if item.key in keys or self._costs[item.key] > room or not self._may_fill(item):
                 continue
-            if item.key not in self._parts and self._least_waiting(frame, kept) <= room:
+            if item.key not in self._parts and self._least_waiting(frame, chosen) <= room:
                 break
-            longer = [*kept, item]
+            longer = [*chosen, item]
             if self.cost(frame, longer, *self._most_lines(frame, longer)) <= self._budget:
-                kept, room = longer, room - self._costs[item.key]
-        return kept
+                chosen, room = longer, room - self._costs[item.key]
+        return chosen
 
     @cached_property
-    def _turns(self) -> list[Item]:
+    def _ordered_items(self) -> list[Item]:
         """Return the items of all parts in the order in which they are taken.
 
         Critical items by weight, then one item from each part in turn; without the items of the rank SECOND.
@@ -348,97 +357,100 @@ class _PackBuilder:
         found = [item for turn in turns for item in turn if item is not None]
         return sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
-    def _others(self) -> Iterator[Item]:
+    def _further_items(self) -> Iterator[Item]:
         """Yield the items that follow all parts; each is built once, when it is first needed."""
-        yield from self._made[:]
+        yield from self._built[:]
         for item in self._whole:
-            self._made.append(item)
+            self._built.append(item)
             self._write(item)
             yield item
 
-    def _share(self) -> int:
+    def _reserved_tokens(self) -> int:
         """Return the tokens to reserve for the list of what is left out."""
         most = int(self._budget * self.draft.lines)
         left = [f"{left.id} {left.title} {left.why}\n" for left in self.draft.others[: most // _LINE + 1]]
         left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
         return min(most, 2 * self._count("".join(left)))
 
-    def pack(self, frame: _Frame, kept: list[Item]) -> Pack:
+    def pack(self, frame: _Frame, chosen: list[Item]) -> Pack:
         """Return the finished pack, with as many lines in the list of what is left out as fit."""
-        text = self.text(frame, kept, *self._most_lines(frame, kept))
+        text = self.text(frame, chosen, *self._most_lines(frame, chosen))
         parts = {
             part.name: [item.id for item in items]
-            for part, items in self._by_part({item.key for item in kept}, kept)
+            for part, items in self._by_part({item.key for item in chosen}, chosen)
             if items or part is not self.draft.rest
         }
-        return Pack(text, self._count(text), self._budget, self._form, parts, self.left_out(kept))
+        return Pack(text, self._count(text), self._budget, self._form, parts, self.left_out(chosen))
 
-    def _most_lines(self, frame: _Frame, kept: list[Item]) -> tuple[int, int]:
+    def _most_lines(self, frame: _Frame, chosen: list[Item]) -> tuple[int, int]:
         """Return how many lines of the list have room, and the width of their titles in characters (0: whole)."""
-        left = self.left_out(kept)
-        if self._is_unnamed(frame, kept):
+        left = self.left_out(chosen)
+        if self._is_unnamed(frame, chosen):
             return 0, 0
-        asked = id(frame), [item.key for item in kept]
-        if self._lines_of[0] == asked:
-            return self._lines_of[1]
+        asked = id(frame), [item.key for item in chosen]
+        if self._most_lines_cache[0] == asked:
+            return self._most_lines_cache[1]
         least = min(len(left), self.draft.least_lines)
         lines = 0, 0
         for width in _WIDTHS:
-            most, line = self._line_limit(frame, kept, width, least)
-            guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, kept)) / line)
-            lines = _most(partial(self.cost, frame, kept, width=width), self._budget, most, guess, line), width
+            most, line = self._line_limit(frame, chosen, width, least)
+            guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, chosen)) / line)
+            lines = (
+                _largest_fitting(partial(self.cost, frame, chosen, width=width), self._budget, most, guess, line),
+                width,
+            )
             if lines[0] >= least:
                 break
-        self._lines_of = asked, lines
+        self._most_lines_cache = asked, lines
         return lines
 
-    def _is_unnamed(self, frame: _Frame, kept: list[Item]) -> bool:
+    def _is_unnamed(self, frame: _Frame, chosen: list[Item]) -> bool:
         """Return whether an item of the rank FIRST has no room even for its title, so that no other is listed."""
-        keys = {item.key for item in (*kept, *(self._named if frame.has_titles else ()))}
+        keys = {item.key for item in (*chosen, *(self._named if frame.has_titles else ()))}
         return any(part.rank == FIRST and key not in keys for key, part in self._parts.items())
 
-    def _line_limit(self, frame: _Frame, kept: list[Item], width: int, least: int) -> tuple[int, float]:
+    def _line_limit(self, frame: _Frame, chosen: list[Item], width: int, least: int) -> tuple[int, float]:
         """Return how many lines the list may have, at least `least`, and the estimated tokens of a line.
 
         With items in the pack the lines may take a share of the budget, otherwise all of it. Lines are first counted as
         plain ones and then as the format writes them, under the headings of their groups.
         """
-        left = self.left_out(kept)
+        left = self.left_out(chosen)
         most = min(len(left), 2 + self._budget // _LINE)
 
         def plain(number: int) -> int:
-            return self._count(
-                "".join(f"- {each.id} {left_out.shortened(each, width).line}\n" for each in left[:number])
-            )
+            return self._count("".join(f"- {each.id} {left_out.shorten(each, width).line}\n" for each in left[:number]))
 
         line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
-        if not kept:
+        if not chosen:
             return most, line
         share = int(self._budget * self.draft.lines)
-        number = _most(plain, share, most, int(share / line), line)
-        beside = self.cost(frame, kept, 1, width) - int(line)
-        number = _most(lambda most: self.cost(frame, kept, most, width) - beside, share, number, number, line)
+        number = _largest_fitting(plain, share, most, int(share / line), line)
+        beside = self.cost(frame, chosen, 1, width) - int(line)
+        number = _largest_fitting(
+            lambda most: self.cost(frame, chosen, most, width) - beside, share, number, number, line
+        )
         return max(least, number), line
 
-    def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
+    def text(self, frame: _Frame, chosen: list[Item], listed: int, width: int = 0) -> str:
         """Return the text of the pack with some items and `listed` lines of what is left out.
 
         `width` is the number of characters of titles in these lines, 0 for whole titles.
         """
-        keys = {item.key for item in kept}
+        keys = {item.key for item in chosen}
         large = [item for item in self._named if item.key not in keys] if frame.has_titles else []
         parts: list[tuple[PackPart, list[Item]]] = []
         left: list[OmittedItem] = []
         if frame.has_parts:
-            leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
+            leading, changed = self._leading(chosen), [item for item in chosen if item.has_changed]
             # A draft without `whole` has excerpts, which keep the order of their relevance.
-            proposed = [item for item in kept if self.draft.whole and item.is_proposed and not item.has_changed]
-            within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, kept)
+            proposed = [item for item in chosen if self.draft.whole and item.is_proposed and not item.has_changed]
+            within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, chosen)
             parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
-            left = self.left_out(kept)[len(large) :]
-        totals = self._totals - Counter((item.section, left_out.as_omitted(item).kind) for item in large)
+            left = self.left_out(chosen)[len(large) :]
+        totals = self._totals - Counter((item.section, left_out.omit(item).kind) for item in large)
         sizes = Counter[str]()
-        for item in kept:
+        for item in chosen:
             sizes[item.kind] += self._costs[item.key]
         draft = frame.draft
         first, last = self._title_notes(large)
@@ -465,23 +477,23 @@ class _PackBuilder:
         ]
         return notes, [PackNote(*_NO_ROOM, "\n".join(rest), essential=True)] if rest else []
 
-    def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[PackPart, list[Item]]]:
+    def _by_part(self, keys: set[str], chosen: list[Item]) -> list[tuple[PackPart, list[Item]]]:
         """Return the items with these keys by their part; items without a part are in `draft.rest`."""
         own = {item.key for item in self.draft.items()}
         parts = [(part, [item for item in part.items if item.key in keys]) for part in self.draft.parts]
-        return [*parts, (self.draft.rest, [item for item in kept if item.key in keys - own])]
+        return [*parts, (self.draft.rest, [item for item in chosen if item.key in keys - own])]
 
     def _is_leading(self, item: Item) -> bool:
         return item.weight >= (self.draft.leading or _NO_WEIGHT) and not item.has_changed
 
-    def _leading(self, kept: list[Item]) -> list[Item]:
+    def _leading(self, chosen: list[Item]) -> list[Item]:
         """Return the items with the greatest weights, up to about a quarter of the pack."""
-        keys = {item.key for item in kept if self._is_leading(item)}
+        keys = {item.key for item in chosen if self._is_leading(item)}
         parts = self.draft.parts
         second = [item for part in parts if part.rank == SECOND for item in part.items]
-        own = [item for item in (*second, *self._turns) if item.key in keys]
-        sure = [*own, *(item for item in kept if item.key in keys and item.key not in self._parts)]
-        room = _LEAD_SHARE * sum(self._costs[item.key] for item in kept)
+        own = [item for item in (*second, *self._ordered_items) if item.key in keys]
+        sure = [*own, *(item for item in chosen if item.key in keys and item.key not in self._parts)]
+        room = _LEAD_SHARE * sum(self._costs[item.key] for item in chosen)
         leading: list[Item] = []
         for item in sorted(sure, key=lambda item: -item.weight):
             if room <= 0:
@@ -490,19 +502,19 @@ class _PackBuilder:
             room -= self._costs[item.key]
         return leading
 
-    def left_out(self, kept: list[Item]) -> list[OmittedItem]:
+    def left_out(self, packed: list[Item]) -> list[OmittedItem]:
         """Return the items that are not in the pack: first the chosen ones that did not fit, then the others."""
-        keys = frozenset(item.key for item in kept)
-        if self._left_of[0] != keys:  # the text is built some dozens of times, and there may be 10,000 such items
+        keys = frozenset(item.key for item in packed)
+        if (
+            self._left_out_cache[0] != keys
+        ):  # the text is built some dozens of times, and there may be 10,000 such items
             items = {item.key: item for item in (*self._named, *self.draft.items())}
-            chosen = [
-                self._with_reason(item, left_out.as_omitted(item)) for item in items.values() if item.key not in keys
-            ]
-            made = zip(self.draft.others, self._made, strict=False)
-            chosen += [self._with_reason(item, left) for left, item in made if item.key not in keys]
-            left = [*chosen, *self.draft.others[len(self._made) :]]
-            self._left_of, self._totals = (keys, left), Counter((each.section, each.kind) for each in left)
-        return self._left_of[1]
+            chosen = [self._with_reason(item, left_out.omit(item)) for item in items.values() if item.key not in keys]
+            built = zip(self.draft.others, self._built, strict=False)
+            chosen += [self._with_reason(item, left) for left, item in built if item.key not in keys]
+            left = [*chosen, *self.draft.others[len(self._built) :]]
+            self._left_out_cache, self._totals = (keys, left), Counter((each.section, each.kind) for each in left)
+        return self._left_out_cache[1]
 
     def _with_reason(self, item: Item, left: OmittedItem) -> OmittedItem:
         """Return an omitted item, with TOO_LARGE as the reason if the item is too large for the budget."""
@@ -517,7 +529,7 @@ def _is_new(item: Item, bodies: set[str]) -> bool:
     return is_new
 
 
-def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
+def _largest_fitting(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
     """Return the largest number up to `most` whose cost is within a limit, 0 if there is none.
 
     The search starts from `guess` and extrapolates from the last two costs, at first with the cost `each` per step: a

@@ -17,10 +17,11 @@ TITLE = 80  # characters of a title among others on a line
 
 def name(item: Item) -> str:
     """Return an item's id and title on a line, the title shortened."""
-    return one_line(f"{item.id} {shortened(as_omitted(item), TITLE).title}")
+    return one_line(f"{item.id} {shorten(omit(item), TITLE).title}")
 
 
-def as_omitted(item: Item) -> OmittedItem:
+def omit(item: Item) -> OmittedItem:
+    """Return an item as one that the pack leaves out."""
     return OmittedItem(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
 
 
@@ -46,7 +47,7 @@ def groups(
     for key, number in totals.items():
         counts[group(*key)] += number
     for each in left[:listed]:
-        groups[group(each.section, each.kind)].append(shortened(each, width))
+        groups[group(each.section, each.kind)].append(shorten(each, width))
     return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
 
 
@@ -63,7 +64,8 @@ def _group(
 
 
 @lru_cache(maxsize=4096)  # the text is built some dozens of times, mostly with the same lines
-def shortened(left: OmittedItem, width: int) -> OmittedItem:
+def shorten(left: OmittedItem, width: int) -> OmittedItem:
+    """Return an omitted item whose title has at most `width` characters, 0 for any number."""
     title = one_line(left.title)
     if not width or len(title) <= width:
         return left

@@ -36,15 +36,6 @@ class Sequence:
         self._ever: dict[str, int] | None = None
         self._taken = False
 
-    def anew(self) -> Sequence:
-        """Return a sequence that has given out nothing, with the counters read again.
-
-        It keeps the numbers that this one found in history.
-        """
-        other = Sequence(self._memory)
-        other._found = self._found
-        return other
-
     def take(self, kind: Kind, day: str, count: int = 1) -> list[str]:
         """Return the next `count` ids of a type on a day (`YYYY-MM-DD`)."""
         series = f"{kind.prefix}-{day}"

@@ -22,6 +22,7 @@ _FENCES_AND_HEADINGS = lazy_regex(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.M
 # indented (in a list item, perhaps), and what may be the underline of a heading. All else of a heading is in its line.
 _ODD = lazy_regex(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
 _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTML that goes on over empty lines
+_COMMENTS_BEFORE = lazy_regex(r"\A(?:\s*<!--.*?-->)+\s*", re.DOTALL)
 _STAND_IN = lazy_regex(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # a comment or stand-in, and marks around it
 _BRACKETS = lazy_regex(r"\[[^\[\]]*\](?!\()|<[^<>]*>")  # stand-ins of titles alone: in a text they may be anything
 _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
@@ -213,7 +214,7 @@ def _fence_after(line: str, fence: str) -> str:
 def is_unfilled(text: str) -> bool:
     """Return whether a text is a template: its title is a stand-in such as `{title}` or `[short title]`, or there is
     nothing under its headings but comments and stand-ins in braces."""
-    title, body = take_title(text)
+    title, body = take_title(_COMMENTS_BEFORE.sub("", text))
     parts = split(body)
     is_empty = len(parts) > 1 and not any(_STAND_IN.sub("", part.body) for part in parts)
     return is_empty or (bool(title) and is_stand_in(title))

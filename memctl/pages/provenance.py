@@ -10,7 +10,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.git import blame, differences, git, history, message, trees
 from memctl.git.blame import LineOrigin
-from memctl.git.history import FileCommit, LastKnown
+from memctl.git.history import FileCommit, LastState
 from memctl.git.repository import Repository
 from memctl.pages import freshness, repository_paths
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, references_to_files, sections_of_files
@@ -49,7 +49,7 @@ class FileQuery(msgspec.Struct, frozen=True):
 
     path: str
     line: int | None = None
-    last: LastKnown | None = None
+    last: LastState | None = None
 
 
 class PageReference(msgspec.Struct, frozen=True):
@@ -148,7 +148,7 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
         _refuse_no_line(memory, snapshot, asked, text)
         origin = blame.origin(memory.repository, asked.path, asked.line, asked.last.revision if asked.last else at)
         if origin.commit and all(touch.commit != origin.commit for touch in touches):
-            touches.insert(0, history.touch(memory.repository, origin.commit, origin.path))
+            touches.insert(0, history.file_commit(memory.repository, origin.commit, origin.path))
     here = origin.commit if origin else ""
     causes = tuple(Cause(touch, tuple(record_names(touch.message)), touch.commit == here) for touch in touches)
     sections = tuple(
@@ -185,11 +185,11 @@ def _touches(memory: Memory, asked: FileQuery, start: str, limit: int | None) ->
     """Return the commits that changed a file; for an uncommitted rename, those of its former name."""
     if not start:
         return []
-    found = history.touches(memory.repository, asked.path, start, limit)
+    found = history.file_commits(memory.repository, asked.path, start, limit)
     if not found and start == "HEAD" and asked.last is None:
         changes = differences.changed_in_index(memory.repository)
         former = next((change.before for change in changes if change.path == asked.path), "")
-        found = history.touches(memory.repository, former, start, limit) if former else []
+        found = history.file_commits(memory.repository, former, start, limit) if former else []
     return found
 
 
@@ -248,7 +248,7 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     for path, line in known:
         refuse_memory(path)
         snapshot.withheld.refuse_file(path)
-        if start and (last := history.last_known(memory.repository, path, start)) is not None:
+        if start and (last := history.last_state(memory.repository, path, start)) is not None:
             if not last.is_file:
                 break
             return FileQuery(path, line, last)
@@ -307,7 +307,7 @@ def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
     else:
-        content = trees.blob_here(memory.repository, asked.last.blob, files.MAX_BYTES)
+        content = trees.local_blob(memory.repository, asked.last.blob, files.MAX_BYTES)
     return None if content is None or b"\0" in content else content.decode(errors="replace")
 
 

@@ -157,7 +157,7 @@ def paths(memory: Memory, batch: Batch) -> list[str]:
     """Return the paths below `.memory/` of the files that a batch changes."""
     args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", batch.base, batch.tip, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
-    return [git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
+    return [git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
 
 
 def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
@@ -171,8 +171,8 @@ def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str
     files = [path for path in tracked if os.path.isfile(memory.repository.top / path)]
     from memctl.git import trees
 
-    here = trees.blobs_on_disk(memory.repository, files)
-    there = trees.blobs_of(memory.repository, batch.tip, tracked)
+    here = trees.worktree_blob_ids(memory.repository, files)
+    there = trees.blob_ids(memory.repository, batch.tip, tracked)
     start = len(memory.prefix) + 1
     return {path[start:]: code for path, code in tracked.items() if here.get(path) != there.get(path)}
 
@@ -184,7 +184,7 @@ def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> 
     """
     from memctl.git import history
 
-    found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", is_line=True)
+    found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", first_parent=True)
     return [one for one in found if one.trailers.base]
 
 
@@ -220,7 +220,7 @@ def commits(
     revision: str = "HEAD",
     limit: int | None = None,
     *,
-    given_up: bool = False,
+    discarded: bool = False,
     beside: str = "",
 ) -> list[Commit]:
     """Return the commits that touched some paths, newest first, with each change of a batch as a commit.
@@ -231,7 +231,7 @@ def commits(
     """
     from memctl.git import history
 
-    found = history.commits(memory.repository, paths, revision, limit, given_up=given_up, beside=beside)
+    found = history.commits(memory.repository, paths, revision, limit, discarded=discarded, beside=beside)
     is_now = revision == "HEAD" or revision.endswith("..HEAD")
     batch = current(memory) if is_now else None
     newest = changes(memory, batch.base, batch.tip, paths) if batch else []

@@ -98,14 +98,14 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
     try:
         if before and now and known[1] == head[1]:
             out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
-            names = {git.name(name) for name in out.split(b"\0") if name}
+            names = {git.decode_path(name) for name in out.split(b"\0") if name}
             return {name for name in names if files.is_cached_path(name)}
     except git.GitFailed:
         pass  # the older commit is no longer there, or one of them has no memory
     names = cache.paths()
     with suppress(git.GitFailed):  # HEAD has no memory
         listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else b""
-        names |= set(map(git.name, listed.split(b"\0")))
+        names |= set(map(git.decode_path, listed.split(b"\0")))
     return {name for name in names if files.is_cached_path(name)}
 
 
@@ -142,7 +142,7 @@ def _parse_file(
     mark = _mark(status) if is_dirty or racy else ""
     try:
         text = reader.read(path, None if isinstance(status, str) else status)
-        return parse_file(text, path, mark, trees.blob_of(text.encode(), [memory.repository.null_id]))
+        return parse_file(text, path, mark, trees.compute_blob_id(text.encode(), [memory.repository.null_id]))
     except InvalidRecord as error:
         return broken(path, error.faults, mark)
     except OSError as error:
@@ -350,7 +350,7 @@ def follow(memory: Memory, contents: Mapping[str, bytes | None], before: str, af
     if len(known) > _FOLLOWED:
         return
     like = [memory.repository.null_id]
-    blobs = [(path, trees.blob_of(data, like)) for path, data in known.items() if data]
+    blobs = [(path, trees.compute_blob_id(data, like)) for path, data in known.items() if data]
     seen = f"SELECT count(*) FROM records WHERE stat <> '' AND path IN ({', '.join('?' * len(known))})"
     with suppress(sqlite3.Error):  # another process is writing; the next command looks for itself
         cache = Cache.open(memory.private / FILE)

@@ -80,7 +80,7 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
     out = "".join(os.fsdecode(git.read(["ls-files", "-v", "-z", "--", *one], repository.top)) for one in some)
     marked = {item[2:]: _OPTIONS[item[0]] for item in out.split("\0") if item[:1] in _OPTIONS}
     there = [path for path in marked if (repository.top / path).is_file()]
-    blobs, known = trees.blobs_on_disk(repository, there), trees.blobs_of(repository, "HEAD", marked)
+    blobs, known = trees.worktree_blob_ids(repository, there), trees.blob_ids(repository, "HEAD", marked)
     return {tracked[path]: option for path, option in marked.items() if blobs.get(path) != known.get(path)}
 
 

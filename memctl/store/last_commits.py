@@ -64,7 +64,7 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
         found = _introductions_of(memory, _on_disk(memory, there, head, read), find)
         edited = {path for path in paths if path not in found}
     if others := [path for path in paths if path not in found]:
-        found |= _introductions_of(memory, trees.blobs_of(repository, head, others), find)
+        found |= _introductions_of(memory, trees.blob_ids(repository, head, others), find)
     ends = repository.shallow()
     return {
         path: LastCommit(one.commit, path in edited, one.commit in ends, one.seconds) for path, one in found.items()
@@ -84,7 +84,7 @@ def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> di
             found[path] = blob
         else:
             others.append(path)
-    return found | trees.blobs_on_disk(memory.repository, others)
+    return found | trees.worktree_blob_ids(memory.repository, others)
 
 
 def _introductions_of(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
@@ -130,7 +130,7 @@ def _introduced(memory: Memory, paths: Sequence[str], revisions: str) -> Iterato
         if one.squashed and one.squashed != batch:
             batch, of_batch = one.squashed, {}
             if len(batches.present(memory, batch.split(".."))) == 2:
-                for change in introductions(memory.repository, paths, batch, is_line=True):
+                for change in introductions(memory.repository, paths, batch, first_parent=True):
                     of_batch.setdefault((change.path, change.blob), change)
                 yield from of_batch.values()
         if not one.squashed or (one.path, one.blob) not in of_batch:
@@ -148,7 +148,7 @@ def _current(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, 
     if batch is None:
         return find, read
     newest: dict[tuple[str, str], Introduction] = {}
-    for one in introductions(memory.repository, sorted(paths), f"{batch.base}..{batch.tip}", is_line=True):
+    for one in introductions(memory.repository, sorted(paths), f"{batch.base}..{batch.tip}", first_parent=True):
         newest.setdefault((one.path, one.blob), one)
     return lambda path, blob: newest.get((path, blob)) or find(path, blob), read
 

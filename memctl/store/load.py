@@ -46,7 +46,7 @@ def left_out(memory: Memory) -> str:
     from memctl.record.pages import kind_at
 
     start = len(memory.prefix) + 1
-    paths = [path[start:] for path in index.not_checked_out(memory.repository, memory.prefix)]
+    paths = [path[start:] for path in index.sparse_paths(memory.repository, memory.prefix)]
     number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
     what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
     return f"{number:,} {what} not checked out (sparse checkout)" if number else ""
@@ -136,7 +136,7 @@ class _Disk:
         def read_as(path: str, blob: str) -> str:
 
             text = read(path)
-            if trees.blob_of(text.encode(), ids) != blob:
+            if trees.compute_blob_id(text.encode(), ids) != blob:
                 raise FileNotFoundError(path)  # it changed just now; the next snapshot has it
             return text
 
@@ -269,7 +269,9 @@ def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
     differing = set()
     for item in out.split(b"\0"):
         if item[:1] == b"u" or (item[:1] == b"1" and item[3:4] != b"."):  # "1 XY …": Y tells of the worktree
-            differing.add(git.name(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :])
+            differing.add(
+                git.decode_path(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :]
+            )
     return cache, differing
 
 
@@ -278,7 +280,7 @@ def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
     cache = current_cache(memory)
     args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
-    return cache, {git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}
+    return cache, {git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}
 
 
 def _read(

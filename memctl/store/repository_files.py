@@ -100,7 +100,7 @@ class FilesOnDisk:
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         known = self._known_of(list(dict.fromkeys(paths)))
         unknown = [path for path, blob in known.items() if not blob and path not in self._hashed]
-        self._hashed |= trees.blobs_on_disk(self._repository, unknown)
+        self._hashed |= trees.worktree_blob_ids(self._repository, unknown)
         return {path: blob or self._hashed[path] for path, blob in known.items()}
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
@@ -112,7 +112,7 @@ class FilesOnDisk:
         soon_read = [path for path in there if _is_soon_read(new[path])]
         self._hashed |= {path: blob for path in soon_read if (blob := _blob(new[path], likely)) in likely}
         unlike = [path for path in soon_read if path not in self._hashed]
-        self._hashed |= trees.blobs_on_disk(self._repository, unlike)
+        self._hashed |= trees.worktree_blob_ids(self._repository, unlike)
         others = self.blobs(path for path in there if path not in self._hashed)
         found = {path: self._hashed.get(path) or others.get(path) for path in asked}
         return {path: blob for path, blob in found.items() if blob}
@@ -139,7 +139,7 @@ class FilesOnDisk:
         Of a few Git is asked alone, which spares it the look at all the others.
         """
         new = [path for path in paths if path not in self._looked]
-        alone = "_current_blobs" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
+        alone = "_current_blobs" not in vars(self) and len(new) <= trees.BATCH_SIZE and all(map(_is_askable, new))
         if alone and (not new or self._look_at(new)):
             return {path: blob for path in paths if (blob := self._looked[path]) is not None}
         return {path: self._current_blobs[path] for path in paths if path in self._current_blobs}
@@ -169,7 +169,7 @@ def _look(repository: Repository, paths: Sequence[str] = ()) -> dict[str, str]:
     Raises GitFailed.
     """
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
-    args += ["--", *paths] if paths else index.all_without(FOLDER)
+    args += ["--", *paths] if paths else index.pathspecs_without(FOLDER)
     status = git.start(args, repository.top, None if paths else {"GIT_LITERAL_PATHSPECS": "0"})
     try:
         entries = index.entries(repository, *paths) if paths else index.entries(repository, without=FOLDER)
@@ -205,7 +205,7 @@ def _blob(file: str, likely: Collection[str]) -> str:
     of no file."""
     if likely:
         with suppress(OSError), open(file, "rb") as stream:
-            return trees.blob_of(stream.read(), likely)
+            return trees.compute_blob_id(stream.read(), likely)
     return ""
 
 

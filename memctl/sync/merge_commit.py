@@ -111,7 +111,7 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """Return the merged tree of all files outside of the memory, and the paths of conflicts."""
     repository = memory.repository
-    trees = tree_merge.without(repository, [*bases, ours, theirs], memory.prefix)
+    trees = tree_merge.remove_folder(repository, [*bases, ours, theirs], memory.prefix)
     return tree_merge.merge(repository, trees[:-2], trees[-2], trees[-1])
 
 

@@ -146,7 +146,7 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
     return plan
 
 
-def give_back(given: Transfer, op: str) -> Plan:
+def release(given: Transfer, op: str) -> Plan:
     """Return the plan that gives back to a handoff's giver all sections that the taker still owns by this handoff.
 
     `op` is the operation that the plan's commit names, such as `decline`. The plan raises MemctlError if the state

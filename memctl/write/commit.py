@@ -291,7 +291,7 @@ def _commit_on_branch(
                 by_agent=memory.by_agent,
             )
             break
-        except commits.Overtaken:
+        except commits.BranchMoved:
             if not left:
                 raise
             is_fresh, prepared = False, None

@@ -83,7 +83,7 @@ def answer(
         task = printable_line(who.task)[:LONGEST_LINE]  # perhaps written by hand
         plan = handoffs.accept(given, task or one.record.title, declined)
     else:
-        plan = handoffs.give_back(given, _OPS[status])
+        plan = handoffs.release(given, _OPS[status])
     values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
     values |= {"declined": list(declined)} if declined else {}
 

@@ -145,7 +145,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
             why = "the hook there acts by the name of its file, so it can't be kept under another name"
             steps.append(_by_hand(repository, place, name, where, why))
         else:
-            steps.append(_place(hook, place / (name + hooks.KEPT), f"hook {name}", text))
+            steps.append(_place(hook, place / (name + hooks.BACKUP_SUFFIX), f"hook {name}", text))
     _refuse_unwritable(repository, steps)
     return [*steps, *_set_drivers(repository, program)]
 
@@ -218,7 +218,7 @@ def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
 
 def _take_away(place: Path, name: str) -> InstallStep:
     """Take our script away, from where other tools may have moved it too, and bring back the hook of before."""
-    part, hook, kept = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.KEPT)
+    part, hook, kept = f"hook {name}", hooks.inspect(place / name), place / (name + hooks.BACKUP_SUFFIX)
     beside = [hooks.inspect(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
     ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
     changed = [found.file for found in (hook, *beside) if found.whose == "ours, changed"]

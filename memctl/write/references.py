@@ -83,7 +83,7 @@ class Rewriting:
             return {}
         holders = [holder for sharing in self._by_name.values() for holder in sharing]
         things = [holder.origin for holder in holders]
-        knew = history.known_to(
+        knew = history.visible_to(
             {writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)}
         )
         near = {
@@ -91,7 +91,7 @@ class Rewriting:
         }
         early = {writer for (writer, _), known in near.items() if not known}
         if early:
-            later = history.known_to(things, early)
+            later = history.visible_to(things, early)
             for writer, name in (key for key, known in near.items() if not known):
                 near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
         return near

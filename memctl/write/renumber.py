@@ -134,7 +134,7 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
     returned with `base` set; the record itself has a file elsewhere.
     """
     homes = {record.memory_id for record in snapshot.records}
-    unmerged = index.unmerged(memory.repository, memory.prefix)
+    unmerged = index.conflicting_files(memory.repository, memory.prefix)
     wanted = {blob for sides in unmerged.values() for blob in (sides.base, sides.ours, sides.theirs) if blob}
     contents = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
     found: list[SeparateRecord] = []
@@ -263,7 +263,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
             journal.drop(entry)
         warning = _render(memory)
         memory.asked = None
-    return StagedMerge(paths, conflicts=index.in_conflict(memory.repository), warning=warning)
+    return StagedMerge(paths, conflicts=index.conflicting_paths(memory.repository), warning=warning)
 
 
 def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:

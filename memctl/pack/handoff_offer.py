@@ -107,7 +107,7 @@ def offer(
     def plan(state: State) -> Step:
         nonlocal asked
         unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
-        asked = msgspec.structs.replace(asked, id=sequence.anew().take(HANDOFF, memory.now[:10])[0], unowned=unowned)
+        asked = msgspec.structs.replace(asked, id=sequence.restart().take(HANDOFF, memory.now[:10])[0], unowned=unowned)
         return handoffs.offer(Transfer(asked.id, asked, memory.now))(state)
 
     def make(agreed: StateOutcome) -> Change:
@@ -202,7 +202,7 @@ def _recorded(memory: Memory, sequence: Ids, asked: HandoffRequest, made: Packag
         "expertise_match": made.expertise,
         "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
     }
-    change = create.create(memory, sequence.anew(), None, create.Draft(kind=HANDOFF, values=values, content=content))
+    change = create.create(memory, sequence.restart(), None, create.Draft(kind=HANDOFF, values=values, content=content))
     package = Write(package_path(change.writes[0].path), made.pack.text)
     return msgspec.structs.replace(change, writes=(change.writes[0], package))
 

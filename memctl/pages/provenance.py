@@ -23,7 +23,7 @@ from memctl.record.pages import Page, code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
-from memctl.store.last_commits import MadeBetween
+from memctl.store.last_commits import CommitsBetween
 from memctl.store.memory import Memory
 from memctl.text import timestamps
 from memctl.text.fit import first_sentence
@@ -410,7 +410,7 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
     the nearest one whose commits have its author and are at most an hour away. Returns ("", ()) if there is none.
     """
     seconds = timestamps.to_epoch(commit.date)
-    made = MadeBetween(memory, seconds - _AROUND, seconds + _AROUND)
+    made = CommitsBetween(memory, seconds - _AROUND, seconds + _AROUND)
     sessions = _sessions(memory.repository, made.commits)
     times: dict[str, list[int]] = {}
     for commit_id, (name, author) in sessions.items():

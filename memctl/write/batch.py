@@ -25,7 +25,7 @@ _SHOWN = 3  # files that a remark names
 def base(memory: Memory) -> str:
     """Return the commit on which the batch of the next change is based: the open batch's base, or else HEAD's."""
     branch, head = memory.repository.branch()
-    batch = batches.of_branch(memory, branch)
+    batch = batches.open_batch(memory, branch)
     return batch.base if batch else head
 
 
@@ -37,7 +37,7 @@ def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepare
     """
     repository = memory.repository
     branch, head = repository.branch()
-    batch = batches.of_branch(memory, branch)
+    batch = batches.open_batch(memory, branch)
     name = batches.ref(memory, branch)
     try:
         parent = batch.tip if batch else _start(memory, head, repository.tip(name))
@@ -156,7 +156,7 @@ def leave_branch(memory: Memory, branch: str) -> None:
     the batch is squashed on `branch`, and its files are removed from the worktree.
     """
     here, head = memory.repository.branch()
-    batch = batches.of_branch(memory, branch)
+    batch = batches.open_batch(memory, branch)
     if batch is None:
         batches.set_branch_here(memory, "")
     elif _may_go_along(memory, batch, here, head):

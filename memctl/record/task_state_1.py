@@ -57,14 +57,14 @@ class _Window(msgspec.Struct, frozen=True):
     compaction_summary: str = ""
 
 
-def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a checkpoint of format 1, decoded from JSON, as those of today's format."""
-    old = msgspec.convert(given, _Checkpoint)
-    begun = [text for text in old.in_progress if not text.startswith(_ASKED)]
-    same = given.keys() - {*_Checkpoint.__struct_fields__}
+def convert_checkpoint(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of today's format for those of a checkpoint of format 1, decoded from JSON."""
+    old = msgspec.convert(values, _Checkpoint)
+    started = [text for text in old.in_progress if not text.startswith(_ASKED)]
+    same = values.keys() - {*_Checkpoint.__struct_fields__}
     return {
-        **{_RENAMED.get(name, name): given[name] for name in same},
-        "steps": msgspec.to_builtins(steps(done=old.done, in_progress=begun, planned=old.planned)),
+        **{_RENAMED.get(name, name): values[name] for name in same},
+        "steps": msgspec.to_builtins(steps(done=old.done, in_progress=started, planned=old.planned)),
         "said": [text.removeprefix(_ASKED) for text in old.in_progress if text.startswith(_ASKED)],
         "issues": [text for text in old.issues if not text.startswith(_ERROR)],
         "errors": [text.removeprefix(_ERROR) for text in old.issues if text.startswith(_ERROR)],
@@ -75,14 +75,14 @@ def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
+def convert_window(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a `TaskState` from those of a state file of a window's manager, decoded from JSON."""
-    given = {name: value for name, value in given.items() if value is not None}
-    old = msgspec.convert(given, _Window)
-    begun = [old.current_subtask] if old.current_subtask else []
-    found = steps(done=old.completed_subtasks, in_progress=begun, planned=old.remaining_subtasks)
+    values = {name: value for name, value in values.items() if value is not None}
+    old = msgspec.convert(values, _Window)
+    started = [old.current_subtask] if old.current_subtask else []
+    found = steps(done=old.completed_subtasks, in_progress=started, planned=old.remaining_subtasks)
     return {
-        **{name: given[name] for name in _OF_WINDOW if name in given},
+        **{name: values[name] for name in _OF_WINDOW if name in values},
         "version": old.state_version,
         "goal": old.task_goal,
         "steps": msgspec.to_builtins(found),

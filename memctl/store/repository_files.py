@@ -44,7 +44,7 @@ class FilesInGit:
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
         return self.blobs(paths)
 
-    def mark(self, paths: Iterable[str]) -> bytes:
+    def stamp(self, paths: Iterable[str]) -> bytes:
         return self._commit.encode()
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
@@ -117,7 +117,7 @@ class FilesOnDisk:
         found = {path: self._hashed.get(path) or others.get(path) for path in asked}
         return {path: blob for path, blob in found.items() if blob}
 
-    def mark(self, paths: Iterable[str]) -> bytes:
+    def stamp(self, paths: Iterable[str]) -> bytes:
         top = self._repository.top
         return marks([self._repository.git_dir / "index", *(top / path for path in paths)])
 

@@ -12,7 +12,7 @@ from memctl.git.remotes import Upstream
 from memctl.git.tree_merge import Leaf
 from memctl.pages import documents as comparing
 from memctl.pages.links import FOLDER, SOURCES
-from memctl.record.change import Change, Deed
+from memctl.record.change import Change, RecordAction
 from memctl.record.config import parse as parse_config
 from memctl.record.snapshot import Snapshot
 from memctl.store import commit_message, load
@@ -153,11 +153,12 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     """Return the Change for the commit message, with a deed for each record about which the merge decided."""
     deeds = [
-        Deed("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}") for one in made.renamed
+        RecordAction("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}")
+        for one in made.renamed
     ]
-    deeds += [Deed("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
+    deeds += [RecordAction("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
     deeds += [
-        Deed("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other used it")
+        RecordAction("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other used it")
         for path in made.revived
     ]
     identifiers = (*merge_tree.record_ids(made.both), *(one.now for one in made.renamed))

@@ -23,7 +23,7 @@ from memctl.git import commits, index, trees
 from memctl.git.authorship import Authorship, History
 from memctl.git.index import Sides
 from memctl.record import checkpoint, handoff, session_page
-from memctl.record.change import RENUMBER, Change, Deed, Delete, Write, WriteOptions
+from memctl.record.change import RENUMBER, Change, Delete, RecordAction, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.handoff import package_path
@@ -224,7 +224,7 @@ def _commit_change(holders: Sequence[Holder]) -> Change:
         meant = ", ".join(dict.fromkeys(holder.now for holder in holders if holder.now != holder.name))
         title = f"references to {meant}" if meant else "records that a merge had put into one file"
     deeds = tuple(
-        Deed(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} now")
+        RecordAction(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} now")
         for holder in renamed
     )
     named = [*(holder.now for holder in renamed), *(holder.name for holder in renamed)]

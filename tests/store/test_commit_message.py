@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.git import message
 from memctl.git.message import Trailers
-from memctl.record.change import Change, Deed
+from memctl.record.change import Change, RecordAction
 from memctl.store.commit_message import compose
 
 ID = "DEC-2025-11-04-001"
@@ -112,7 +112,8 @@ def test_line_of_blanks_separates_paragraphs() -> None:
 
 def test_each_record_of_a_bulk_change_has_a_trailer() -> None:
     many = tuple(
-        Deed("archive", f"ISS-2025-11-04-{number:03d}", "resolved, " + "long " * 30 + "ago") for number in range(201)
+        RecordAction("archive", f"ISS-2025-11-04-{number:03d}", "resolved, " + "long " * 30 + "ago")
+        for number in range(201)
     )
     text = compose([Change(op="maintain", title="201 archived", ids=tuple(d.id for d in many), deeds=many)])
     assert message.parse(text).deeds == tuple(map(msgspec.structs.astuple, many))
@@ -120,5 +121,7 @@ def test_each_record_of_a_bulk_change_has_a_trailer() -> None:
 
 
 def test_reason_with_a_trailer_in_it_adds_no_trailer() -> None:
-    text = compose([Change(op="maintain", title="x", deeds=(Deed("delete", ID, "a\nMemctl-Record: delete X: y"),))])
+    text = compose(
+        [Change(op="maintain", title="x", deeds=(RecordAction("delete", ID, "a\nMemctl-Record: delete X: y"),))]
+    )
     assert message.parse(text).deeds == (("delete", ID, "a Memctl-Record: delete X: y"),)

@@ -70,7 +70,7 @@ class StateFiles(StoredState):
         try:
             values = msgspec.json.decode(text)
             if isinstance(values, dict) and "task_goal" in values:  # an older memctl wrote it
-                values = task_state_1.of_window(values)
+                values = task_state_1.convert_window(values)
             found = msgspec.convert(values, TaskState)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise MemctlError(f"{self._state_file} is not a state: {error}", "repair it, or move it away") from None
